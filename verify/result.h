@@ -1,0 +1,83 @@
+/* The result of judging one output tensor of one variant on one case; what every report shows.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef AT_RESULT_H
+#define AT_RESULT_H
+
+#include <stdint.h>
+
+#include "attest/ledger.h"
+#include "attest/status.h"
+
+/* name, fails the run (0 no, 1 yes, 2 with --strict, 3 unless the case expects it), meaning */
+/* clang-format off */
+#define AT_STATE_LIST(X)                                                                               \
+    X(PASS,         0, "judged by a reference that could have failed it")                              \
+    X(VACUOUS,      2, "within its limit, but the limit would have passed a wrong result too")         \
+    X(WRONG,        1, "a value beyond its limit or off the model, or a non-finite class differs")     \
+    X(DIRTY,        1, "wrote outside its outputs, left an element unwritten, or changed an input")    \
+    X(RACY,         1, "a race or illegal synchronisation, or bits changed that were said to repeat")  \
+    X(MISPREDICTED, 1, "the GPU's bits differ from the SIMT run's")                                    \
+    X(LAUNDERED,    3, "a NaN or a born Inf became an ordinary number")                                \
+    X(OVERFLOWED,   3, "overflowed exactly as its declared arithmetic does")                           \
+    X(CRASHED,      1, "the runner died")                                                              \
+    X(HUNG,         1, "the watchdog fired")                                                           \
+    X(ERROR,        1, "a call failed")                                                                \
+    X(UNSUPPORTED,  0, "the variant's own supports() declined")                                        \
+    X(SKIPPED,      0, "not run, for the reason given")
+/* clang-format on */
+
+enum at_state {
+#define X(name, fails, meaning) AT_STATE_##name,
+    AT_STATE_LIST(X)
+#undef X
+        AT_STATE_COUNT
+};
+const char *at_state_name(enum at_state state);
+const char *at_state_meaning(enum at_state state);
+at_status at_state_parse(const char *name, enum at_state *state);
+/* 1 when a result of this state fails the run; `expect`: the state its case expects ("" none). */
+int at_state_fails(enum at_state state, const char *expect, int strict);
+
+enum { AT_HIST_BINS = 64, AT_RESULT_DECOYS = 32 };
+/* err_hist bin i counts elements with log2(error/limit) in [i - 56, i - 55), i = 1 .. 62; bin 0: error 0 or
+ * below; bin 63: at or beyond. So bins >= 56 are beyond the limit. */
+
+/* Fate of one decoy: a letter in decoy_fate, decoys in the order of decoy_names. */
+enum at_decoy_fate { AT_DECOY_INERT = 'i', AT_DECOY_REJECTED = 'r', AT_DECOY_PASSED = 'p' };
+
+struct at_result {
+    char case_id[1024], role[32], expect[16];
+    char op[48], family[64], variant[96], path[160], runner[64], tensor[32];
+    char numerics[640]; /* at_numerics_format */
+    char format[8];     /* of the tensor */
+    enum at_state state;
+    char cause[384];    /* likely cause or reason, one line; "" for a plain PASS */
+    int64_t total, compared, wrong, nan_got, nan_want, inf_got, inf_want;
+    double err_max, err_rms, err_rel_l2; /* error = |got - exact| over finite pairs */
+    double rms;                          /* of the exact result */
+    uint64_t ulp_p50, ulp_p99, ulp_p999, ulp_max;
+    double limit_median, limit_max, ratio_max; /* error/limit; 0/0 is 0; NaN where there is no limit */
+    uint64_t err_hist[AT_HIST_BINS];
+    int judged_by_limit, judged_by_model; /* which references decided */
+    int within;                           /* all inside the limit */
+    int64_t model_equal, model_compared;  /* elements equal to (or within the interval of) the model; 0 of 0: no model */
+    int model_exact;                      /* the model allows no deviation and every bit was equal */
+    int n_decoys;
+    char decoy_fate[AT_RESULT_DECOYS + 1];
+    char decoy_names[640]; /* comma-separated, in the order of decoy_fate */
+    char required_inert[256];
+    /* the worst element: flat index, its coordinates, values */
+    int64_t worst_index, worst_at[4];
+    int worst_rank;
+    double worst_got, worst_want, worst_limit, worst_model;
+    int64_t rerun_compared, rerun_different;
+    int64_t batch_compared, batch_different; /* solo and permuted batch; 0 of 0: not checked */
+    int has_ledger;
+    struct at_ledger ledger;       /* declared arithmetic where modelled, else the exact evaluation */
+    int ledger_modelled;
+    double p_zero_share;           /* share of visible keys with p == 0; NaN when not attention */
+    double seconds;                /* never archived */
+    char repro[1400];              /* the command that repeats it */
+};
+
+#endif

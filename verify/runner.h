@@ -1,0 +1,47 @@
+/* The verifier's side of a runner: a child process that owns a device and runs variants.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Control lines travel on a pipe, tensors in one block of shared memory (memfd) or inline. A runner
+ * that dies, hangs or writes garbage costs the job it was running: the call returns AT_CRASHED,
+ * AT_HUNG or AT_PROTOCOL, and the next call starts a fresh child. The wire format is documented in
+ * kernels/runner/PROTOCOL.md and versioned in attest/protocol.h. */
+#ifndef AT_RUNNER_H
+#define AT_RUNNER_H
+
+#include "attest/kernel.h"
+#include "attest/op.h"
+
+struct at_runner;
+
+/* A variant as its runner describes it. */
+struct at_variant {
+    char family[64], name[96], path[160];
+    char summary[256], source[64];
+    char sha256[65]; /* of the variant's source file, "" if the runner does not say */
+    struct at_numerics numerics;
+};
+
+/* spec: "cpu" (attest-cpu beside this program), "cuda", or any command line, run by the shell. Starts the
+ * child and reads its hello; AT_ENVIRONMENT with the reason when it cannot serve. */
+at_status at_runner_open(const char *spec, struct at_runner **runner);
+void at_runner_close(struct at_runner *runner);
+const char *at_runner_device(const struct at_runner *runner);
+int at_runner_variant_count(const struct at_runner *runner);
+const struct at_variant *at_runner_variant(const struct at_runner *runner, int i);
+
+/* The shared block, at least `bytes` long, mapped here; earlier pointers into it become invalid. */
+at_status at_runner_memory(struct at_runner *runner, int64_t bytes, uint8_t **base);
+
+enum at_run_outcome { AT_RAN, AT_RUN_UNSUPPORTED, AT_RUN_FAILED };
+struct at_run_reply {
+    enum at_run_outcome outcome;
+    char reason[512]; /* why unsupported or failed, in the runner's words */
+    double seconds;   /* wall time of the launch as the runner saw it */
+};
+
+/* Runs variant i on a problem whose tensors all lie inside the shared block [0, used). timeout in
+ * seconds. AT_OK with the reply; AT_CRASHED (signal or exit named in the error), AT_HUNG, AT_PROTOCOL. */
+at_status at_runner_run(struct at_runner *runner, int variant, const struct at_problem *problem,
+                        int64_t used, double timeout, struct at_run_reply *reply);
+
+#endif
