@@ -1,0 +1,56 @@
+/* Dot products in a declared unit and order: the value a kernel must get, and how far such a sum can be
+ * from the exact one.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The building block of every modelled reference and every limit; operators never write an
+ * accumulation loop of their own in declared arithmetic. */
+#ifndef AT_ACCUMULATE_H
+#define AT_ACCUMULATE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "attest/ledger.h"
+#include "attest/numerics.h"
+
+/* One order of summation over n terms. From at_numerics: QK is {qk_unit, qk_lanes, qk_run, qk_tree, 16},
+ * PV is {pv_unit, 1, 0, AT_TREE_SEQUENTIAL, pv_chunk}. run 0 means ceil(n / lanes). Term i belongs to lane
+ * (i / run) % lanes; each lane sums its terms in ascending order from +0 (lane 0 from c); then the tree.
+ * Tensor-core units take one lane; terms go in ascending chunks of `chunk` (16 for f16/bf16; a last
+ * partial chunk is filled with zeros). */
+struct at_order {
+    enum at_unit unit;
+    int lanes, run;
+    enum at_tree tree;
+    int chunk;
+    enum at_guard guard; /* applied to each stored f16 accumulator value (tc_f16, f16_fma) */
+};
+
+struct at_order at_order_qk(const struct at_numerics *numerics);
+struct at_order at_order_pv(const struct at_numerics *numerics);
+
+/* Observes accumulator values after each step, for the ledger; NULL members are not wanted. */
+struct at_watch {
+    struct at_ledger *ledger;
+    enum at_stage stage;   /* AT_STAGE_qk_acc or AT_STAGE_pv_acc */
+    struct at_place place; /* step is filled in here: chunk number (tensor core) or term number */
+};
+
+/* c + sum a[i*sa] * b[i*sb], i < n, in the order's arithmetic. a and b hold exact values of their formats
+ * (f32 for f32 units; f16 or bf16 for tensor cores; f16 for f16_fma); c and the result are values of the
+ * accumulator's format (f32, f16, f64). Specials as the hardware has them. watch may be NULL. */
+double at_accumulate(const struct at_order *order, int64_t n, const double *a, ptrdiff_t sa,
+                     const double *b, ptrdiff_t sb, double c, const struct at_watch *watch);
+
+/* e and absolute part eta such that for finite terms without overflow, in ANY inputs,
+ *   |at_accumulate - exact| <= e * (|c| + sum |a_i b_i|) + eta.
+ * Derivation above the code (n*u of Jeannerod & Rump 2013 for round-to-nearest units in any order;
+ * truncating tensor cores per TENSOR-CORE block). n counts terms. free_order sums use the same e (any order). */
+struct at_error {
+    double e, eta;
+};
+struct at_error at_accumulate_error(const struct at_order *order, int64_t n);
+/* The format results are held in between steps: AT_F64, AT_F32 or AT_F16. */
+enum at_format at_unit_format(enum at_unit unit);
+
+#endif
