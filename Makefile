@@ -1,0 +1,232 @@
+# attest: one Makefile. `make help` lists the targets; knobs: CC, SAN, COVERAGE, DEV, V, DEPS, BUILD.
+# SPDX-License-Identifier: Apache-2.0
+
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+.SUFFIXES:
+MAKEFLAGS += --no-builtin-rules
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+
+# --- knobs -------------------------------------------------------------------------------------
+SAN ?=
+COVERAGE ?= 0
+DEV ?= 0
+V ?= 0
+DEPS ?= 1
+CUDA ?= auto
+PREFIX ?= /usr/local
+ifneq ($(filter-out address undefined thread,$(SAN)),)
+$(error SAN=$(SAN): known sanitizers are address, undefined, thread)
+endif
+ifneq ($(filter-out auto 0 1,$(CUDA)),)
+$(error CUDA=$(CUDA): wanted auto, 0 or 1)
+endif
+NVCC := $(shell command -v nvcc 2>/dev/null)
+ifeq ($(CUDA)-$(NVCC),1-)
+$(error CUDA=1, but nvcc is not on the PATH; install the CUDA toolkit or use CUDA=0)
+endif
+
+CONFIG := cpu$(if $(SAN),-$(SAN))$(if $(filter 1,$(COVERAGE)),-coverage)$(if $(findstring clang,$(CC)),-clang)
+BUILD ?= build/$(CONFIG)
+Q := $(if $(filter 1,$(V)),,@)
+say = $(if $(filter 1,$(V)),,@printf '  %-8s %s\n' '$(1)' '$(2)')
+
+# --- dependencies found ------------------------------------------------------------------------
+PKGS := openblas hdf5 gsl jansson zlib
+PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+PKG_LIBS := $(shell pkg-config --libs openblas hdf5 gsl jansson zlib 2>/dev/null)
+BLAS_LIBS := $(shell pkg-config --libs openblas 2>/dev/null)
+TEST_LIBS := -lcmocka -lmpfr -lgmp
+
+WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wno-missing-field-initializers \
+        $(if $(filter 1,$(DEV)),-Werror)
+OPT := -O2 -g -ffp-contract=off
+VERSION := $(shell sed -n 's/^\#\# \([0-9][^ ]*\).*/\1/p' CHANGELOG.md | head -n 1)
+COMMIT := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+DEFS := -D_GNU_SOURCE -DAT_VERSION='"$(VERSION)"' -DAT_SOURCE_DIR='"$(CURDIR)"'
+CFLAGS_ALL = -std=c11 $(OPT) $(WARN) $(DEFS) -Ireference -I. -I$(BUILD)/gen $(PKG_CFLAGS) -pthread \
+             $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer) \
+             $(if $(filter undefined,$(SAN)),-fno-sanitize-recover=undefined) \
+             $(if $(filter 1,$(COVERAGE)),--coverage -fprofile-update=atomic) $(CFLAGS)
+LDFLAGS_ALL = -pthread $(if $(SAN),-fsanitize=$(SAN)) $(if $(filter 1,$(COVERAGE)),--coverage) $(LDFLAGS)
+
+# --- sources, all found by path ----------------------------------------------------------------
+OPERATORS := $(sort $(filter-out attest tensor_core fast,$(notdir $(patsubst %/,%,$(wildcard reference/*/)))))
+FAMILIES := $(shell sed -n 's/^\([a-z][a-z0-9_]*\) .*/\1/p' kernels/families.txt 2>/dev/null)
+VARIANTS := $(sort $(foreach f,$(FAMILIES),$(wildcard kernels/$(f)/[0-9][0-9]_*.c)))
+MUTANTS := $(sort $(wildcard tests/mutants/*/*.patch))
+
+REFERENCE_SRC := $(wildcard reference/attest/*.c reference/tensor_core/*.c) \
+                 $(foreach o,$(OPERATORS),$(wildcard reference/$(o)/*.c))
+FAST_SRC := $(wildcard reference/fast/*.c)
+DATASETS_SRC := $(wildcard datasets/*.c)
+VERIFY_SRC := $(filter-out verify/main.c,$(wildcard verify/*.c verify/archive/*.c))
+HOST_SRC := $(wildcard kernels/host/*.c)
+RUNNER_SRC := $(filter-out kernels/runner/main_%.c,$(wildcard kernels/runner/*.c))
+ORACLE_SRC := $(filter-out tests/oracle/test_%.c,$(wildcard tests/oracle/*.c)) \
+              $(filter-out tests/support/make_%.c,$(wildcard tests/support/*.c))
+TEST_SRC := $(sort $(wildcard tests/*/test_*.c))
+MAKER_SRC := $(wildcard tests/support/make_*.c)
+GEN_SRC := $(BUILD)/gen/operator_table.c $(BUILD)/gen/family_table.c
+KERNEL_TABLE := $(BUILD)/gen/kernel_table.c
+
+obj = $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(BUILD)/%,$(1))) $(patsubst %.c,%.o,$(filter $(BUILD)/%,$(1)))
+LIBS := $(BUILD)/libverify.a $(BUILD)/libdatasets.a $(BUILD)/libfast.a $(BUILD)/libreference.a
+RUNNER_OBJ := $(call obj,$(RUNNER_SRC) $(HOST_SRC) $(VARIANTS) $(KERNEL_TABLE))
+TESTS := $(patsubst %.c,$(BUILD)/%,$(TEST_SRC))
+MAKERS := $(patsubst %.c,$(BUILD)/%,$(MAKER_SRC))
+PROGRAMS := $(BUILD)/attest $(BUILD)/attest-cpu $(BUILD)/attest-mutants
+
+.PHONY: all
+all: programs ## build the programs and link them as build/attest, build/attest-cpu, ...
+
+.PHONY: programs links
+programs: deps-present $(PROGRAMS) links
+links: $(PROGRAMS)
+	$(Q)mkdir -p build && for p in attest attest-cpu attest-mutants mutants.tsv; do \
+	   ln -sfn $(abspath $(BUILD))/$$p build/$$p; done
+
+# A build tree made with other flags is rebuilt: every object depends on this stamp.
+STAMP := $(BUILD)/flags
+STAMP_TEXT = $(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL)
+$(shell mkdir -p $(BUILD)/gen; printf '%s' '$(subst ','"'"',$(STAMP_TEXT))' | cmp -s - $(STAMP) || \
+        printf '%s' '$(subst ','"'"',$(STAMP_TEXT))' > $(STAMP))
+
+# --- generated tables --------------------------------------------------------------------------
+# Written again only when their content changes, so that adding a file rebuilds just the table.
+$(BUILD)/gen/operator_table.c: .always
+	$(Q)tests/build/write_tables.sh operators $(OPERATORS) > $@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
+$(BUILD)/gen/family_table.c: .always
+	$(Q)tests/build/write_tables.sh families kernels/families.txt > $@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
+$(BUILD)/gen/kernel_table.c: .always
+	$(Q)tests/build/write_tables.sh kernels $(VARIANTS) > $@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
+$(BUILD)/gen/build_info.h: .always
+	$(Q)printf '#define AT_COMMIT "%s"\n#define AT_BUILD_FLAGS "%s"\n#define AT_COMPILER "%s"\n' '$(COMMIT)' \
+	   '-std=c11 $(OPT)$(if $(SAN), -fsanitize=$(SAN))' "$$($(CC) --version | head -n 1)" > $@.new \
+	   && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
+.PHONY: .always
+.always:
+
+# --- compile and link --------------------------------------------------------------------------
+$(BUILD)/%.o: %.c $(STAMP) | $(BUILD)/gen/build_info.h
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
+$(BUILD)/gen/%.o: $(BUILD)/gen/%.c $(STAMP)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
+
+# A deleted file must leave the archive too: it is made anew each time.
+define archive
+$(BUILD)/$(1): $(call obj,$(2))
+	$$(call say,AR,$$@)
+	$$(Q)rm -f $$@ && ar rcs $$@ $$^
+endef
+$(eval $(call archive,libreference.a,$(REFERENCE_SRC) $(GEN_SRC)))
+$(eval $(call archive,libfast.a,$(FAST_SRC)))
+$(eval $(call archive,libdatasets.a,$(DATASETS_SRC)))
+$(eval $(call archive,libverify.a,$(VERIFY_SRC)))
+$(eval $(call archive,liboracle.a,$(ORACLE_SRC)))
+
+$(BUILD)/attest: $(call obj,verify/main.c) $(LIBS)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ -o $@ $(PKG_LIBS) -lm
+$(BUILD)/attest-cpu: $(call obj,kernels/runner/main_cpu.c) $(RUNNER_OBJ) $(BUILD)/libreference.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ -o $@ $(BLAS_LIBS) -lm
+$(TESTS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/liboracle.a $(LIBS) $(call obj,$(RUNNER_SRC))
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) $(filter %.o,$^) $(filter-out $(LIBS),$(filter %.a,$^)) $(LIBS) -o $@ \
+	   $(PKG_LIBS) $(TEST_LIBS) -lm
+$(MAKERS): $(BUILD)/%: $(BUILD)/%.o $(LIBS)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ -o $@ $(PKG_LIBS) -lm
+
+# --- mutants: each patch makes one wrong kernel, an object with one global symbol --------------
+MUTANT_OBJ := $(patsubst tests/mutants/%.patch,$(BUILD)/mutants/%.o,$(MUTANTS))
+$(BUILD)/mutants/%.o: tests/mutants/%.patch $(call obj,$(VARIANTS) $(HOST_SRC)) tests/build/build_mutant.sh
+	$(call say,MUTANT,$<)
+	$(Q)CC='$(CC)' CFLAGS='$(CFLAGS_ALL)' tests/build/build_mutant.sh $< $@ $(BUILD)
+$(BUILD)/gen/mutant_table.c: $(MUTANTS) tests/build/write_tables.sh
+	$(Q)tests/build/write_tables.sh mutants $(MUTANTS) > $@
+$(BUILD)/mutants.tsv: $(MUTANTS) tests/build/write_tables.sh
+	$(Q)tests/build/write_tables.sh mutant-list $(MUTANTS) > $@
+$(BUILD)/attest-mutants: $(call obj,kernels/runner/main_cpu.c $(RUNNER_SRC) $(HOST_SRC)) $(MUTANT_OBJ) \
+                         $(BUILD)/gen/mutant_table.o $(BUILD)/libreference.a | $(BUILD)/mutants.tsv
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ -o $@ $(BLAS_LIBS) -lm
+
+# --- what people type --------------------------------------------------------------------------
+.PHONY: help
+help: ## this list
+	@echo "attest: judge GPU attention kernels against plain C references"; echo
+	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | \
+	   while IFS=$$'\t' read -r t d; do printf '  make %-12s %s\n' "$$t" "$$d"; done
+	@echo; echo "  knobs: CC=gcc|clang SAN=address|undefined|thread COVERAGE=1 DEV=1 (warnings are errors)"
+	@echo "         V=1 (show commands) DEPS=0 (install nothing) CUDA=auto|0|1 BUILD=DIR PREFIX=DIR"
+
+.PHONY: doctor deps deps-present
+doctor: ## what is found, what is missing, what that costs, and the package that brings it
+	@tests/build/dependencies.sh doctor
+deps: ## install what is missing (Debian/Ubuntu; sudo when not root)
+	@tests/build/dependencies.sh install
+deps-present:
+	@tests/build/dependencies.sh check build
+
+JOBS ?= $(shell nproc)
+RECURSE = $(MAKE) --no-print-directory
+
+.PHONY: demo
+demo: ## judge the host variants on recorded activations, reject a planted wrong one, write an archive
+	@$(if $(filter 1,$(DEPS)),tests/build/dependencies.sh install build)
+	@$(RECURSE) -j$(JOBS) programs
+	@tests/cli/demo.sh $(abspath $(BUILD))
+
+.PHONY: check check-fast tests-built
+tests-built: deps-present $(TESTS) $(MAKERS)
+check: ## every test, full effort (installs what is missing first)
+	@$(if $(filter 1,$(DEPS)),tests/build/dependencies.sh install test)
+	@$(RECURSE) -j$(JOBS) programs tests-built
+	@AT_EFFORT=full BUILD=$(abspath $(BUILD)) tests/run_tests.sh $(TESTS) $(sort $(wildcard tests/*/test_*.sh tests/python/test_*.py))
+check-fast: ## every test on fewer inputs, under a minute
+	@$(if $(filter 1,$(DEPS)),tests/build/dependencies.sh install test)
+	@$(RECURSE) -j$(JOBS) programs tests-built
+	@AT_EFFORT=fast BUILD=$(abspath $(BUILD)) tests/run_tests.sh $(TESTS) $(sort $(wildcard tests/*/test_*.sh tests/python/test_*.py))
+
+.PHONY: asan ubsan tsan
+asan: ## all tests under AddressSanitizer (with leaks)
+	@$(RECURSE) SAN=address check-fast
+ubsan: ## all tests under UndefinedBehaviorSanitizer
+	@$(RECURSE) SAN=undefined check-fast
+tsan: ## all tests under ThreadSanitizer
+	@$(RECURSE) SAN=thread check-fast
+
+.PHONY: lint format format-check
+lint: ## layer rules, names, banned calls, symbols, headers alone, shellcheck, clang-format, clang-tidy
+	@$(if $(filter 1,$(DEPS)),tests/build/dependencies.sh install lint)
+	@$(RECURSE) -j$(JOBS) programs
+	@BUILD=$(abspath $(BUILD)) tests/lint/lint.sh
+format: ## rewrite the sources with clang-format
+	@git ls-files '*.c' '*.h' | xargs clang-format -i
+
+.PHONY: coverage
+coverage: ## line coverage of reference/, verify/ and datasets/; fails under 90 %
+	@$(if $(filter 1,$(DEPS)),tests/build/dependencies.sh install lint)
+	@$(RECURSE) COVERAGE=1 check-fast
+	@tests/build/coverage.sh build/cpu-coverage
+
+.PHONY: bench-reference
+bench-reference: programs ## speed of the fast tier beside OpenBLAS's own dgemm
+	@build/attest bench reference
+
+.PHONY: install clean
+install: programs ## copy the programs, case files and recorded activations under PREFIX
+	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/attest
+	$(Q)install $(BUILD)/attest $(BUILD)/attest-cpu $(DESTDIR)$(PREFIX)/bin
+	$(Q)cp -r datasets/cases datasets/activations $(DESTDIR)$(PREFIX)/share/attest
+clean: ## remove build/
+	$(Q)rm -rf build
+
+.SECONDARY:
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

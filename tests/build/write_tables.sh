@@ -1,0 +1,100 @@
+#!/bin/bash
+# Writes the tables that follow from paths: operators, families, kernels, mutants. Checks names on the way.
+# SPDX-License-Identifier: Apache-2.0
+set -euo pipefail
+die() { echo "write_tables: $*" >&2; exit 1; }
+
+operators() {
+    echo '/* Generated from reference/: do not edit. */'
+    echo '#include "attest/op.h"'; echo '#include <string.h>'
+    for o in "$@"; do echo "extern const struct at_op at_op_$o;"; done
+    echo 'static const struct at_op *const table[] = {'
+    for o in "$@"; do echo "    &at_op_$o,"; done
+    echo '    NULL };'
+    echo 'int at_op_count(void) { return (int)(sizeof table / sizeof *table) - 1; }'
+    echo 'const struct at_op *at_op_at(int i) { return table[i]; }'
+    echo 'const struct at_op *at_op_find(const char *name) {'
+    echo '    for (int i = 0; table[i]; i++) if (strcmp(table[i]->name, name) == 0) return table[i];'
+    echo '    return NULL; }'
+}
+
+families() {
+    echo '/* Generated from kernels/families.txt: do not edit. */'
+    echo '#include "attest/op.h"'; echo '#include <string.h>'
+    echo 'static const struct at_family table[] = {'
+    local family op constraint
+    while read -r family op constraint; do
+        [[ -z "$family" || "$family" == \#* ]] && continue
+        [[ -d "reference/$op" ]] || die "kernels/families.txt: family $family names operator $op, but there is no reference/$op"
+        case "$constraint" in
+            "") echo "    { \"$family\", \"$op\", 0 }," ;;
+            sq=1) echo "    { \"$family\", \"$op\", 1 }," ;;
+            *) die "kernels/families.txt: family $family: unknown constraint '$constraint' (known: sq=1)" ;;
+        esac
+    done < "$1"
+    echo '    { NULL, NULL, 0 } };'
+    echo 'int at_family_count(void) { return (int)(sizeof table / sizeof *table) - 1; }'
+    echo 'const struct at_family *at_family_at(int i) { return &table[i]; }'
+    echo 'const struct at_family *at_family_find(const char *name) {'
+    echo '    for (int i = 0; table[i].name; i++) if (strcmp(table[i].name, name) == 0) return &table[i];'
+    echo '    return NULL; }'
+}
+
+kernel_rows() { # lines of family, name, symbol, path, sha256
+    echo '#include "attest/kernel.h"'
+    local row
+    for row in "$@"; do IFS='|' read -r _ _ symbol _ _ <<< "$row"; echo "extern const struct at_kernel $symbol;"; done
+    echo 'static const struct at_kernel_entry table[] = {'
+    for row in "$@"; do
+        IFS='|' read -r family name symbol path sum <<< "$row"
+        echo "    { \"$family\", \"$name\", \"$path\", &$symbol, \"$sum\" },"
+    done
+    echo '    { 0, 0, 0, 0, 0 } };'
+    echo 'int at_kernel_count(void) { return (int)(sizeof table / sizeof *table) - 1; }'
+    echo 'const struct at_kernel_entry *at_kernel_at(int i) { return &table[i]; }'
+}
+
+kernels() {
+    local rows=() path family name
+    for path in "$@"; do
+        family=$(basename "$(dirname "$path")"); name=$(basename "${path%.*}")
+        grep -q "AT_KERNEL($family, $name)" "$path" || die "$path: wanted AT_KERNEL($family, $name), the path is the identity"
+        rows+=("$family|$name|at_kernel_${family}_${name}|$path|$(sha256sum "$path" | cut -d' ' -f1)")
+    done
+    echo '/* Generated from kernels/: do not edit. */'
+    kernel_rows "${rows[@]}"
+}
+
+field() { sed -n "s/^$2: *//p" "$1" | head -n 1; }
+
+# A patch's head names what it makes wrong: "mutant-of: FAMILY/NN_idea", "expect: STATE", "cases: GLOB", "fault: text".
+mutants() {
+    local rows=() patch family fault
+    for patch in "$@"; do
+        family=$(basename "$(dirname "$patch")"); fault=$(basename "$patch" .patch)
+        rows+=("$family|$fault|at_mutant_${family}_${fault}|$patch|$(sha256sum "$patch" | cut -d' ' -f1)")
+    done
+    echo '/* Generated from tests/mutants/: do not edit. */'
+    kernel_rows "${rows[@]}"
+}
+
+mutant_list() {
+    local patch
+    for patch in "$@"; do
+        for f in mutant-of expect cases fault; do
+            [[ -n "$(field "$patch" $f)" ]] || die "$patch: no line '$f: ...' before the patch"
+        done
+        printf '%s/%s\t%s\t%s\t%s\t%s\n' "$(basename "$(dirname "$patch")")" "$(basename "$patch" .patch)" \
+            "$(field "$patch" mutant-of)" "$(field "$patch" expect)" "$(field "$patch" cases)" "$(field "$patch" fault)"
+    done
+}
+
+what=$1; shift
+case "$what" in
+    operators) operators "$@" ;;
+    families) families "$@" ;;
+    kernels) kernels "$@" ;;
+    mutants) mutants "$@" ;;
+    mutant-list) mutant_list "$@" ;;
+    *) die "unknown table $what" ;;
+esac

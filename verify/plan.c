@@ -1,0 +1,160 @@
+/* Selection by globs, the order of jobs, and sharding by the hash of the case id.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "verify/plan.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attest/buffer.h"
+#include "attest/names.h"
+
+static int variant_selected(const struct at_selection *s, const struct at_variant *v, char *hits) {
+    char name[192];
+    int selected = s->n_globs == 0;
+    snprintf(name, sizeof name, "%s/%s", v->family, v->name);
+    for (int i = 0; i < s->n_globs; i++)
+        if (fnmatch(s->globs[i], name, 0) == 0)
+            selected = hits[i] = 1;
+    return selected;
+}
+
+static int case_selected(const struct at_selection *s, const struct at_case *c) {
+    char name[AT_CASE_ID_BYTES + 40];
+    if (s->case_line)
+        return 1;
+    snprintf(name, sizeof name, "%s:%s", c->role, c->id);
+    return fnmatch(s->cases_glob, name, 0) == 0;
+}
+
+static at_status nothing_matches(const struct at_runner *runner, const char *glob) {
+    int n = at_runner_variant_count(runner);
+    char(*names)[192] = calloc((size_t)n + 1, sizeof *names);
+    const char **list = calloc((size_t)n + 1, sizeof *list);
+    const char *nearest = NULL;
+    for (int i = 0; names && list && i < n; i++) {
+        const struct at_variant *v = at_runner_variant(runner, i);
+        snprintf(names[i], sizeof names[i], "%s/%s", v->family, v->name);
+        list[i] = names[i];
+    }
+    if (names && list)
+        nearest = at_nearest_name(glob, list, n);
+    at_status status = AT_FAIL(AT_NOT_FOUND, "no variant of runner %s matches '%s'%s%s%s; `attest list kernels` names all",
+                               at_runner_device(runner), glob, nearest ? "; nearest is " : "", nearest ? nearest : "",
+                               nearest ? "" : "");
+    free(list);
+    free(names);
+    return status;
+}
+
+static at_status load_cases(const struct at_selection *s, struct at_case_list *cases) {
+    if (s->case_line)
+        return at_case_parse(s->case_line, "line", "command line", cases);
+    char dir[1024];
+    snprintf(dir, sizeof dir, "%s/cases", at_datasets_dir());
+    return at_case_load_dir(dir, cases);
+}
+
+/* The selected variants that belong to the case's family; their indices go to item->variants. */
+static at_status match_variants(const struct at_runner *runner, const char *chosen, struct at_plan_case *item) {
+    int n = at_runner_variant_count(runner);
+    item->variants = calloc((size_t)n + 1, sizeof *item->variants);
+    if (!item->variants)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for a plan");
+    for (int i = 0; i < n; i++)
+        if (chosen[i] && strcmp(at_runner_variant(runner, i)->family, item->c->family->name) == 0)
+            item->variants[item->n_variants++] = i;
+    return AT_OK;
+}
+
+static at_status add_cases(const struct at_selection *s, const struct at_runner *runner, const char *chosen,
+                           struct at_plan *plan) {
+    plan->items = calloc((size_t)plan->cases.n + 1, sizeof *plan->items);
+    if (!plan->items)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for %lld cases", (long long)plan->cases.n);
+    int64_t index = 0;
+    plan->cases_hash = AT_HASH_START;
+    for (int64_t i = 0; i < plan->cases.n; i++) {
+        const struct at_case *c = &plan->cases.items[i];
+        struct at_plan_case item = { .c = c, .first_index = index };
+        if (!case_selected(s, c))
+            continue;
+        AT_TRY(match_variants(runner, chosen, &item));
+        index += item.n_variants;
+        if (item.n_variants)
+            plan->cases_hash = at_hash_bytes(c->id, strlen(c->id) + 1, plan->cases_hash);
+        if (item.n_variants && (int)(c->hash % (uint64_t)s->shards) == s->shard) {
+            plan->items[plan->n_items++] = item;
+            plan->n_jobs += item.n_variants;
+        } else {
+            free(item.variants);
+        }
+    }
+    return AT_OK;
+}
+
+at_status at_plan_make(const struct at_selection *selection, const struct at_runner *runner, struct at_plan *plan) {
+    at_status status = AT_OK;
+    int n = at_runner_variant_count(runner);
+    char *chosen = calloc((size_t)n + 1, 1), *hits = calloc((size_t)selection->n_globs + 1, 1);
+    memset(plan, 0, sizeof *plan);
+    if (!chosen || !hits)
+        AT_FAIL_OUT(AT_NO_MEMORY, "no memory for a plan");
+    for (int i = 0; i < n; i++)
+        chosen[i] = (char)variant_selected(selection, at_runner_variant(runner, i), hits);
+    for (int i = 0; i < selection->n_globs; i++)
+        if (!hits[i]) {
+            status = nothing_matches(runner, selection->globs[i]);
+            goto out;
+        }
+    AT_TRY_OUT(load_cases(selection, &plan->cases));
+    AT_TRY_OUT(add_cases(selection, runner, chosen, plan));
+out:
+    free(chosen);
+    free(hits);
+    if (status != AT_OK)
+        at_plan_release(plan);
+    return status;
+}
+
+void at_plan_release(struct at_plan *plan) {
+    for (int64_t i = 0; i < plan->n_items; i++)
+        free(plan->items[i].variants);
+    free(plan->items);
+    at_case_list_release(&plan->cases);
+    memset(plan, 0, sizeof *plan);
+}
+
+static int env_int(const char *name, int *value) {
+    const char *text = getenv(name);
+    char *end;
+    if (!text || !*text)
+        return 0;
+    long parsed = strtol(text, &end, 10);
+    if (*end || parsed < 0 || parsed > 1000000)
+        return 0;
+    *value = (int)parsed;
+    return 1;
+}
+
+at_status at_shard_parse(const char *text, int *shard, int *shards) {
+    int first = 0;
+    *shard = 0;
+    *shards = 1;
+    if (text) {
+        char tail;
+        if (sscanf(text, "%d/%d%c", shard, shards, &tail) != 2 || *shards < 1 || *shard < 1 || *shard > *shards)
+            return AT_FAIL(AT_USAGE, "--shard: found \"%s\", wanted i/N with 1 <= i <= N", text);
+        *shard -= 1;
+    } else if (env_int("TEST_TOTAL_SHARDS", shards) && *shards > 0) {
+        if (!env_int("TEST_SHARD_INDEX", shard) || *shard >= *shards)
+            return AT_FAIL(AT_USAGE, "TEST_TOTAL_SHARDS is %d, but TEST_SHARD_INDEX is not in 0..%d", *shards, *shards - 1);
+    } else if (env_int("SLURM_ARRAY_TASK_COUNT", shards) && *shards > 0) {
+        if (!env_int("SLURM_ARRAY_TASK_ID", shard) || !env_int("SLURM_ARRAY_TASK_MIN", &first) || *shard < first ||
+            *shard - first >= *shards)
+            return AT_FAIL(AT_USAGE, "SLURM_ARRAY_TASK_ID is outside the array");
+        *shard -= first;
+    }
+    return AT_OK;
+}
