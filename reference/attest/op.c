@@ -1,0 +1,66 @@
+/* What every operator's table answers: tensors by name, sizes of dimensions, shapes of a problem.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "attest/op.h"
+
+#include <string.h>
+
+int at_op_tensor_index(const struct at_op *op, const char *name) {
+    for (int i = 0; i < op->n_tensors; i++)
+        if (strcmp(op->tensors[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+int64_t at_dim_size(const struct at_sizes *sizes, enum at_dim dim) {
+    switch (dim) {
+#define X(name, meaning)                                                                           \
+    case AT_DIM_##name:                                                                            \
+        return sizes->name;
+        AT_SIZE_LIST(X)
+#undef X
+    case AT_DIM_b_plus_1:
+        return sizes->b + 1;
+    case AT_DIM_NONE:
+        break;
+    }
+    return 0;
+}
+
+static enum at_format format_of(enum at_format_rule rule, enum at_format dtype) {
+    switch (rule) {
+    case AT_FORMAT_F32:
+        return AT_F32;
+    case AT_FORMAT_I32:
+        return AT_I32;
+    case AT_FORMAT_DTYPE:
+        break;
+    }
+    return dtype;
+}
+
+/* key_start says where a request's keys begin in contiguous k and v; with pages the block table does,
+ * and no size of the problem is 0 to tell it. */
+static int absent(const struct at_tensor_spec *spec, const struct at_sizes *sizes) {
+    return sizes->page > 0 && strcmp(spec->name, "key_start") == 0;
+}
+
+void at_problem_shape(struct at_problem *problem) {
+    const struct at_op *op = problem->op;
+    for (int i = 0; i < op->n_tensors; i++) {
+        const struct at_tensor_spec *spec = &op->tensors[i];
+        struct at_tensor *tensor = &problem->tensors[i];
+        int empty = absent(spec, &problem->sizes);
+        tensor->format = format_of(spec->format, problem->dtype);
+        tensor->rank = 0;
+        memset(tensor->shape, 0, sizeof tensor->shape);
+        for (int r = 0; r < AT_MAX_RANK && spec->dims[r] != AT_DIM_NONE; r++) {
+            tensor->shape[r] = at_dim_size(&problem->sizes, spec->dims[r]);
+            empty |= tensor->shape[r] == 0;
+            tensor->rank = r + 1;
+        }
+        if (empty) {
+            tensor->rank = 0;
+            memset(tensor->shape, 0, sizeof tensor->shape);
+        }
+    }
+}
