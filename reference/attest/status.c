@@ -6,10 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MESSAGE_BYTES = 1024, TRAIL_BYTES = 4096 };
-
-static _Thread_local char message[MESSAGE_BYTES];
-static _Thread_local char trail[TRAIL_BYTES];
+static _Thread_local char message[AT_ERROR_MESSAGE_BYTES];
+static _Thread_local char trail[AT_ERROR_TRAIL_BYTES];
 
 static const struct {
     const char *name;
@@ -72,4 +70,14 @@ const char *at_error_trail(void) { return trail; }
 void at_error_clear(void) {
     message[0] = 0;
     trail[0] = 0;
+}
+
+void at_error_save(struct at_error_copy *error) {
+    memcpy(error->message, message, sizeof message);
+    memcpy(error->trail, trail, sizeof trail);
+}
+
+void at_error_restore(const struct at_error_copy *error) {
+    memcpy(message, error->message, sizeof message);
+    memcpy(trail, error->trail, sizeof trail);
 }

@@ -54,6 +54,15 @@ const char *at_error_message(void);
 const char *at_error_trail(void);
 void at_error_clear(void);
 
+/* A thread's message and trail, to hand them to another thread. */
+enum { AT_ERROR_MESSAGE_BYTES = 1024, AT_ERROR_TRAIL_BYTES = 4096 };
+struct at_error_copy {
+    char message[AT_ERROR_MESSAGE_BYTES], trail[AT_ERROR_TRAIL_BYTES];
+};
+/* Copies the calling thread's message and trail / makes these the calling thread's. */
+void at_error_save(struct at_error_copy *error);
+void at_error_restore(const struct at_error_copy *error);
+
 #define AT_FAIL(status, ...) at_fail_at((status), __FILE__, __LINE__, __func__, __VA_ARGS__)
 
 /* Returns the status of `call` to the caller, adding a frame, unless it is AT_OK. */

@@ -10,7 +10,8 @@
 enum { AT_MAX_RANK = 4 };
 
 /* Contiguous, row-major (last dimension fastest). `data` is NULL for a tensor that the problem does
- * not have (the block table of a contiguous layout, for example); its count is then 0. */
+ * not have (the block table of a contiguous layout, for example); it then has rank 0
+ * (at_problem_shape()), and rank 0 counts 0 elements. */
 struct at_tensor {
     void *data;
     enum at_format format;
@@ -19,7 +20,7 @@ struct at_tensor {
 };
 
 static inline int64_t at_tensor_count(const struct at_tensor *t) {
-    if (!t->data && t->rank == 0)
+    if (t->rank == 0)
         return 0;
     int64_t n = 1;
     for (int i = 0; i < t->rank; i++)
