@@ -155,6 +155,9 @@ at_status at_shard_parse(const char *text, int *shard, int *shards) {
             *shard - first >= *shards)
             return AT_FAIL(AT_USAGE, "SLURM_ARRAY_TASK_ID is outside the array");
         *shard -= first;
+    } else {
+        *shard = 0;
+        *shards = 1; /* a count of 0 in the environment means no sharding */
     }
     return AT_OK;
 }

@@ -1,0 +1,29 @@
+/* From evidence to a state: the one place where it is decided whether a kernel is right.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef AT_VERDICT_H
+#define AT_VERDICT_H
+
+#include "verify/answer.h"
+#include "verify/compare.h"
+#include "verify/decoys.h"
+
+/* Everything seen of one output tensor. */
+struct at_evidence {
+    const struct at_numerics *numerics;
+    const struct at_answer *answer;
+    const struct at_judgement *judgement;
+    const struct at_comparison *comparison;
+    const struct at_decoy_report *decoys;
+    int tensor;
+    const char *dirty;          /* what hygiene found, NULL when clean */
+    const char *required_inert; /* names of required decoys that count on no output of the case, "" for none */
+};
+
+/* Sets result->state, cause, judged_by_* from the evidence and the fields at_compare() and the reruns filled.
+ * Order: DIRTY, RACY, LAUNDERED, WRONG, OVERFLOWED, SKIPPED (nothing to compare), VACUOUS, PASS. */
+void at_verdict(const struct at_evidence *evidence, struct at_result *result);
+
+/* A likely cause of wrong elements in words: the decoy the output agrees with, else where the wrong ones lie. */
+void at_explain_wrong(const struct at_evidence *evidence, char *text, size_t size);
+
+#endif
