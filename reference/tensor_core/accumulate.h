@@ -24,10 +24,17 @@ struct at_order {
     enum at_tree tree;
     int chunk;
     enum at_guard guard; /* applied to each stored f16 accumulator value (tc_f16, f16_fma) */
+    /* Tensor-core units: format of a and b, which decides how operands below 2^-14 are aligned. at_order_pv
+     * takes the format of P; at_order_qk cannot know it: the caller sets it to problem->dtype. Left at 0
+     * (AT_F64) every operand counts as normal, which is right for bf16 and for f16 without subnormals. */
+    enum at_format input;
 };
 
 struct at_order at_order_qk(const struct at_numerics *numerics);
 struct at_order at_order_pv(const struct at_numerics *numerics);
+/* Terms of one step: the order's chunk, at most the instruction's block (a larger chunk is several
+ * instructions in a row); 1 for units that are no tensor core. */
+int at_order_chunk(const struct at_order *order);
 
 /* Observes accumulator values after each step, for the ledger; NULL members are not wanted. */
 struct at_watch {
@@ -46,11 +53,18 @@ double at_accumulate(const struct at_order *order, int64_t n, const double *a, p
  *   |at_accumulate - exact| <= e * (|c| + sum |a_i b_i|) + eta.
  * Derivation above the code (n*u of Jeannerod & Rump 2013 for round-to-nearest units in any order;
  * truncating tensor cores per TENSOR-CORE block). n counts terms. free_order sums use the same e (any order). */
-struct at_error {
+struct at_sum_error {
     double e, eta;
 };
-struct at_error at_accumulate_error(const struct at_order *order, int64_t n);
+struct at_sum_error at_accumulate_error(const struct at_order *order, int64_t n);
+/* The same for inputs known to satisfy |a_i|, |b_i| <= largest: only eta differs, by what operands that
+ * are subnormal in the tensor core's input format cost beside large ones (at_accumulate_error assumes
+ * the largest value of the format there). */
+struct at_sum_error at_accumulate_error_within(const struct at_order *order, int64_t n, double largest);
 /* The format results are held in between steps: AT_F64, AT_F32 or AT_F16. */
 enum at_format at_unit_format(enum at_unit unit);
+/* The tensor-core rule of a unit; NULL for units that are none. tc_f16 is mma.sync's row. */
+struct at_tc_rule;
+const struct at_tc_rule *at_unit_rule(enum at_unit unit);
 
 #endif

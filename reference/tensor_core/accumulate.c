@@ -1,0 +1,231 @@
+/* Dot products in a declared unit and order.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * f32 units run on real float arithmetic (this file is compiled without contraction or excess precision),
+ * tensor cores on at_fdpa, half-precision FMA on an exact sum rounded once. */
+#include "tensor_core/accumulate.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "tensor_core/fdpa.h"
+
+/* The terms of one dot product and who watches. */
+struct terms {
+    const struct at_order *order;
+    const double *a, *b;
+    ptrdiff_t sa, sb;
+    int64_t n, run;
+    const struct at_watch *watch;
+    int was_infinite; /* some step's value was */
+};
+
+struct at_order at_order_qk(const struct at_numerics *numerics) {
+    return (struct at_order){
+        .unit = (enum at_unit)numerics->qk_unit,
+        .lanes = numerics->qk_lanes,
+        .run = numerics->qk_run,
+        .tree = (enum at_tree)numerics->qk_tree,
+        .chunk = 16,
+        .guard = (enum at_guard)numerics->guard,
+        .input = AT_F64,
+    };
+}
+
+struct at_order at_order_pv(const struct at_numerics *numerics) {
+    return (struct at_order){
+        .unit = (enum at_unit)numerics->pv_unit,
+        .lanes = 1,
+        .run = 0,
+        .tree = AT_TREE_SEQUENTIAL,
+        .chunk = numerics->pv_chunk,
+        .guard = (enum at_guard)numerics->guard,
+        .input = (enum at_format)numerics->p,
+    };
+}
+
+enum at_format at_unit_format(enum at_unit unit) {
+    switch (unit) {
+    case AT_UNIT_F64:
+        return AT_F64;
+    case AT_UNIT_TC_F16:
+    case AT_UNIT_F16_FMA:
+        return AT_F16;
+    case AT_UNIT_F32:
+    case AT_UNIT_F32_FMA:
+    case AT_UNIT_TC_F32:
+        break;
+    }
+    return AT_F32;
+}
+
+const struct at_tc_rule *at_unit_rule(enum at_unit unit) {
+    if (unit == AT_UNIT_TC_F32)
+        return at_tc_rule_find("hopper_f16_f32");
+    return unit == AT_UNIT_TC_F16 ? at_tc_rule_find("hopper_mma_f16_f16") : NULL;
+}
+
+int at_order_chunk(const struct at_order *order) {
+    const struct at_tc_rule *rule = at_unit_rule(order->unit);
+    if (!rule)
+        return 1;
+    return order->chunk > 0 && order->chunk < rule->block ? order->chunk : rule->block;
+}
+
+/* Tells the ledger of one step. Called with the value before any guard; `finite`: the step's operands
+ * and the value it started from were finite. */
+static void watch_step(struct terms *t, int64_t step, double value, int finite) {
+    if (!t->watch)
+        return;
+    t->was_infinite |= isinf(value);
+    if (!t->watch->ledger)
+        return;
+    struct at_place place = t->watch->place;
+    place.step = step;
+    at_ledger_note(t->watch->ledger, t->watch->stage, value, &place);
+    t->watch->ledger->inf_made += isinf(value) && finite;
+}
+
+/* The value that is stored after a step of an f16 accumulator. The largest finite f16 is what the
+ * source's 65500 becomes when it is written as f16. */
+static double guarded(enum at_guard guard, double x) {
+    if (guard == AT_GUARD_NONE)
+        return x;
+    if (isnan(x))
+        return guard == AT_GUARD_NAN_SAFE ? 0.0 : x;
+    const double largest = at_format_info(AT_F16)->max;
+    return fabs(x) > largest ? copysign(largest, x) : x;
+}
+
+/* Terms of one lane in ascending order: i = first, first+1, ..., run of them, then `stride` further on. */
+static double lane_f64(struct terms *t, int64_t first, int64_t stride, double acc) {
+    for (int64_t start = first; start < t->n; start += stride)
+        for (int64_t i = start; i < t->n && i < start + t->run; i++) {
+            double x = t->a[i * t->sa], y = t->b[i * t->sb], old = acc;
+            acc = old + x * y;
+            watch_step(t, i, acc, isfinite(old) && isfinite(x) && isfinite(y));
+        }
+    return acc;
+}
+
+static double lane_f32(struct terms *t, int64_t first, int64_t stride, double start_value) {
+    float acc = (float)start_value;
+    const int fused = t->order->unit == AT_UNIT_F32_FMA;
+    for (int64_t start = first; start < t->n; start += stride)
+        for (int64_t i = start; i < t->n && i < start + t->run; i++) {
+            float x = (float)t->a[i * t->sa], y = (float)t->b[i * t->sb], old = acc;
+            float product = x * y;
+            acc = fused ? fmaf(x, y, old) : old + product;
+            watch_step(t, i, (double)acc, isfinite(old) && isfinite(x) && isfinite(y));
+        }
+    return (double)acc;
+}
+
+/* x*y + c rounded once to f16. The product of two f16 values is exact in double, the sum need not be:
+ * it is rounded to odd, which keeps the final rounding right (53 >= 11 + 2 bits). */
+static double fma_f16(double x, double y, double c) {
+    double product = x * y, sum = product + c;
+    if (!isfinite(sum))
+        return sum;
+    double part = sum - product;
+    double rest = (product - (sum - part)) + (c - part);
+    uint64_t bits;
+    memcpy(&bits, &sum, sizeof bits);
+    if (rest != 0 && (bits & 1) == 0) {
+        bits += (rest > 0) == (sum > 0) ? 1 : UINT64_MAX;
+        memcpy(&sum, &bits, sizeof sum);
+    }
+    return at_round(AT_F16, sum);
+}
+
+static double lane_f16(struct terms *t, int64_t first, int64_t stride, double acc) {
+    for (int64_t start = first; start < t->n; start += stride)
+        for (int64_t i = start; i < t->n && i < start + t->run; i++) {
+            double x = t->a[i * t->sa], y = t->b[i * t->sb], old = acc;
+            acc = fma_f16(x, y, old);
+            watch_step(t, i, acc, isfinite(old) && isfinite(x) && isfinite(y));
+            acc = guarded(t->order->guard, acc);
+        }
+    return acc;
+}
+
+static double lane(struct terms *t, int index, double acc) {
+    int64_t first = index * t->run, stride = t->order->lanes * t->run;
+    switch (t->order->unit) {
+    case AT_UNIT_F64:
+        return lane_f64(t, first, stride, acc);
+    case AT_UNIT_F16_FMA:
+        return lane_f16(t, first, stride, acc);
+    default:
+        return lane_f32(t, first, stride, acc);
+    }
+}
+
+/* Sum of two lanes' values in the unit's format; a step of its own, numbered n. */
+static double join(struct terms *t, double x, double y) {
+    double sum = x + y;
+    enum at_format format = at_unit_format(t->order->unit);
+    if (format == AT_F32)
+        sum = (double)((float)x + (float)y);
+    if (format == AT_F16)
+        sum = at_round(AT_F16, sum); /* the sum of two f16 values is exact in double */
+    watch_step(t, t->n, sum, isfinite(x) && isfinite(y));
+    return format == AT_F16 ? guarded(t->order->guard, sum) : sum;
+}
+
+static double join_in_order(struct terms *t, double c) {
+    double sum = lane(t, 0, c);
+    for (int i = 1; i < t->order->lanes; i++)
+        sum = join(t, sum, lane(t, i, 0.0));
+    return sum;
+}
+
+/* What lane `index` holds after the shuffles with masks lanes/2 ... mask. */
+static double join_butterfly(struct terms *t, int index, int mask, double c) {
+    if (index >= t->order->lanes)
+        return 0.0;
+    if (mask >= t->order->lanes)
+        return lane(t, index, index == 0 ? c : 0.0);
+    double own = join_butterfly(t, index, 2 * mask, c);
+    return join(t, own, join_butterfly(t, index + mask, 2 * mask, c));
+}
+
+static int block_is_finite(const struct terms *t, int64_t i, int n) {
+    for (int j = 0; j < n; j++)
+        if (!isfinite(t->a[(i + j) * t->sa]) || !isfinite(t->b[(i + j) * t->sb]))
+            return 0;
+    return 1;
+}
+
+static double tensor_core(struct terms *t, const struct at_tc_rule *rule, double acc) {
+    const int half = rule->out == AT_F16;
+    const int chunk = at_order_chunk(t->order);
+    for (int64_t i = 0, step = 0; i < t->n; i += chunk, step++) {
+        int n = (int)(t->n - i < chunk ? t->n - i : chunk);
+        double old = acc;
+        acc = at_fdpa(rule, t->order->input, t->a + i * t->sa, t->sa, t->b + i * t->sb, t->sb, n, old);
+        if (t->watch)
+            watch_step(t, step, acc, isfinite(old) && block_is_finite(t, i, n));
+        acc = half ? guarded(t->order->guard, acc) : acc;
+    }
+    return acc;
+}
+
+double at_accumulate(const struct at_order *order, int64_t n, const double *a, ptrdiff_t sa,
+                     const double *b, ptrdiff_t sb, double c, const struct at_watch *watch) {
+    struct terms t = { order, a, b, sa, sb, n, order->run, watch, 0 };
+    if (t.run <= 0)
+        t.run = n > 0 ? (n + order->lanes - 1) / order->lanes : 1;
+    const struct at_tc_rule *rule = at_unit_rule(order->unit);
+    double sum;
+    if (rule)
+        sum = tensor_core(&t, rule, c);
+    else if (order->tree == AT_TREE_BUTTERFLY)
+        sum = join_butterfly(&t, 0, 1, c);
+    else
+        sum = join_in_order(&t, c);
+    if (t.was_infinite && !isinf(sum) && watch->ledger)
+        watch->ledger->inf_cancelled++;
+    return sum;
+}

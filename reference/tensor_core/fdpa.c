@@ -1,0 +1,100 @@
+/* The fused dot-product-add and its table of parameters.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Everything here is exact in double until the one rounding at the end: a product of two 11-bit
+ * significands has 22 bits; scaled by 2^(F - e_max), a power of two, its cast to an integer is the cut
+ * towards zero that the rule asks for; cut terms are below 2^(F+2), so 65 of them fit 53 bits. */
+#include "tensor_core/fdpa.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+/* name, L, F, accumulator, its significand bits, rounding, e_zero */
+static const struct at_tc_rule rules[] = {
+    { "hopper_f16_f32", 16, 25, AT_F32, 24, AT_TC_RZ, -133 },
+    { "hopper_bf16_f32", 16, 25, AT_F32, 24, AT_TC_RZ, -133 },
+    { "hopper_mma_f16_f16", 16, 25, AT_F16, 11, AT_TC_RNE, -22 },
+    { "hopper_wgmma_f16_f16", 16, 25, AT_F16, 11, AT_TC_RNE, -133 },
+};
+
+int at_tc_rule_count(void) { return (int)(sizeof rules / sizeof rules[0]); }
+
+const struct at_tc_rule *at_tc_rule_at(int i) { return &rules[i]; }
+
+const struct at_tc_rule *at_tc_rule_find(const char *name) {
+    for (int i = 0; i < at_tc_rule_count(); i++)
+        if (strcmp(rules[i].name, name) == 0)
+            return &rules[i];
+    return NULL;
+}
+
+/* Exponent of a double's leading bit as its format's unpacker sees it; zero gives emin too. */
+static inline int exponent_of(double x, int emin) {
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    int e = (int)((bits >> 52) & 0x7ff) - 1023;
+    return e > emin ? e : emin;
+}
+
+/* 2^e for exponents of normal doubles. */
+static inline double power_of_two(int e) {
+    uint64_t bits = (uint64_t)(e + 1023) << 52;
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* Towards zero to p significant bits, no finer than the format's smallest subnormal. */
+static double cut_to(double x, int p, int emin, int emax) {
+    if (fabs(x) < power_of_two(emin)) {
+        double grain = power_of_two(emin - (p - 1));
+        return copysign(trunc(x / grain) * grain, x);
+    }
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    bits &= ~((UINT64_C(1) << (53 - p)) - 1);
+    memcpy(&x, &bits, sizeof x);
+    return fabs(x) < power_of_two(emax + 1) ? x : copysign(INFINITY, x);
+}
+
+double at_tc_convert(const struct at_tc_rule *rule, double sum) {
+    if (sum == 0)
+        return 0.0;
+    if (rule->rounding == AT_TC_RNE)
+        return at_round(rule->out, sum);
+    const struct at_format_info *out = at_format_info(rule->out);
+    return cut_to(sum, rule->out_bits, out->emin, out->emax);
+}
+
+double at_fdpa(const struct at_tc_rule *rule, enum at_format in, const double *a, ptrdiff_t sa,
+               const double *b, ptrdiff_t sb, int n, double c) {
+    double product[AT_TC_BLOCK_MAX];
+    const int emin = at_format_info(in)->emin;
+    int e_max = rule->zero_exponent;
+    double special = c - c; /* 0, or NaN as soon as one term is not finite */
+    for (int i = 0; i < n; i++) {
+        double x = a[i * sa], y = b[i * sb];
+        double p = x * y;
+        int e = exponent_of(x, emin) + exponent_of(y, emin);
+        e = p == 0 ? rule->zero_exponent : e;
+        e_max = e > e_max ? e : e_max;
+        product[i] = p;
+        special += p - p;
+    }
+    if (isnan(special)) {
+        double sum = c; /* finite terms leave infinities and NaNs as they are */
+        for (int i = 0; i < n; i++)
+            sum += product[i];
+        return sum;
+    }
+    if (c != 0) {
+        int e = exponent_of(c, at_format_info(rule->out)->emin);
+        e_max = e > e_max ? e : e_max;
+    }
+    const double scale = power_of_two(rule->kept_bits - e_max);
+    int64_t sum = (int64_t)(c * scale);
+    for (int i = 0; i < n; i++)
+        sum += (int64_t)(product[i] * scale);
+    return at_tc_convert(rule, (double)sum * power_of_two(e_max - rule->kept_bits));
+}

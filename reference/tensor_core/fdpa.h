@@ -1,0 +1,55 @@
+/* The one primitive of a tensor core: the fused dot-product-add of a few products and an accumulator,
+ * bit for bit.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The rule, for up to L products a_i * b_i and an accumulator c:
+ *   1. Exponents: of a normal value its own, of a subnormal its format's emin (subnormals are neither
+ *      flushed nor normalised). A product has the exact significand and exponent ea + eb, and is not
+ *      renormalised: 1.5 * 1.5 keeps exponent 0.
+ *   2. e_max: the largest exponent among the products and c. A zero term counts as e_zero; since every
+ *      c other than zero has an exponent above it, e_zero is a floor of e_max.
+ *   3. Every term's magnitude is cut (towards zero, no guard bits) to a multiple of 2^(e_max - F).
+ *   4. The cut terms are added exactly, and the sum is rounded once to the accumulator: towards zero, or
+ *      to nearest even, with gradual underflow. Magnitudes past its range become infinite even when
+ *      rounding goes towards zero (2^128 and above for f32).
+ *   5. A NaN, infinity times zero, or infinities of both signs among the terms give NaN; otherwise an
+ *      infinite term gives infinity. A sum of zero is +0; a negative sum cut to zero is -0.
+ * Sources: the public models MMA-Sim (arXiv 2511.10909) and those of arXiv 2512.07004, whose published
+ * hardware vectors this rule reproduces; specials, subnormals and e_zero rest on the first alone. */
+#ifndef AT_FDPA_H
+#define AT_FDPA_H
+
+#include <stddef.h>
+
+#include "attest/format.h"
+
+enum at_tc_rounding { AT_TC_RZ, AT_TC_RNE };
+
+/* One instruction family: a row of the table. */
+struct at_tc_rule {
+    const char *name;
+    int block;               /* L: products in one fused step */
+    int kept_bits;           /* F: fraction bits kept at alignment, relative to e_max */
+    enum at_format out;      /* format of c and of the result: AT_F32 or AT_F16 */
+    int out_bits;            /* significand bits of the result, hidden bit included */
+    enum at_tc_rounding rounding;
+    int zero_exponent;       /* e_zero */
+};
+
+enum { AT_TC_BLOCK_MAX = 64 };
+
+/* The row of that name, NULL if none; at_tc_rule_count()/at_tc_rule_at() walk the table. */
+const struct at_tc_rule *at_tc_rule_find(const char *name);
+int at_tc_rule_count(void);
+const struct at_tc_rule *at_tc_rule_at(int i);
+
+/* One fused step: c + sum a[i*sa] * b[i*sb], i < n <= rule->block, missing products being zeros. a and b
+ * hold values of the format `in` (f16, bf16 or narrower), c and the result of rule->out. NaN results are
+ * the quiet NaN; their sign and payload mean nothing. */
+double at_fdpa(const struct at_tc_rule *rule, enum at_format in, const double *a, ptrdiff_t sa,
+               const double *b, ptrdiff_t sb, int n, double c);
+
+/* Steps 4 and 5's conversion alone: the sum of cut terms, as an exact double, to the accumulator. */
+double at_tc_convert(const struct at_tc_rule *rule, double sum);
+
+#endif
