@@ -98,6 +98,7 @@ static at_status check_sizes(const struct at_sizes *sizes) {
                        (long long)sizes->hk);
     AT_TRY(check_product("q", sizes->tokens, sizes->h, sizes->d));
     AT_TRY(check_product("k", sizes->slots, sizes->hk, sizes->d));
+    AT_TRY(check_product("block_table", sizes->b, sizes->max_pages, 1));
     if (sizes->page == 0 && sizes->max_pages != 0)
         return AT_FAIL(AT_USAGE, "max_pages is %lld with page 0, wanted 0: contiguous keys have no block table",
                        (long long)sizes->max_pages);

@@ -41,10 +41,13 @@ static void append_frame(const char *file, int line, const char *function, const
 
 at_status at_fail_at(at_status status, const char *file, int line, const char *function,
                      const char *format, ...) {
+    /* Not straight into `message`: it may be one of the arguments, when a caller words it anew. */
+    char text[sizeof message];
     va_list args;
     va_start(args, format);
-    vsnprintf(message, sizeof message, format, args);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    snprintf(message, sizeof message, "%s", text);
     snprintf(trail, sizeof trail, "%s", message);
     append_frame(file, line, function, "");
     return status;
