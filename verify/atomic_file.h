@@ -1,0 +1,23 @@
+/* Files that appear whole or not at all: written beside their final path, fsynced, renamed.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef AT_ATOMIC_FILE_H
+#define AT_ATOMIC_FILE_H
+
+#include <stdio.h>
+
+#include "attest/status.h"
+
+/* An output in the making. A path that exists and is no regular file (/dev/stdout, a pipe) is written in
+ * place, because renaming over it would destroy it. */
+struct at_atomic_file {
+    char *path, *temp; /* temp is NULL when written in place */
+    FILE *stream;
+};
+
+at_status at_atomic_open(const char *path, struct at_atomic_file *file);
+/* Flushes, fsyncs and renames; AT_IO, and nothing at `path` has changed, when any write has failed. */
+at_status at_atomic_commit(struct at_atomic_file *file);
+/* Leaves `path` as it was. No effect after a commit, successful or not. */
+void at_atomic_abandon(struct at_atomic_file *file);
+
+#endif
