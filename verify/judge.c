@@ -1,0 +1,355 @@
+/* One case against its variants: launch, rerun, other batches, comparison, verdict, one result a tensor.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "verify/judge.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attest/buffer.h"
+#include "attest/env.h"
+#include "verify/batch.h"
+#include "verify/dump.h"
+#include "verify/launch.h"
+#include "verify/verdict.h"
+
+/* What the jobs of one case share. */
+struct bench {
+    struct at_runner *runner;
+    const struct at_plan_case *item;
+    const struct at_judge_options *options;
+    struct at_case_data data;
+    struct at_answer answer;
+    int has_answer;
+};
+
+struct job {
+    struct bench *bench;
+    int variant;
+    int64_t plan_index;
+    const struct at_variant *v;
+    struct at_outputs outputs;
+    struct at_judgement judgement;
+    struct at_decoy_report decoys[AT_MAX_TENSORS];
+    struct at_result *results; /* one per output tensor; [0] alone for a job without outputs to judge */
+    int n_results;
+};
+
+static double case_work(const struct at_problem *p) {
+    double work = 0;
+    int64_t rows = p->op->rows(p);
+    for (int64_t r = 0; r < rows; r++)
+        work += p->op->row_work(p, r);
+    return work;
+}
+
+/* A plain loop does some 10^8 multiply-adds a second under the slowest sanitizer; a bit-exact tensor-core model 10^7. */
+static double time_limit(const struct job *j) {
+    if (j->bench->options->timeout > 0)
+        return j->bench->options->timeout;
+    return fmax(10.0, 20.0 * case_work(&j->bench->data.problem) / 5e7);
+}
+
+static void repro_line(const struct job *j, char *text, size_t size) {
+    const struct at_judge_options *o = j->bench->options;
+    int at = snprintf(text, size, "attest replay '%s/%s %s'", j->v->family, j->v->name, j->bench->item->c->id);
+    if (o->seed && at > 0 && at < (int)size)
+        at += snprintf(text + at, size - (size_t)at, " --seed %" PRIu64, o->seed);
+    if (strcmp(o->runner_spec, "cpu") != 0 && at > 0 && at < (int)size)
+        snprintf(text + at, size - (size_t)at, " --runner '%s'", o->runner_spec);
+}
+
+static void describe(const struct job *j, struct at_result *r) {
+    const struct at_case *c = j->bench->item->c;
+    memset(r, 0, sizeof *r);
+    r->plan_index = j->plan_index;
+    r->worst_index = -1;
+    r->ratio_max = NAN;
+    r->p_zero_share = NAN;
+    snprintf(r->case_id, sizeof r->case_id, "%s", c->id);
+    snprintf(r->role, sizeof r->role, "%s", c->role);
+    snprintf(r->expect, sizeof r->expect, "%s", c->expect);
+    snprintf(r->op, sizeof r->op, "%s", c->op->name);
+    snprintf(r->family, sizeof r->family, "%s", j->v->family);
+    snprintf(r->variant, sizeof r->variant, "%s", j->v->name);
+    snprintf(r->path, sizeof r->path, "%s", j->v->path);
+    snprintf(r->sha256, sizeof r->sha256, "%s", j->v->sha256);
+    snprintf(r->runner, sizeof r->runner, "%s", j->bench->options->runner_spec);
+    if (at_numerics_format(&j->v->numerics, r->numerics, sizeof r->numerics) != AT_OK)
+        r->numerics[0] = 0;
+    repro_line(j, r->repro, sizeof r->repro);
+}
+
+/* The whole job has one fate: no output was judged. */
+static void one_fate(struct job *j, enum at_state state, const char *cause) {
+    j->n_results = 1;
+    describe(j, &j->results[0]);
+    j->results[0].state = state;
+    snprintf(j->results[0].cause, sizeof j->results[0].cause, "%.380s", cause);
+}
+
+/* A failed launch is a result when it is the runner's doing, and a status when it is ours. */
+static at_status launch_failed(struct job *j, at_status status) {
+    char cause[sizeof j->results[0].cause];
+    snprintf(cause, sizeof cause, "%s", at_error_message());
+    switch (status) {
+    case AT_CRASHED: one_fate(j, AT_STATE_CRASHED, cause); return AT_OK;
+    case AT_HUNG: one_fate(j, AT_STATE_HUNG, cause); return AT_OK;
+    case AT_PROTOCOL: one_fate(j, AT_STATE_ERROR, cause); return AT_OK;
+    default: return status;
+    }
+}
+
+static uint64_t launch_seed(const struct job *j, uint64_t launch) {
+    uint64_t parts[3] = { j->bench->options->seed, j->bench->item->c->hash, launch };
+    return at_hash_bytes(parts, sizeof parts, AT_HASH_START);
+}
+
+static int64_t different_bits(const struct at_tensor *a, const struct at_tensor *b, int64_t a_first, int64_t b_first,
+                              int64_t count) {
+    int64_t different = 0;
+    for (int64_t i = 0; i < count; i++)
+        different += at_load_code(a->format, a->data, (size_t)(a_first + i)) !=
+                     at_load_code(b->format, b->data, (size_t)(b_first + i));
+    return different;
+}
+
+/* The same launch again, in freshly marked memory. */
+static at_status rerun(struct job *j) {
+    struct at_run_reply reply;
+    struct at_outputs again;
+    const struct at_problem *p = &j->bench->data.problem;
+    at_status status = at_guarded_launch(j->bench->runner, j->variant, p, launch_seed(j, 1), time_limit(j), &reply, &again);
+    if (status != AT_OK)
+        return status;
+    if (reply.outcome == AT_RAN)
+        for (int o = 0; o < j->n_results; o++) {
+            int t = j->bench->answer.outputs[o];
+            struct at_result *r = &j->results[o];
+            r->rerun_compared = at_tensor_count(&again.tensors[t]);
+            r->rerun_different = different_bits(&j->outputs.tensors[t], &again.tensors[t], 0, 0, r->rerun_compared);
+            if (again.dirty[t][0] && !j->outputs.dirty[t][0]) {
+                memcpy(j->outputs.dirty[t], again.dirty[t], sizeof again.dirty[t]);
+                j->outputs.is_dirty = 1;
+            }
+        }
+    at_outputs_release(&again);
+    return AT_OK;
+}
+
+static at_status compare_part(struct job *j, const struct at_batch_part *part, uint64_t launch) {
+    struct at_run_reply reply;
+    struct at_outputs got;
+    const struct at_problem *whole = &j->bench->data.problem;
+    AT_TRY(at_guarded_launch(j->bench->runner, j->variant, &part->problem, launch_seed(j, launch), time_limit(j), &reply, &got));
+    for (int o = 0; reply.outcome == AT_RAN && o < j->n_results; o++) {
+        int t = j->bench->answer.outputs[o];
+        for (int64_t u = 0; u < part->n; u++) {
+            int64_t row, rows, part_row, part_rows, from, part_from, count;
+            at_batch_rows(whole, part->requests[u], &row, &rows);
+            at_batch_rows(&part->problem, u, &part_row, &part_rows);
+            for (int64_t k = 0; k < rows; k++) {
+                whole->op->row_span(whole, t, row + k, &from, &count);
+                whole->op->row_span(&part->problem, t, part_row + k, &part_from, &count);
+                j->results[o].batch_compared += count;
+                j->results[o].batch_different +=
+                    different_bits(&j->outputs.tensors[t], &got.tensors[t], from, part_from, count);
+            }
+        }
+    }
+    at_outputs_release(&got);
+    return AT_OK;
+}
+
+/* Three units alone, and the whole batch backwards: a kernel whose bits depend on its neighbours shows here. */
+static at_status other_batches(struct job *j) {
+    const struct at_problem *p = &j->bench->data.problem;
+    int64_t n = at_batch_units(p), picks[3] = { 0, n / 2, n - 1 };
+    at_status status = AT_OK;
+    struct at_batch_part part = { 0 };
+    if (n < 2)
+        return AT_OK;
+    for (int i = 0; i < 3; i++) {
+        if (i && picks[i] == picks[i - 1])
+            continue;
+        AT_TRY(at_batch_gather(p, &picks[i], 1, &part));
+        status = compare_part(j, &part, 2 + (uint64_t)i);
+        at_batch_release(&part);
+        if (status != AT_OK)
+            return status;
+    }
+    int64_t *backwards = malloc((size_t)n * sizeof *backwards);
+    if (!backwards)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for a batch of %lld units", (long long)n);
+    for (int64_t i = 0; i < n; i++)
+        backwards[i] = n - 1 - i;
+    status = at_batch_gather(p, backwards, n, &part);
+    free(backwards);
+    if (status == AT_OK)
+        status = compare_part(j, &part, 5);
+    at_batch_release(&part);
+    return status;
+}
+
+static void widen(struct job *j) {
+    double factor = j->bench->options->limit_factor;
+    for (int o = 0; factor != 1 && o < j->bench->answer.n_outputs; o++) {
+        int t = j->bench->answer.outputs[o];
+        for (int64_t i = 0; i < j->bench->answer.count[t]; i++) {
+            j->judgement.limit[t][i] *= factor;
+            if (j->judgement.interval[t])
+                j->judgement.interval[t][i] *= factor;
+        }
+    }
+}
+
+/* Names of required decoys that change no output of this case: then the case does not prove what it was written for. */
+static void required_inert(const struct job *j, char *text, size_t size) {
+    const struct at_case *c = j->bench->item->c;
+    const struct at_answer *a = &j->bench->answer;
+    size_t at = 0;
+    text[0] = 0;
+    for (int q = 0; q < c->n_require; q++) {
+        int counted = 0;
+        for (int d = 0; d < a->n_decoys; d++)
+            for (int o = 0; o < a->n_outputs; o++)
+                counted |= strcmp(a->decoys[d].name, c->require[q]) == 0 &&
+                           j->decoys[a->outputs[o]].fate[d] != AT_DECOY_INERT;
+        if (!counted && at < size)
+            at += (size_t)snprintf(text + at, size - at, "%s%s", at ? " " : "", c->require[q]);
+    }
+}
+
+static void note_decoys(const struct job *j, int tensor, const char *inert, struct at_result *r) {
+    const struct at_answer *a = &j->bench->answer;
+    size_t at = 0;
+    r->n_decoys = a->n_decoys;
+    snprintf(r->decoy_fate, sizeof r->decoy_fate, "%s", j->decoys[tensor].fate);
+    for (int d = 0; d < a->n_decoys && at < sizeof r->decoy_names; d++)
+        at += (size_t)snprintf(r->decoy_names + at, sizeof r->decoy_names - at, "%s%s", d ? "," : "", a->decoys[d].name);
+    snprintf(r->required_inert, sizeof r->required_inert, "%s", inert);
+}
+
+static void note_ledger(const struct job *j, struct at_result *r) {
+    const struct at_answer *a = &j->bench->answer;
+    if (!a->has_ledger)
+        return;
+    const struct at_ledger_row *p = &a->ledger.stage[AT_STAGE_p];
+    r->has_ledger = 1;
+    r->ledger_modelled = j->judgement.has_model;
+    r->ledger = j->judgement.has_model ? j->judgement.ledger : a->ledger;
+    if (p->count)
+        r->p_zero_share = (double)p->zero / (double)p->count;
+}
+
+static at_status judge_tensor(struct job *j, int o, const char *inert) {
+    const struct at_answer *a = &j->bench->answer;
+    const struct at_problem *p = &j->bench->data.problem;
+    int t = a->outputs[o];
+    struct at_result *r = &j->results[o];
+    struct at_comparison c = { .got = &j->outputs.tensors[t], .want = a->value[t], .limit = j->judgement.limit[t],
+                               .model = j->judgement.model[t], .interval = j->judgement.interval[t], .count = a->count[t] };
+    AT_TRY(at_compare(&c, r));
+    struct at_evidence e = { .numerics = &j->v->numerics, .answer = a, .judgement = &j->judgement, .comparison = &c,
+                             .decoys = &j->decoys[t], .tensor = t, .required_inert = inert,
+                             .dirty = j->outputs.dirty[t][0] ? j->outputs.dirty[t] : NULL };
+    /* An input that was changed, or a band damaged beside one, is every output's fault. */
+    for (int i = 0; !e.dirty && o == 0 && i < p->op->n_tensors; i++)
+        if (p->op->tensors[i].role == AT_IN && j->outputs.dirty[i][0])
+            e.dirty = j->outputs.dirty[i];
+    note_decoys(j, t, inert, r);
+    note_ledger(j, r);
+    at_verdict(&e, r);
+    return AT_OK;
+}
+
+static at_status judge_outputs(struct job *j) {
+    struct bench *b = j->bench;
+    const struct at_numerics *numerics = &j->v->numerics;
+    char inert[256];
+    AT_TRY(at_judgement_open(&b->answer, numerics, b->options->threads, &j->judgement));
+    AT_TRY(at_answer_decoys(&b->answer, numerics, b->options->threads));
+    widen(j);
+    for (int o = 0; o < b->answer.n_outputs; o++) {
+        int t = b->answer.outputs[o], modelled = j->judgement.has_model;
+        at_decoys_try(&b->answer, t, modelled ? NULL : j->judgement.limit[t], j->judgement.model[t],
+                      j->judgement.interval[t], &j->decoys[t]);
+    }
+    required_inert(j, inert, sizeof inert);
+    for (int o = 0; o < b->answer.n_outputs; o++)
+        AT_TRY(judge_tensor(j, o, inert));
+    if (b->options->dump)
+        AT_TRY(at_dump_job(b->options->dump, &b->answer, &j->judgement, &j->outputs, numerics));
+    return AT_OK;
+}
+
+/* Kernel first, reference second: nothing of the answer exists in memory while the first variant runs. */
+static at_status answer_for(struct bench *b) {
+    if (b->has_answer)
+        return AT_OK;
+    AT_TRY(at_answer_open(&b->data.problem, b->options->threads, b->options->seed, &b->answer));
+    b->has_answer = 1;
+    return AT_OK;
+}
+
+static at_status run_job(struct job *j) {
+    struct bench *b = j->bench;
+    struct at_run_reply reply;
+    at_status status = at_guarded_launch(b->runner, j->variant, &b->data.problem, launch_seed(j, 0), time_limit(j), &reply, &j->outputs);
+    if (status != AT_OK)
+        return launch_failed(j, status);
+    if (reply.outcome != AT_RAN) {
+        one_fate(j, reply.outcome == AT_RUN_UNSUPPORTED ? AT_STATE_UNSUPPORTED : AT_STATE_ERROR, reply.reason);
+        return AT_OK;
+    }
+    AT_TRY(answer_for(b));
+    j->n_results = b->answer.n_outputs;
+    for (int o = 0; o < j->n_results; o++) {
+        int t = b->answer.outputs[o];
+        describe(j, &j->results[o]);
+        j->results[o].tensor_index = o;
+        j->results[o].seconds = reply.seconds;
+        snprintf(j->results[o].tensor, sizeof j->results[o].tensor, "%s", b->data.problem.op->tensors[t].name);
+        snprintf(j->results[o].format, sizeof j->results[o].format, "%s",
+                 at_format_info(b->data.problem.tensors[t].format)->name);
+    }
+    status = rerun(j);
+    if (status == AT_OK && !j->outputs.is_dirty)
+        status = other_batches(j);
+    if (status != AT_OK)
+        return launch_failed(j, status);
+    return judge_outputs(j);
+}
+
+static at_status judge_variant(struct bench *b, int i) {
+    struct job j = { .bench = b, .variant = b->item->variants[i], .plan_index = b->item->first_index + i };
+    at_status status = AT_OK;
+    if (b->options->is_done && b->options->is_done(b->options->context, j.plan_index))
+        return AT_OK;
+    j.v = at_runner_variant(b->runner, j.variant);
+    j.results = calloc(AT_MAX_TENSORS, sizeof *j.results);
+    if (!j.results)
+        AT_FAIL_OUT(AT_NO_MEMORY, "no memory for results");
+    AT_TRY_OUT(run_job(&j));
+    AT_TRY_OUT(b->options->emit(b->options->context, j.results, j.n_results));
+out:
+    at_judgement_close(&j.judgement);
+    at_outputs_release(&j.outputs);
+    free(j.results);
+    return status;
+}
+
+at_status at_judge_case(struct at_runner *runner, const struct at_plan_case *item, const struct at_judge_options *options) {
+    struct bench b = { .runner = runner, .item = item, .options = options };
+    at_status status = AT_OK;
+    AT_TRY(at_case_build(item->c, &b.data));
+    for (int i = 0; i < item->n_variants; i++)
+        AT_TRY_OUT(judge_variant(&b, i));
+out:
+    if (b.has_answer)
+        at_answer_close(&b.answer);
+    at_case_data_release(&b.data);
+    return status;
+}
