@@ -26,6 +26,22 @@ const struct at_decoy_spec *at_general_decoy(int i) {
     return i >= 0 && i < (int)(sizeof general / sizeof *general) - 1 ? &general[i] : NULL;
 }
 
+enum { ZEROS, SIGN, MEAN, PREVIOUS_ROW, OTHER_HEAD, ROW_ZEROED, BATCH_ZEROED };
+
+int at_decoy_applies(const struct at_op *op, int i) {
+    return at_op_tensor_index(op, "seq_lens") >= 0 || (i != OTHER_HEAD && i != BATCH_ZEROED);
+}
+
+int at_decoy_known(const struct at_op *op, const char *name) {
+    for (int i = 0; general[i].name; i++)
+        if (strcmp(general[i].name, name) == 0)
+            return at_decoy_applies(op, i);
+    for (int i = 0; i < op->n_decoys; i++)
+        if (strcmp(op->decoys[i].name, name) == 0)
+            return 1;
+    return 0;
+}
+
 /* Beyond this the decoys see a spread of rows; the kernel's own comparison always sees every element. */
 static const double SAMPLE_ELEMENTS = 262144, SAMPLE_WORK = 4e7;
 
@@ -104,9 +120,9 @@ static double finite_mean(const struct at_answer *a, int t) {
 
 /* The row a general decoy takes its values from: itself for those that only scale. */
 static int64_t source_row(const struct at_problem *p, int kind, int64_t row) {
-    if (kind == 3)
+    if (kind == PREVIOUS_ROW)
         return row > 0 ? row - 1 : row;
-    if (kind == 4 && is_attention(p) && p->sizes.h > 1) {
+    if (kind == OTHER_HEAD && is_attention(p) && p->sizes.h > 1) {
         int64_t h = p->sizes.h, token = row / h;
         return token * h + (row % h + 1) % h;
     }
@@ -117,15 +133,16 @@ static void fill_general(const struct at_answer *a, int kind, int t, double *out
     const struct at_problem *p = a->problem;
     int64_t lost_row = a->n_sample ? largest_row(a, t) : 0, at = 0;
     int64_t lost_request = a->n_sample ? request_of(p, lost_row) : 0;
-    double mean = kind == 2 ? finite_mean(a, t) : 0;
+    double mean = kind == MEAN ? finite_mean(a, t) : 0;
     for (int64_t s = 0; s < a->n_sample; s++) {
         int64_t row = a->sample[s], from, first, count;
         p->op->row_span(p, t, source_row(p, kind, row), &from, &count);
         p->op->row_span(p, t, row, &first, &count);
         for (int64_t i = 0; i < count; i++, at++) {
             double value = a->value[t][from + i];
-            int lost = kind == 0 || (kind == 5 && row == lost_row) || (kind == 6 && request_of(p, row) == lost_request);
-            out[at] = lost ? 0 : kind == 1 ? -value : kind == 2 ? mean : value;
+            int lost = kind == ZEROS || (kind == ROW_ZEROED && row == lost_row) ||
+                       (kind == BATCH_ZEROED && request_of(p, row) == lost_request);
+            out[at] = lost ? 0 : kind == SIGN ? -value : kind == MEAN ? mean : value;
         }
     }
 }

@@ -21,5 +21,9 @@ void at_decoys_try(const struct at_answer *answer, int tensor, const double *lim
 
 /* Names of the general decoys (those every operator gets), for `list` and the case checker; NULL past the end. */
 const struct at_decoy_spec *at_general_decoy(int i);
+/* 1 when general decoy i means something for the operator: only attention has heads and requests to mix up. */
+int at_decoy_applies(const struct at_op *op, int i);
+/* 1 when `name` is a general decoy or one of the operator's own. */
+int at_decoy_known(const struct at_op *op, const char *name);
 
 #endif

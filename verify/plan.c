@@ -9,13 +9,14 @@
 
 #include "attest/buffer.h"
 #include "attest/names.h"
+#include "verify/decoys.h"
 
 static int variant_selected(const struct at_selection *s, const struct at_variant *v, char *hits) {
     char name[192];
     int selected = s->n_globs == 0;
     snprintf(name, sizeof name, "%s/%s", v->family, v->name);
     for (int i = 0; i < s->n_globs; i++)
-        if (fnmatch(s->globs[i], name, 0) == 0)
+        if (fnmatch(s->globs[i], name, FNM_EXTMATCH) == 0)
             selected = hits[i] = 1;
     return selected;
 }
@@ -25,7 +26,7 @@ static int case_selected(const struct at_selection *s, const struct at_case *c) 
     if (s->case_line)
         return 1;
     snprintf(name, sizeof name, "%s:%s", c->role, c->id);
-    return fnmatch(s->cases_glob, name, 0) == 0;
+    return fnmatch(s->cases_glob, name, FNM_EXTMATCH) == 0;
 }
 
 static at_status nothing_matches(const struct at_runner *runner, const char *glob) {
@@ -68,6 +69,14 @@ static at_status match_variants(const struct at_runner *runner, const char *chos
     return AT_OK;
 }
 
+/* A case that requires a decoy its operator does not have would be VACUOUS for ever: say so at once. */
+static at_status check_required(const struct at_case *c) {
+    for (int i = 0; i < c->n_require; i++)
+        if (!at_decoy_known(c->op, c->require[i]))
+            return AT_FAIL(AT_USAGE, "%s: require=%s: operator %s has no such decoy", c->where, c->require[i], c->op->name);
+    return AT_OK;
+}
+
 static at_status add_cases(const struct at_selection *s, const struct at_runner *runner, const char *chosen,
                            struct at_plan *plan) {
     plan->items = calloc((size_t)plan->cases.n + 1, sizeof *plan->items);
@@ -80,6 +89,7 @@ static at_status add_cases(const struct at_selection *s, const struct at_runner 
         struct at_plan_case item = { .c = c, .first_index = index };
         if (!case_selected(s, c))
             continue;
+        AT_TRY(check_required(c));
         AT_TRY(match_variants(runner, chosen, &item));
         index += item.n_variants;
         if (item.n_variants)

@@ -189,13 +189,3 @@ out:
     pthread_mutex_destroy(&s.lock);
     return status;
 }
-
-int at_session_exit_code(const struct at_run_record *record, int strict) {
-    int judged = 0, failed = 0;
-    for (int64_t i = 0; i < record->n; i++) {
-        const struct at_result *r = &record->results[i];
-        judged |= r->state != AT_STATE_UNSUPPORTED && r->state != AT_STATE_SKIPPED;
-        failed |= at_state_fails(r->state, r->expect, strict);
-    }
-    return failed ? 1 : judged ? 0 : 4;
-}

@@ -25,7 +25,4 @@ struct at_session_options at_session_defaults(void);
  * the running jobs, the journal stays and --resume goes on. */
 at_status at_session_run(const struct at_session_options *options, struct at_run_record *record);
 
-/* 0 all good, 1 a result fails, 4 nothing was judged. */
-int at_session_exit_code(const struct at_run_record *record, int strict);
-
 #endif

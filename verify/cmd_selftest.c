@@ -1,0 +1,181 @@
+/* attest selftest: the suite's own score. Every mutant must get the state its patch names, and every decoy must count
+ * somewhere.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "verify/commands.h"
+#include "verify/decoys.h"
+#include "verify/session.h"
+
+static const struct at_option options[] = {
+    { "--mutants", "GLOB", "only these (family/fault)" },
+    { "--jobs", "N", "cases judged at the same time" },
+    { "--verbose", NULL, "what each mutant got on each of its cases" },
+    { NULL, NULL, NULL },
+};
+
+/* One line of mutants.tsv: the patch's own words. */
+struct mutant {
+    char name[128], of[128], cases[128], fault[256];
+    enum at_state expect;
+    int64_t jobs, hits, by_state[AT_STATE_COUNT];
+};
+
+static at_status parse_mutant(char *text, const char *path, int number, struct mutant *m) {
+    char *fields[5];
+    int n = 0;
+    memset(m, 0, sizeof *m);
+    text[strcspn(text, "\n")] = 0;
+    for (char *rest = text; n < 5 && rest;)
+        fields[n++] = strsep(&rest, "\t");
+    if (n != 5)
+        return AT_FAIL(AT_USAGE, "%s:%d: found %d fields, wanted 5", path, number, n);
+    snprintf(m->name, sizeof m->name, "%s", fields[0]);
+    snprintf(m->of, sizeof m->of, "%s", fields[1]);
+    snprintf(m->cases, sizeof m->cases, "%s", fields[3]);
+    snprintf(m->fault, sizeof m->fault, "%s", fields[4]);
+    return at_state_parse(fields[2], &m->expect);
+}
+
+/* The list lies beside attest-mutants, which lies beside this program. */
+static at_status load_mutants(const char *glob, struct mutant **list, int *n) {
+    char path[4200], text[1024];
+    at_status status = AT_OK;
+    ssize_t length = readlink("/proc/self/exe", path, 4000);
+    *list = NULL;
+    *n = 0;
+    if (length < 0)
+        return AT_FAIL(AT_ENVIRONMENT, "/proc/self/exe: cannot be read");
+    path[length] = 0;
+    snprintf(strrchr(path, '/'), 32, "/mutants.tsv");
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return AT_FAIL(AT_ENVIRONMENT, "%s: not there; `make` builds it with attest-mutants", path);
+    for (int number = 1; fgets(text, sizeof text, file); number++) {
+        struct mutant m, *grown;
+        AT_TRY_OUT(parse_mutant(text, path, number, &m));
+        if (glob && fnmatch(glob, m.name, 0) != 0)
+            continue;
+        grown = realloc(*list, ((size_t)*n + 1) * sizeof **list);
+        if (!grown)
+            AT_FAIL_OUT(AT_NO_MEMORY, "no memory for mutants");
+        *list = grown;
+        (*list)[(*n)++] = m;
+    }
+    if (*n == 0)
+        AT_FAIL_OUT(AT_NOT_FOUND, "selftest: no mutant matches '%s'", glob ? glob : "*");
+out:
+    fclose(file);
+    return status;
+}
+
+/* A mutant is killed when some case of its own gives it the state its patch names. */
+static at_status try_mutant(struct mutant *m, int jobs, int verbose) {
+    struct at_session_options o = at_session_defaults();
+    struct at_run_record record;
+    const char *globs[1] = { m->name };
+    o.selection.globs = globs;
+    o.selection.n_globs = 1;
+    o.selection.cases_glob = m->cases;
+    o.runner = "mutants";
+    o.jobs = jobs;
+    o.quiet = 1;
+    if (m->expect == AT_STATE_HUNG)
+        o.timeout = 2;
+    at_status status = at_session_run(&o, &record);
+    for (int64_t i = 0; status == AT_OK && i < record.n; i++) {
+        const struct at_result *r = &record.results[i];
+        m->jobs++;
+        m->by_state[r->state]++;
+        m->hits += r->state == m->expect;
+        if (verbose)
+            printf("    %-12s %s %s: %s\n", at_state_name(r->state), r->tensor, r->case_id, r->cause);
+    }
+    at_run_record_release(&record);
+    return status;
+}
+
+static void states_text(const struct mutant *m, char *text, size_t size) {
+    size_t at = 0;
+    text[0] = 0;
+    for (int s = 0; s < AT_STATE_COUNT && at < size; s++)
+        if (m->by_state[s])
+            at += (size_t)snprintf(text + at, size - at, "%s%lld %s", at ? ", " : "", (long long)m->by_state[s],
+                                   at_state_name((enum at_state)s));
+}
+
+/* Every decoy of every operator must count on some case, or it proves nothing: looks at the smoke, exact, edge and
+ * real cases with the variants of runner cpu. */
+static at_status idle_decoys(int jobs, int *idle) {
+    struct at_session_options o = at_session_defaults();
+    struct at_run_record record;
+    o.selection.cases_glob = "@(smoke|exact|real):*";
+    o.jobs = jobs;
+    o.quiet = 1;
+    at_status status = at_session_run(&o, &record);
+    *idle = 0;
+    for (int k = 0; status == AT_OK && k < at_op_count(); k++) {
+        const struct at_op *op = at_op_at(k);
+        int general = 0;
+        while (at_general_decoy(general))
+            general++;
+        for (int d = 0; d < general + op->n_decoys; d++) {
+            int counted = 0;
+            for (int64_t i = 0; i < record.n; i++)
+                counted |= strcmp(record.results[i].op, op->name) == 0 && d < record.results[i].n_decoys &&
+                           record.results[i].decoy_fate[d] != AT_DECOY_INERT;
+            const char *name = d < general ? at_general_decoy(d)->name : op->decoys[d - general].name;
+            if (!counted && !(d < general && !at_decoy_applies(op, d))) {
+                printf("IDLE      decoy %s of %s never counts on any case\n", name, op->name);
+                ++*idle;
+            }
+        }
+    }
+    at_run_record_release(&record);
+    return status;
+}
+
+static at_status score(const struct at_args *args, int *survivors, int *idle) {
+    struct mutant *list;
+    int n, verbose = at_args_has(args, "--verbose");
+    int64_t jobs;
+    at_status status = AT_OK;
+    *survivors = *idle = 0;
+    AT_TRY(at_args_int(args, "--jobs", 1, 256, at_session_defaults().jobs, &jobs));
+    AT_TRY_OUT(load_mutants(at_args_get(args, "--mutants"), &list, &n));
+    for (int i = 0; i < n; i++) {
+        struct mutant *m = &list[i];
+        char states[256];
+        AT_TRY_OUT(try_mutant(m, (int)jobs, verbose));
+        states_text(m, states, sizeof states);
+        printf("%-9s %-44s %-11s %-36s %s\n", m->hits ? "killed" : "SURVIVED", m->name, at_state_name(m->expect), states, m->fault);
+        fflush(stdout);
+        *survivors += !m->hits;
+    }
+    if (!at_args_has(args, "--mutants"))
+        AT_TRY_OUT(idle_decoys((int)jobs, idle));
+    printf("%d of %d mutants killed (%.1f %%)%s\n", n - *survivors, n, 100.0 * (n - *survivors) / n,
+           at_args_has(args, "--mutants") ? "" : *idle ? "" : "; every decoy counts somewhere");
+out:
+    free(list);
+    return status;
+}
+
+static int run(const struct at_args *args) {
+    int survivors, idle;
+    at_status status = score(args, &survivors, &idle);
+    return status != AT_OK ? at_report_failure(status) : survivors || idle ? 1 : 0;
+}
+
+const struct at_command at_command_selftest = {
+    .name = "selftest",
+    .synopsis = "selftest [options]",
+    .summary = "the suite's own score: every mutant must be killed, every decoy must count",
+    .example = "attest selftest --mutants 'asynct_*/*'",
+    .options = options,
+    .run = run,
+};

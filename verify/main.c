@@ -1,0 +1,85 @@
+/* attest: finds the command and runs it.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attest/env.h"
+#include "attest/names.h"
+#include "build_info.h"
+#include "verify/archive/reader_hdf5.h"
+#include "verify/commands.h"
+
+static const struct at_command *const commands[] = {
+    &at_command_list,     &at_command_verify, &at_command_replay, &at_command_show,
+    &at_command_selftest, &at_command_bench,  &at_command_merge,  &at_command_doctor,
+};
+enum { N_COMMANDS = sizeof commands / sizeof *commands };
+
+int at_report_failure(at_status status) {
+    fprintf(stderr, "attest: %s\n", at_error_message());
+    if (status == AT_BUG || getenv("AT_TRACE"))
+        fprintf(stderr, "%s\n", at_error_trail());
+    return at_status_exit_code(status);
+}
+
+static void usage(void) {
+    printf("attest judges GPU attention kernels against plain C references.\n\nusage: attest COMMAND [ARGUMENTS]\n\ncommands:\n");
+    for (int i = 0; i < N_COMMANDS; i++)
+        printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    printf("\n`attest COMMAND --help` tells more. Exit codes: 0 all good, 1 a verdict failed, 2 usage, 3 environment,\n"
+           "4 nothing was judged, 70 a bug of attest.\n");
+}
+
+static int unknown_command(const char *name) {
+    const char *names[N_COMMANDS];
+    for (int i = 0; i < N_COMMANDS; i++)
+        names[i] = commands[i]->name;
+    const char *nearest = at_nearest_name(name, names, N_COMMANDS);
+    return at_report_failure(AT_FAIL(AT_USAGE, "unknown command '%s'%s%s%s; `attest --help` lists them", name,
+                                     nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : ""));
+}
+
+/* Results may have gone to a full disk without anybody looking at printf's value. */
+static int flush_stdout(int code) {
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "attest: stdout: could not be written to the end\n");
+        return code == 0 ? at_status_exit_code(AT_IO) : code;
+    }
+    return code;
+}
+
+static int run(const struct at_command *command, int argc, char **argv) {
+    struct at_args args;
+    int help, code;
+    at_status status = at_args_parse(command, argc, argv, &args, &help);
+    if (status != AT_OK) {
+        code = at_report_failure(status);
+    } else if (help) {
+        at_command_help(command);
+        code = 0;
+    } else {
+        code = command->run(&args);
+    }
+    at_args_release(&args);
+    return flush_stdout(code);
+}
+
+int main(int argc, char **argv) {
+    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+        usage();
+        return flush_stdout(argc < 2 ? at_status_exit_code(AT_USAGE) : 0);
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("attest %s (%s)\n", AT_VERSION, AT_COMMIT);
+        return flush_stdout(0);
+    }
+    at_status status = at_env_check();
+    if (status != AT_OK)
+        return at_report_failure(status);
+    at_reader_hdf5_register();
+    for (int i = 0; i < N_COMMANDS; i++)
+        if (strcmp(commands[i]->name, argv[1]) == 0)
+            return run(commands[i], argc - 2, argv + 2);
+    return unknown_command(argv[1]);
+}
