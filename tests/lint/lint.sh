@@ -1,0 +1,85 @@
+#!/bin/bash
+# Everything `make lint` checks. Each step prints its name and what it found; the last line counts them.
+# SPDX-License-Identifier: Apache-2.0
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit 3
+failed=0
+step() { # name, command...
+    local name=$1 out; shift
+    if out=$("$@" 2>&1); then printf 'ok    %s\n' "$name"; else printf 'FAIL  %s\n%s\n' "$name" "$out" | head -n 80; failed=$((failed + 1)); fi
+}
+sources() { git ls-files '*.c' '*.h'; }
+
+banned() { # words that hide errors or break the numeric rules
+    local bad=0
+    grep -nE '\bassert_(float|double)_(not_)?equal|\b(sprintf|strcpy|strcat|gets|alloca|atoi|atof|strtok)\(' $(sources) && bad=1
+    grep -nE -- '-(ffast-math|Ofast|march=native)' Makefile tests/build/*.sh && bad=1
+    grep -rnE '(TO''DO|FIX''ME|XX''X)' $(sources) && bad=1
+    return $bad
+}
+first_line() { # every source says what it is for, and its licence
+    local bad=0 f
+    for f in $(sources); do
+        head -n 1 "$f" | grep -q '^/\* ' || { echo "$f: line 1 does not say what the file is for"; bad=1; }
+        head -n 6 "$f" | grep -q 'SPDX-License-Identifier: Apache-2.0' || { echo "$f: no SPDX line at the top"; bad=1; }
+    done
+    return $bad
+}
+length() { # files stay short enough to have one job
+    local bad=0 lines f
+    while read -r lines f; do [[ "$f" == total || $lines -le 450 ]] || { echo "$f: $lines lines"; bad=1; }; done \
+        < <(sources | xargs wc -l)
+    return $bad
+}
+unique_names() { # file names are unique across the tree, but for the fixed ones of operators and variants
+    local twice
+    twice=$(git ls-files 'reference/attest/*.[ch]' 'reference/tensor_core/*.[ch]' 'reference/fast/*.[ch]' 'datasets/*.[ch]' 'verify/*.[ch]' | xargs -n1 basename | sort | uniq -d)
+    [[ -z "$twice" ]] || { echo "file names used twice: $twice"; return 1; }
+}
+symbols() { # a variant's object has one global symbol
+    local bad=0 object names
+    while read -r object; do
+        names=$(nm --defined-only -g "$object" | awk '{print $3}' | grep -v '^__' )
+        [[ "$(wc -w <<< "$names")" == 1 && "$names" == at_kernel_* ]] || { echo "$object: global symbols: $names"; bad=1; }
+    done < <(find "$BUILD/kernels" -name '[0-9][0-9]_*.o')
+    return $bad
+}
+headers_alone() { # each header compiles by itself
+    local bad=0 h
+    for h in $(git ls-files '*.h'); do
+        ${CC:-gcc} -std=c11 -D_GNU_SOURCE -Ireference -I. -I"$BUILD/gen" $(pkg-config --cflags hdf5 openblas) -Wall -Werror \
+            -fsyntax-only -x c "$h" 2>/dev/null || { echo "$h does not compile alone"; bad=1; }
+    done
+    return $bad
+}
+kernel_headers_as_cxx() { # CUDA C++ reads the vocabulary too
+    printf '#include "attest/kernel.h"\n#include "attest/attention.h"\nint main() { return 0; }\n' |
+        g++ -std=c++20 -Wall -Werror -Ireference -fsyntax-only -x c++ -
+}
+format() { sources | xargs clang-format --dry-run -Werror; }
+tidy() {
+    local out
+    out=$(git ls-files 'reference/*.c' 'datasets/*.c' 'kernels/*.c' 'verify/*.c' 'tests/*.c' |
+        xargs -P "$(nproc)" -n 4 clang-tidy --quiet 2>/dev/null -- -std=c11 -D_GNU_SOURCE -DAT_VERSION='"x"' -DAT_SOURCE_DIR='"."' -Ireference -I. \
+            -I"$BUILD/gen" $(pkg-config --cflags openblas hdf5 gsl jansson) | grep -E 'warning:|error:' | sort -u)
+    [[ -z "$out" ]] || { echo "$out"; return 1; }
+}
+shell() { git ls-files '*.sh' .ci/run | xargs shellcheck -S warning; }
+second_compiler() { make --no-print-directory CC=clang DEV=1 -j"$(nproc)" programs; }
+other_compiler_name='clang builds it without a warning'
+
+step 'layers: who may include whom' tests/lint/layers.sh
+step 'layers: a planted include is seen' tests/lint/layers.sh --self-test
+step 'no banned calls' banned
+step 'first lines and licences' first_line
+step 'file lengths' length
+step 'file names' unique_names
+step 'one global symbol a variant' symbols
+step 'headers alone' headers_alone
+step 'kernel headers as C++20' kernel_headers_as_cxx
+step 'shellcheck' shell
+step 'clang-format' format
+step "$other_compiler_name" second_compiler
+[[ "${AT_LINT_FAST:-0}" == 1 ]] || step 'clang-tidy' tidy
+echo "lint: $failed failed"
+[[ $failed == 0 ]]
