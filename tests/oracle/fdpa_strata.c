@@ -30,7 +30,7 @@ static uint32_t sign_bit(struct oracle_format format) {
     return 1u << (format.exponent_bits + format.fraction_bits);
 }
 
-/* Two operands whose product has about this exponent, no fraction bits if `power`. */
+/* Two operands whose product has about this exponent; exactly, without fraction bits, if `power`. */
 static void product_at(struct fdpa_random *random, struct oracle_format in, int exponent, int power,
                        uint16_t *a, uint16_t *b) {
     int low = exponent / 2;
@@ -63,8 +63,6 @@ static int exponent_for(struct fdpa_random *random, enum fdpa_stratum stratum,
                         const struct oracle_fdpa *rule, int i) {
     int in_low = 2 - bias_of(rule->in), out_top = bias_of(rule->out);
     switch (stratum) {
-    case FDPA_NEAR_TIE:
-        return i == 0 ? 0 : -between(random, rule->out.fraction_bits - 1, rule->kept + 3);
     case FDPA_SWAMPED:
         return i == 0 ? 0 : -between(random, rule->kept - 6, rule->kept + 2);
     case FDPA_SUBNORMAL:
@@ -73,6 +71,22 @@ static int exponent_for(struct fdpa_random *random, enum fdpa_stratum stratum,
         return out_top - between(random, 0, 3);
     default:
         return between(random, -6, 6);
+    }
+}
+
+/* In every 16: half a last output bit at position 3, beside it a bit or a few around the last kept one, which
+ * decide the tie if they are seen; 1 at position 0 of the first. Signs are random, the rest is zero. */
+static void fill_ties(struct fdpa_random *random, const struct oracle_fdpa *rule, int n, uint16_t *a,
+                      uint16_t *b) {
+    for (int i = 0; i < n; i++) {
+        int role = i * 11 % 16, exponent = -between(random, rule->kept - 1, rule->kept + 1);
+        if (role == 1)
+            exponent = -rule->out.fraction_bits - 1;
+        if (i == 0)
+            exponent = 0;
+        product_at(random, rule->in, exponent, 1, &a[i], &b[i]);
+        if (role > 3 && between(random, 0, 7))
+            a[i] = 0;
     }
 }
 
@@ -99,9 +113,14 @@ void fdpa_fill(struct fdpa_random *random, enum fdpa_stratum stratum, const stru
         fill_pairs(random, rule, n, a, b);
         return;
     }
-    int power = stratum == FDPA_NEAR_TIE, c_leads = between(random, 0, 1);
+    if (stratum == FDPA_NEAR_TIE) {
+        *c = between(random, 0, 3) ? 0 : at_exponent(random, rule->out, between(random, -1, 1));
+        fill_ties(random, rule, n, a, b);
+        return;
+    }
+    int c_leads = between(random, 0, 1);
     for (int i = 0; i < n; i++) {
-        product_at(random, rule->in, exponent_for(random, stratum, rule, i + c_leads), power, &a[i], &b[i]);
+        product_at(random, rule->in, exponent_for(random, stratum, rule, i + c_leads), 0, &a[i], &b[i]);
         if (stratum == FDPA_ANY_CODE) {
             a[i] = (uint16_t)at_exponent(random, rule->in, between(random, -in_bias, in_bias));
             b[i] = (uint16_t)at_exponent(random, rule->in, between(random, -in_bias, in_bias));
