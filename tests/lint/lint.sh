@@ -1,6 +1,7 @@
 #!/bin/bash
 # Everything `make lint` checks. Each step prints its name and what it found; the last line counts them.
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2046 # lists of files are meant to be split
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 3
 failed=0
