@@ -39,6 +39,7 @@ struct at_kernel {
 struct at_kernel_entry {
     const char *family, *name, *path;
     const struct at_kernel *kernel;
+    const char *sha256; /* of the source file, 64 hex digits; "" when not known */
 };
 int at_kernel_count(void);
 const struct at_kernel_entry *at_kernel_at(int i);

@@ -1,0 +1,111 @@
+/* The host as a device: workspaces are poisoned and guarded, launches timed.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/runner/host_device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* The device's own error numbers. What a host kernel's launch returns is passed on as it is. */
+enum { NO_MEMORY = 1001, WORKSPACE_OVERRUN };
+enum { ALIGN = 256, GUARD = 256 };
+/* Every format reads these bytes as NaN: a kernel that uses scratch it did not write is seen. */
+enum { POISON = 0xff, GUARD_BYTE = 0xa5 };
+
+static struct at_host_device *host_of(struct at_device *device) { return (struct at_host_device *)device->state; }
+
+static int host_load(struct at_device *device, void *host, int64_t used, void **base) {
+    (void)device;
+    (void)used;
+    *base = host;
+    return 0;
+}
+
+static int host_store(struct at_device *device, void *host, int64_t used) {
+    (void)device;
+    (void)host;
+    (void)used;
+    return 0;
+}
+
+/* The guard starts at the first byte beyond what was asked for. */
+static int host_workspace(struct at_device *device, int64_t bytes, void **workspace) {
+    struct at_host_device *host = host_of(device);
+    if (bytes < 0 || bytes > AT_PROTOCOL_MAX_BYTES)
+        return NO_MEMORY;
+    if (!host->scratch || bytes > host->capacity) {
+        int64_t capacity = (bytes + ALIGN - 1) / ALIGN * ALIGN;
+        free(host->scratch);
+        host->capacity = 0;
+        host->scratch = (uint8_t *)aligned_alloc(ALIGN, (size_t)(capacity + GUARD));
+        if (!host->scratch)
+            return NO_MEMORY;
+        host->capacity = capacity;
+    }
+    memset(host->scratch, POISON, (size_t)bytes);
+    memset(host->scratch + bytes, GUARD_BYTE, GUARD);
+    host->wanted = bytes;
+    *workspace = host->scratch;
+    return 0;
+}
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int host_run(struct at_device *device, const struct at_kernel *kernel, const struct at_launch *launch,
+                    double *seconds) {
+    const struct at_host_device *host = host_of(device);
+    double start = now();
+    int code = kernel->launch(launch);
+    *seconds = now() - start;
+    for (int64_t i = 0; code == 0 && i < GUARD; i++)
+        if (host->scratch[host->wanted + i] != GUARD_BYTE)
+            code = WORKSPACE_OVERRUN;
+    return code;
+}
+
+static const char *host_error(int code) {
+    switch (code) {
+    case NO_MEMORY:
+        return "the memory could not be had";
+    case WORKSPACE_OVERRUN:
+        return "the kernel wrote past the workspace it asked for";
+    default:
+        return "the launch returned this number";
+    }
+}
+
+void at_host_device_init(struct at_host_device *host) {
+    *host = (struct at_host_device){ .device = { .load = host_load,
+                                                 .workspace = host_workspace,
+                                                 .run = host_run,
+                                                 .store = host_store,
+                                                 .error = host_error } };
+    host->device.state = host;
+}
+
+void at_host_device_release(struct at_host_device *host) {
+    free(host->scratch);
+    host->scratch = NULL;
+    host->capacity = 0;
+}
+
+void at_host_device_text(char *text, size_t size) {
+    snprintf(text, size, "host processor");
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    if (!file)
+        return;
+    char line[256];
+    while (fgets(line, sizeof line, file)) {
+        const char *colon = strchr(line, ':');
+        if (strncmp(line, "model name", 10) != 0 || !colon)
+            continue;
+        snprintf(text, size, "%.*s", (int)strcspn(colon + 2, "\n"), colon + 2);
+        break;
+    }
+    fclose(file);
+}

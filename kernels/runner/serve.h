@@ -1,0 +1,50 @@
+/* The runner's protocol loop, shared by every runner, and the small device interface below it.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A runner's main saves its standard output with at_serve_claim_stdout(), fills a struct at_device and a
+ * struct at_kernel_list and calls at_serve(). */
+#ifndef AT_SERVE_H
+#define AT_SERVE_H
+
+#include "attest/kernel.h"
+#include "attest/protocol.h"
+
+/* What the loop needs of a device. Errors are numbers of the device's own; 0 is success. */
+struct at_device {
+    void *state;
+    /* Makes host bytes [0, used) of the block visible to kernels; *base is where they see them. */
+    int (*load)(struct at_device *device, void *host, int64_t used, void **base);
+    /* At least `bytes` of scratch, 256-byte aligned, valid until the next call. */
+    int (*workspace)(struct at_device *device, int64_t bytes, void **workspace);
+    /* Launches and waits until the work is done; *seconds is its wall time. */
+    int (*run)(struct at_device *device, const struct at_kernel *kernel, const struct at_launch *launch, double *seconds);
+    /* Puts what kernels wrote back into the host's bytes. */
+    int (*store)(struct at_device *device, void *host, int64_t used);
+    /* One line for an error number. */
+    const char *(*error)(int code);
+};
+
+/* The variants of a runner; the generated table, or a test's own. */
+struct at_kernel_list {
+    int n;
+    const struct at_kernel_entry *(*at)(int i);
+};
+
+/* What one end of the conversation is made of. */
+struct at_serve {
+    const char *name;        /* of the runner */
+    const char *device_text; /* of the machine, for people */
+    struct at_device *device;
+    struct at_kernel_list kernels;
+    int in, out; /* descriptors the protocol runs on */
+};
+
+/* Returns a private descriptor of standard output and points descriptor 1 at standard error, so that a
+ * kernel's printf cannot break the protocol. -1 and errno on failure. */
+int at_serve_claim_stdout(void);
+
+/* Serves until `quit`, the end of input (AT_OK) or a line it does not understand (AT_PROTOCOL, after
+ * telling the other side). AT_IO when the pipe fails. */
+at_status at_serve(const struct at_serve *serve);
+
+#endif
