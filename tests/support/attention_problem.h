@@ -40,8 +40,7 @@ at_status at_test_attention_problem(const struct at_op *op, const struct at_test
                                     struct at_test_problem *out);
 void at_test_problem_release(struct at_test_problem *problem);
 
-/* Element of the tensor called `name`; the test fails to compile its intent otherwise, so a missing name
- * or index aborts the program. */
+/* Element of the tensor called `name`; a name or index that does not exist aborts the program. */
 double at_test_get(const struct at_problem *problem, const char *name, int64_t i);
 void at_test_set(struct at_problem *problem, const char *name, int64_t i, double value);
 /* Sets every element. */
@@ -55,7 +54,7 @@ struct at_test_eval {
 };
 at_status at_test_eval_init(const struct at_problem *problem, int want_limit, struct at_test_eval *out);
 void at_test_eval_release(struct at_test_eval *eval);
-/* Elements of output tensor i (a rank-0 output has none). */
+/* Elements of output tensor i (0 where a size is 0). */
 int64_t at_test_count(const struct at_problem *problem, int tensor);
 
 /* A counter of random numbers: uniform 64 bits, uniform in [0, 1), standard normal, integer 0 .. n-1. */
