@@ -296,7 +296,7 @@ static at_status open_locked(struct at_journal *journal) {
 }
 
 static at_status write_start(struct at_journal *journal, const struct at_run_record *record) {
-    return append_json(journal, json_pack("{sssisssss}", "event", "start", "format", FORMAT, "request",
+    return append_json(journal, json_pack("{ss si ss ss}", "event", "start", "format", FORMAT, "request",
                                           record->request ? record->request : "{}", "provenance",
                                           record->provenance ? record->provenance : "{}"));
 }
@@ -337,7 +337,7 @@ void at_journal_abandon(struct at_journal *journal) {
 }
 
 at_status at_journal_finish(struct at_journal *journal, const char *shard) {
-    at_status status = append_json(journal, json_pack("{sssIss}", "event", "end", "n", (json_int_t)journal->results,
+    at_status status = append_json(journal, json_pack("{ss sI ss}", "event", "end", "n", (json_int_t)journal->results,
                                                       "shard", shard ? shard : ""));
     at_journal_abandon(journal);
     return status;

@@ -2,11 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verify/archive/arrays.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "verify/archive/h5util.h"
-#include "verify/atomic_file.h"
 
 /* The scale called `name` of this group, made when it is not there yet. */
 static at_status scale_of(const char *path, hid_t group, const char *name, int64_t n, hid_t *scale) {
@@ -49,23 +47,13 @@ out:
 }
 
 at_status at_arrays_write(const char *path, const struct at_array *arrays, int n) {
-    struct at_atomic_file out;
-    void *bytes = NULL;
-    size_t size = 0;
+    struct at_h5_image image;
     hid_t file;
     at_h5_quiet();
-    AT_TRY(at_h5_create(path, &file));
+    AT_TRY(at_h5_create(path, &image, &file));
     at_status status = write_all(path, file, arrays, n);
-    if (status != AT_OK) {
-        H5Fclose(file);
-        return status;
-    }
-    AT_TRY(at_h5_image(path, file, &bytes, &size));
-    status = at_atomic_open(path, &out);
-    if (status == AT_OK) {
-        fwrite(bytes, 1, size, out.stream); /* a failure is kept by the stream, and commit reports it */
-        status = at_atomic_commit(&out);
-    }
-    free(bytes);
+    if (status == AT_OK)
+        return at_h5_save(path, file, &image);
+    at_h5_abandon(file, &image);
     return status;
 }

@@ -1,0 +1,186 @@
+/* Results as JSON and back: every field, every extreme, and bad input.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "tests/at_test.h"
+#include "tests/support/sample_record.h"
+
+static char *json_of(const struct at_result *r) {
+    char *line = NULL;
+    at_assert_ok(at_result_to_json(r, &line));
+    return line;
+}
+
+/* to JSON, back, to JSON again: the same bytes; and every field of the table the same in memory. */
+static void test_round_trip(void **state) {
+    (void)state;
+    struct at_result a, b;
+    const struct at_field *field;
+    for (int i = 0; i < 40; i++) {
+        at_sample_result(&a, i);
+        char *line = json_of(&a);
+        at_assert_ok(at_result_from_json(line, "here", &b));
+        char *again = json_of(&b);
+        assert_string_equal(line, again);
+        for (int f = 0; (field = at_result_field(f)); f++) {
+            if (field->kind == AT_FIELD_TEXT)
+                assert_string_equal((const char *)at_field_of(field, &a), (const char *)at_field_of(field, &b));
+            else if (field->kind == AT_FIELD_F64)
+                at_assert_same(*(const double *)at_field_of(field, &b), *(const double *)at_field_of(field, &a));
+            else
+                assert_memory_equal(at_field_of(field, &a), at_field_of(field, &b), field->size);
+        }
+        if (a.has_ledger)
+            assert_memory_equal(&a.ledger, &b.ledger, sizeof a.ledger);
+        free(line);
+        free(again);
+    }
+}
+
+/* The field tables forget nothing: all bytes of the structs are named, padding and the ledger aside. */
+static void test_tables_cover_the_structs(void **state) {
+    (void)state;
+    const struct at_field *field;
+    size_t named = sizeof(struct at_ledger);
+    for (int f = 0; (field = at_result_field(f)); f++)
+        named += field->size;
+    at_assert_true(named <= sizeof(struct at_result) && named + 64 > sizeof(struct at_result),
+                   "%zu of %zu bytes are named", named, sizeof(struct at_result));
+    named = sizeof(struct at_place);
+    for (int f = 0; (field = at_ledger_row_field(f)); f++)
+        named += field->size;
+    at_assert_true(named <= sizeof(struct at_ledger_row) && named + 8 > sizeof(struct at_ledger_row),
+                   "%zu of %zu bytes are named", named, sizeof(struct at_ledger_row));
+    named = sizeof(struct at_place) + AT_STAGE_COUNT * sizeof(struct at_ledger_row);
+    for (int f = 0; (field = at_ledger_total_field(f)); f++)
+        named += field->size;
+    at_assert_true(named <= sizeof(struct at_ledger) && named + 8 > sizeof(struct at_ledger),
+                   "%zu of %zu bytes are named", named, sizeof(struct at_ledger));
+}
+
+static void test_extremes(void **state) {
+    (void)state;
+    struct at_result a, b;
+    at_sample_result(&a, 1);
+    a.ulp_max = UINT64_MAX;
+    a.ulp_p50 = (uint64_t)INT64_MAX;
+    a.total = INT64_MAX;
+    a.wrong = INT64_MIN;
+    a.err_max = 0x1.fffffffffffffp1023;
+    a.err_rms = 0x1p-1074;
+    a.rms = -0.0;
+    a.worst_got = -INFINITY;
+    a.worst_want = 0.1;
+    char *line = json_of(&a);
+    assert_non_null(strstr(line, "\"ulp_max\":\"18446744073709551615\""));
+    assert_non_null(strstr(line, "\"worst_got\":\"-Infinity\""));
+    assert_non_null(strstr(line, "\"worst_model\":\"NaN\""));
+    assert_null(strchr(line, '\n'));
+    at_assert_ok(at_result_from_json(line, "here", &b));
+    assert_true(b.ulp_max == UINT64_MAX && b.ulp_p50 == (uint64_t)INT64_MAX);
+    assert_true(b.total == INT64_MAX && b.wrong == INT64_MIN);
+    at_assert_same(b.err_max, 0x1.fffffffffffffp1023);
+    at_assert_same(b.err_rms, 0x1p-1074);
+    at_assert_same(b.rms, -0.0);
+    at_assert_same(b.worst_got, -INFINITY);
+    at_assert_same(b.worst_want, 0.1);
+    free(line);
+}
+
+/* Text that no JSON can hold is replaced byte for byte, also when a character was cut in two. */
+static void test_bad_utf8(void **state) {
+    (void)state;
+    struct at_result a, b;
+    at_sample_result(&a, 2);
+    snprintf(a.cause, sizeof a.cause, "cut \xc3 lone \x80 long \xf0\x9f\x98\x80 over \xc0\xaf sur \xed\xa0\x80 end\xe2\x82");
+    char *line = json_of(&a);
+    at_assert_ok(at_result_from_json(line, "here", &b));
+    assert_string_equal(b.cause, "cut ? lone ? long \xf0\x9f\x98\x80 over ?? sur ??? end??");
+    free(line);
+}
+
+/* One key of a good line replaced. */
+static char *with(const char *line, const char *from, const char *to) {
+    const char *at = strstr(line, from);
+    assert_non_null(at);
+    size_t size = strlen(line) + strlen(to) + 1;
+    char *out = malloc(size);
+    assert_non_null(out);
+    snprintf(out, size, "%.*s%s%s", (int)(at - line), line, to, at + strlen(from));
+    return out;
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    static const struct {
+        const char *from, *to, *says;
+    } bad[] = {
+        { "\"compared\":2048", "\"compared\":\"2048\"", "\"compared\"" },
+        { "\"compared\":2048", "\"compared\":2048.5", "an integer" },
+        { "\"compared\":2048,", "", "missing" },
+        { "\"state\":\"PASS\"", "\"state\":\"GOOD\"", "name of a state" },
+        { "\"state\":\"PASS\"", "\"state\":0", "name of a state" },
+        { "\"within\":true", "\"within\":1", "true or false" },
+        { "\"tensor\":\"out\"", "\"tensor\":\"a name that is longer than any tensor has\"", "at most 31 bytes" },
+        { "\"ulp_p99\":2", "\"ulp_p99\":-2", "0 to 2^64-1" },
+        { "\"ulp_p99\":2", "\"ulp_p99\":\"99999999999999999999\"", "0 to 2^64-1" },
+        { "\"worst_rank\":3", "\"worst_rank\":5", "worst_rank is 5" },
+        { "\"worst_rank\":3", "\"worst_rank\":4294967296", "32-bit" },
+        { "\"n_decoys\":3", "\"n_decoys\":33", "n_decoys is 33" },
+        { "\"worst_at\":[3,4,5,-1]", "\"worst_at\":[3,4,5]", "array of 4" },
+        { "\"rms\":-0.0", "\"rms\":\"nan\"", "a number" },
+        { "\"has_ledger\":true", "\"has_ledger\":false", "null" },
+        { "\"inf_made\":7", "\"inf_made\":null", "ledger.inf_made" },
+        { "\"case_id\"", "\"role\":1,\"case_id\"", "duplicate" },
+        { "\"state\":\"PASS\"", "\"state\":\"PASS\"}", "byte" },
+    };
+    struct at_result a, b;
+    at_sample_result(&a, 0);
+    char *line = json_of(&a);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char *broken = with(line, bad[i].from, bad[i].to);
+        at_assert_fails(at_result_from_json(broken, "run.jsonl:7", &b), AT_USAGE, bad[i].says);
+        at_assert_true(strstr(at_error_message(), "run.jsonl:7"), "no place in \"%s\"", at_error_message());
+        free(broken);
+    }
+    char *more = with(line, "\"case_id\"", "\"a_later_key\":[1],\"case_id\"");
+    at_assert_ok(at_result_from_json(more, "here", &b));
+    free(more);
+    for (size_t n = 0; n < strlen(line); n += 97) { /* every torn line is refused */
+        char *torn = strndup(line, n);
+        at_assert_fails(at_result_from_json(torn, "here", &b), AT_USAGE, "here");
+        free(torn);
+    }
+    at_assert_fails(at_result_from_json("[1]", "here", &b), AT_USAGE, "an object");
+    free(line);
+}
+
+/* Every state by name and back; which of them fail a run. */
+static void test_states(void **state) {
+    (void)state;
+    enum at_state s;
+    for (int i = 0; i < AT_STATE_COUNT; i++) {
+        at_assert_ok(at_state_parse(at_state_name((enum at_state)i), &s));
+        assert_int_equal(s, i);
+        assert_true(strlen(at_state_meaning((enum at_state)i)) > 0);
+    }
+    at_assert_fails(at_state_parse("pass", &s), AT_USAGE, "pass");
+    assert_string_equal(at_state_name((enum at_state)99), "UNKNOWN");
+    assert_string_equal(at_state_meaning((enum at_state)99), "not a state of attest");
+    static const char *const always = "0011110011100", *const lax = "0011111111100", *const strict = "0111111111100";
+    for (int i = 0; i < AT_STATE_COUNT; i++) {
+        const char *name = at_state_name((enum at_state)i);
+        assert_int_equal(at_state_fails((enum at_state)i, "", 0), lax[i] - '0');
+        assert_int_equal(at_state_fails((enum at_state)i, "", 1), strict[i] - '0');
+        assert_int_equal(at_state_fails((enum at_state)i, name, 0), always[i] - '0');
+    }
+    assert_true(at_state_fails((enum at_state)99, "", 0));
+    assert_true(at_state_fails(AT_STATE_OVERFLOWED, "LAUNDERED", 0));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip),  cmocka_unit_test(test_tables_cover_the_structs),
+        cmocka_unit_test(test_extremes),    cmocka_unit_test(test_bad_utf8),
+        cmocka_unit_test(test_refusals),    cmocka_unit_test(test_states),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
