@@ -27,9 +27,9 @@
  *   tc_f16: as for the chain above: if the step's products sum to |P| <= eps S, the error is at most
  *     (1 + 2^-24) |P|, because the accumulator itself is a candidate of the rounding and is cut only when a
  *     product is 2^10 times larger; hence e = m eps (1 + 2^-23) with no further second order.
- * The alignment counts a subnormal operand as 2^emin, so a product with one counts up to
- * 2^(emin + 1) max|b| and its neighbours are cut accordingly: eta has (L + 1) 2^(floor - F) a step with
- * 2^floor the larger of that and 2^e_zero; and the result's underflow, 2^-149 when truncated, 2^-25 when
+ * The alignment counts a subnormal operand as 2^emin, so a product with one counts as emin plus the exponent
+ * of the other factor, and its neighbours are cut accordingly: eta has (L + 1) 2^(floor - F) a step with
+ * floor the larger of that and e_zero; and the result's underflow, 2^-149 when truncated, 2^-25 when
  * rounded to f16. eta of earlier steps is carried on by factors below 1 + e. */
 #include "tensor_core/accumulate.h"
 
@@ -47,8 +47,8 @@ static struct at_sum_error tensor_core_error(const struct at_order *order, const
     const struct at_format_info *in = at_format_info(order->input);
     const struct at_format_info *out = at_format_info(rule->out);
 
-    double normal = ldexp(1.0, in->emin);
-    double beside = 2 * normal * fmax(largest, normal); /* 2^e_max of a product with a subnormal factor */
+    int top = ilogb(fmax(largest, ldexp(1.0, in->emin)));
+    double beside = ldexp(1.0, in->emin + top); /* 2^e_max of a product with a subnormal factor */
     double floor = fmax(beside, ldexp(1.0, rule->zero_exponent));
     double underflow = nearest ? out->eta : 2 * out->eta;
     struct at_sum_error error;
