@@ -51,7 +51,7 @@ const char *at_nearest_name(const char *wanted, const char *const *names, int n)
         int longer = (int)(length > other ? length : other);
         int allowed = longer / 3 > 1 ? longer / 3 : 1;
         int distance = edits(wanted, (int)length, names[i], (int)other);
-        if (distance <= allowed && distance < fewest) {
+        if (distance <= allowed && distance < longer && distance < fewest) {
             fewest = distance;
             nearest = names[i];
         }

@@ -5,8 +5,8 @@
 
 /* The one of names[0..n) that is fewest edits (insert, delete, replace, swap of neighbours; case does
  * not count) away from `wanted`; the first of equals. NULL when none is near enough to be what was
- * meant: more than a third of the longer name's letters, at least one, would have to change. NULL
- * entries are skipped. */
+ * meant: more than a third of the longer name's letters, at least one, would have to change, or all
+ * of them. NULL entries are skipped. */
 const char *at_nearest_name(const char *wanted, const char *const *names, int n);
 
 #endif
