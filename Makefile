@@ -53,12 +53,12 @@ CFLAGS_ALL = -std=c11 $(OPT) $(WARN) $(DEFS) -Ireference -I. -I$(BUILD)/gen $(PK
 LDFLAGS_ALL = -pthread $(if $(SAN),-fsanitize=$(SAN)) $(if $(filter 1,$(COVERAGE)),--coverage) $(LDFLAGS)
 
 # --- sources, all found by path ----------------------------------------------------------------
-OPERATORS := $(sort $(filter-out attest tensor_core fast,$(notdir $(patsubst %/,%,$(wildcard reference/*/)))))
+OPERATORS := $(sort $(filter-out attest tensor_core fast norm,$(notdir $(patsubst %/,%,$(wildcard reference/*/)))))
 FAMILIES := $(shell sed -n 's/^\([a-z][a-z0-9_]*\) .*/\1/p' kernels/families.txt 2>/dev/null)
 VARIANTS := $(sort $(foreach f,$(FAMILIES),$(wildcard kernels/$(f)/[0-9][0-9]_*.c)))
 MUTANTS := $(sort $(wildcard tests/mutants/*/*.patch))
 
-REFERENCE_SRC := $(wildcard reference/attest/*.c reference/tensor_core/*.c) \
+REFERENCE_SRC := $(wildcard reference/attest/*.c reference/tensor_core/*.c reference/norm/*.c) \
                  $(foreach o,$(OPERATORS),$(wildcard reference/$(o)/*.c))
 FAST_SRC := $(wildcard reference/fast/*.c)
 DATASETS_SRC := $(wildcard datasets/*.c)

@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 3
-operators=$(find reference -mindepth 1 -maxdepth 1 -type d -printf '%f\n' | grep -vxE 'attest|tensor_core|fast' | paste -sd'|')
+operators=$(find reference -mindepth 1 -maxdepth 1 -type d -printf '%f\n' | grep -vxE 'attest|tensor_core|fast|norm' | paste -sd'|')
 
 # For a folder: what its quoted includes may start with, and which <headers> beyond libc it may name.
 rule() { # folder -> sets own, outside
@@ -12,6 +12,8 @@ rule() { # folder -> sets own, outside
         reference/attest) own='attest/' outside='' ;;
         reference/tensor_core) own='attest/|tensor_core/' outside='' ;;
         reference/fast) own="attest/|fast/|($operators)/" outside='cblas.h' ;;
+        reference/norm) own='attest/|tensor_core/|norm/' outside='' ;;
+        reference/*norm | reference/*uclip) own="attest/|norm/|${1#reference/}/" outside='' ;;
         reference/*) own="attest/|tensor_core/|${1#reference/}/" outside='' ;;
         datasets) own='attest/|datasets/' outside='gsl/|Random123/|jansson.h|zlib.h' ;;
         kernels/host) own='attest/|tensor_core/|kernels/host/|('"$operators"')/' outside='cblas.h' ;;

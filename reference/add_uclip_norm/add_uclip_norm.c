@@ -1,0 +1,70 @@
+/* Residual add and UClip norm: res' = round(x + res); y = UClip(res'), from the rounded sum (from=rounded) or from
+ * the sum before it is rounded (from=exact).
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "add_uclip_norm/add_uclip_norm.h"
+
+#include "norm/norm.h"
+
+/* clang-format off */
+static const struct at_tensor_spec tensors[] = {
+    { "x", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_channels }, "activations" },
+    { "res", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_channels }, "residual stream" },
+    { "alpha", AT_IN, AT_FORMAT_F32, { AT_DIM_channels }, "slope before the clamp" },
+    { "gamma", AT_IN, AT_FORMAT_F32, { AT_DIM_channels }, "factor after the clamp" },
+    { "beta", AT_IN, AT_FORMAT_F32, { AT_DIM_channels }, "added last" },
+    { "res_out", AT_OUT, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_channels }, "new residual stream" },
+    { "y", AT_OUT, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_channels }, "normalised sum" },
+};
+static const struct at_decoy_spec decoys[] = {
+    { "unclamped", "the clamp is missing" },
+    { "no_alpha", "alpha is missing" },
+    { "no_gamma", "gamma is missing" },
+    { "next_channel", "parameters of the next channel" },
+    { "residual_dropped", "the residual is not added" },
+};
+/* clang-format on */
+
+/* The first decoys are listed in the order of enum at_uclip_fault. */
+enum { RESIDUAL_DROPPED = 4 };
+
+static void element(const struct at_norm_call *call, const struct at_uclip *uclip, int64_t c, int64_t i) {
+    const struct at_problem *p = call->problem;
+    struct at_norm_arith arith = at_norm_arithmetic(call->numerics);
+    int wrong = call->mode == AT_NORM_DECOY, exact = p->params.from == AT_FROM_EXACT;
+    enum at_uclip_fault fault = wrong && call->decoy < RESIDUAL_DROPPED ? (enum at_uclip_fault)(call->decoy + 1) : AT_UCLIP_RIGHT;
+    struct at_bounded x = { at_tensor_get(&p->tensors[AT_ADD_UCLIP_X], i), 0 };
+    struct at_bounded res = { at_tensor_get(&p->tensors[AT_ADD_UCLIP_RES], i), 0 }, sum;
+    if (call->mode == AT_NORM_MODEL) {
+        double s = at_add_declared(call->numerics, x.value, res.value), rounded = at_round(p->dtype, s);
+        double y = at_uclip_declared(uclip, call->numerics, c, exact ? s : rounded);
+        at_norm_put(call, AT_ADD_UCLIP_RES_OUT, i, (struct at_bounded){ rounded, 0 });
+        at_norm_put(call, AT_ADD_UCLIP_Y, i, (struct at_bounded){ at_round(p->dtype, y), 0 });
+        return;
+    }
+    sum = wrong && call->decoy == RESIDUAL_DROPPED ? x : at_bounded_add(arith, x, res);
+    at_norm_put(call, AT_ADD_UCLIP_RES_OUT, i, at_bounded_store(p->dtype, sum));
+    struct at_bounded from = exact ? sum : at_bounded_round(p->dtype, sum);
+    at_norm_put(call, AT_ADD_UCLIP_Y, i, at_bounded_store(p->dtype, at_uclip_bounded(uclip, arith, c, from, fault)));
+}
+
+static at_status row(const struct at_norm_call *call, int64_t token) {
+    const struct at_problem *p = call->problem;
+    const struct at_tensor *t = p->tensors;
+    struct at_uclip uclip = { &t[AT_ADD_UCLIP_ALPHA], &t[AT_ADD_UCLIP_GAMMA], &t[AT_ADD_UCLIP_BETA], p->params.lo, p->params.hi };
+    for (int64_t c = 0; c < p->sizes.channels; c++)
+        element(call, &uclip, c, token * p->sizes.channels + c);
+    return AT_OK;
+}
+
+AT_NORM_EVALUATIONS(row)
+
+const struct at_op at_op_add_uclip_norm = {
+    .name = "add_uclip_norm",
+    .summary = "res' = round(x + res); y = UClip(res')",
+    .source = "000 §6.1",
+    .tensors = tensors,
+    .n_tensors = sizeof tensors / sizeof *tensors,
+    .decoys = decoys,
+    .n_decoys = sizeof decoys / sizeof *decoys,
+    AT_NORM_FUNCTIONS,
+};

@@ -1,0 +1,71 @@
+/* UClip norm of q and k, per head, both tensors in one launch: alpha per channel of d, gamma the same for all channels
+ * in the source and per channel here.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "qk_uclip_norm/qk_uclip_norm.h"
+
+#include <stddef.h>
+
+#include "norm/norm.h"
+
+/* clang-format off */
+static const struct at_tensor_spec tensors[] = {
+    { "q", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_h, AT_DIM_d }, "queries" },
+    { "k", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_hk, AT_DIM_d }, "keys" },
+    { "alpha_q", AT_IN, AT_FORMAT_F32, { AT_DIM_d }, "slope for q" },
+    { "alpha_k", AT_IN, AT_FORMAT_F32, { AT_DIM_d }, "slope for k" },
+    { "gamma_q", AT_IN, AT_FORMAT_F32, { AT_DIM_d }, "factor for q" },
+    { "gamma_k", AT_IN, AT_FORMAT_F32, { AT_DIM_d }, "factor for k" },
+    { "q_out", AT_OUT, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_h, AT_DIM_d }, "normalised queries" },
+    { "k_out", AT_OUT, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_hk, AT_DIM_d }, "normalised keys" },
+};
+static const struct at_decoy_spec decoys[] = {
+    { "unclamped", "the clamp is missing" },
+    { "no_alpha", "alpha is missing" },
+    { "no_gamma", "gamma is missing" },
+    { "next_channel", "parameters of the next channel" },
+    { "swapped_parameters", "q with the parameters of k, and k with those of q" },
+};
+/* clang-format on */
+
+/* The first decoys are listed in the order of enum at_uclip_fault. */
+enum { SWAPPED_PARAMETERS = 4 };
+
+static void one_tensor(const struct at_norm_call *call, int in, int out, int alpha, int gamma, int64_t first, int64_t count) {
+    const struct at_problem *p = call->problem;
+    struct at_uclip uclip = { &p->tensors[alpha], &p->tensors[gamma], NULL, p->params.lo, p->params.hi };
+    struct at_norm_arith arith = at_norm_arithmetic(call->numerics);
+    int named = call->mode == AT_NORM_DECOY && call->decoy < SWAPPED_PARAMETERS;
+    enum at_uclip_fault fault = named ? (enum at_uclip_fault)(call->decoy + 1) : AT_UCLIP_RIGHT;
+    for (int64_t i = first; i < first + count; i++) {
+        struct at_bounded x = { at_tensor_get(&p->tensors[in], i), 0 }, y;
+        int64_t c = i % p->sizes.d;
+        if (call->mode == AT_NORM_MODEL)
+            y = (struct at_bounded){ at_round(p->dtype, at_uclip_declared(&uclip, call->numerics, c, x.value)), 0 };
+        else
+            y = at_bounded_store(p->dtype, at_uclip_bounded(&uclip, arith, c, x, fault));
+        at_norm_put(call, out, i, y);
+    }
+}
+
+static at_status row(const struct at_norm_call *call, int64_t token) {
+    const struct at_sizes *s = &call->problem->sizes;
+    int swapped = call->mode == AT_NORM_DECOY && call->decoy == SWAPPED_PARAMETERS;
+    int aq = swapped ? AT_QK_UCLIP_ALPHA_K : AT_QK_UCLIP_ALPHA_Q, ak = swapped ? AT_QK_UCLIP_ALPHA_Q : AT_QK_UCLIP_ALPHA_K;
+    int gq = swapped ? AT_QK_UCLIP_GAMMA_K : AT_QK_UCLIP_GAMMA_Q, gk = swapped ? AT_QK_UCLIP_GAMMA_Q : AT_QK_UCLIP_GAMMA_K;
+    one_tensor(call, AT_QK_UCLIP_Q, AT_QK_UCLIP_Q_OUT, aq, gq, token * s->h * s->d, s->h * s->d);
+    one_tensor(call, AT_QK_UCLIP_K, AT_QK_UCLIP_K_OUT, ak, gk, token * s->hk * s->d, s->hk * s->d);
+    return AT_OK;
+}
+
+AT_NORM_EVALUATIONS(row)
+
+const struct at_op at_op_qk_uclip_norm = {
+    .name = "qk_uclip_norm",
+    .summary = "UClip norm of q and k per head, in one launch",
+    .source = "000 §6.1, §6.9",
+    .tensors = tensors,
+    .n_tensors = sizeof tensors / sizeof *tensors,
+    .decoys = decoys,
+    .n_decoys = sizeof decoys / sizeof *decoys,
+    AT_NORM_FUNCTIONS,
+};
