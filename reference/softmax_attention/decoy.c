@@ -1,0 +1,138 @@
+/* Softmax attention made wrong on purpose, exactly: what the comparison must be able to reject.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ *   last_key_dropped       keys 0 .. n-2 only (no key left: o = 0, lse = -inf)
+ *   hidden_key_added       keys 0 .. n, where the request has a key n that the mask hides
+ *   no_scale               scale 1
+ *   v_swapped              weight 2i meets V row 2i+1 and the other way round; a last odd key keeps its own
+ *   lse_base_2             lse / log 2; o is right
+ *   split_merge_unweighted the partial results (m_j, l_j, acc_j) of each split are added as they are: o = sum acc_j /
+ *                          sum l_j, lse = m + log sum l_j; splits of numerics->split keys, or two halves when that is 0
+ *   one_key_sum_missing    the denominator of o and the sum in lse lack the last visible key, where others remain
+ * A maximum that is not subtracted is no decoy: in exact arithmetic it changes nothing. */
+#include <math.h>
+#include <string.h>
+
+#include "softmax_attention/internal.h"
+
+/* One row: its weights, result and log-sum-exp. */
+struct wrong {
+    struct at_softmax_work *work;
+    int64_t n;
+    double scale, *o, lse;
+};
+
+static void right(struct wrong *w) {
+    struct at_softmax_row row;
+    at_softmax_weights(w->n, w->scale, w->work->dot, w->work->s, w->work->p, &row);
+    at_softmax_mix(w->work, w->n, w->work->p, w->o);
+    w->lse = row.lse;
+}
+
+static void swap_v(struct wrong *w) {
+    double *p = w->work->p;
+    right(w);
+    for (int64_t t = 0; t + 1 < w->n; t += 2) {
+        double first = p[t];
+        p[t] = p[t + 1];
+        p[t + 1] = first;
+    }
+    at_softmax_mix(w->work, w->n, p, w->o);
+}
+
+/* Weights relative to each split's own maximum, divided by their common sum. */
+static void merge_unweighted(struct wrong *w, int64_t split) {
+    double *p = w->work->p, sum = 0, max = -INFINITY;
+    if (split == 0)
+        split = (w->n + 1) / 2;
+    if (split == 0 || split >= w->n) {
+        right(w);
+        return;
+    }
+    for (int64_t t = 0; t < w->n; t += split) {
+        struct at_softmax_row part;
+        int64_t n = t + split < w->n ? split : w->n - t;
+        at_softmax_weights(n, w->scale, w->work->dot + t, w->work->s + t, p + t, &part);
+        max = part.max > max || isnan(part.max) ? part.max : max;
+        sum += part.sum;
+        for (int64_t i = t; i < t + n; i++)
+            p[i] *= part.sum;
+    }
+    for (int64_t t = 0; t < w->n; t++)
+        p[t] /= sum;
+    at_softmax_mix(w->work, w->n, p, w->o);
+    w->lse = max + log(sum);
+}
+
+static void lose_key_of_sum(struct wrong *w) {
+    right(w);
+    double rest = 0;
+    for (int64_t t = 0; t + 1 < w->n; t++)
+        rest += w->work->p[t];
+    if (!(rest > 0))
+        return;
+    for (int64_t c = 0; c < w->work->d; c++)
+        w->o[c] /= rest;
+    w->lse += log(rest);
+}
+
+static void go_wrong(struct wrong *w, int decoy, int64_t split) {
+    switch ((enum at_softmax_decoy)decoy) {
+    case AT_SOFTMAX_V_SWAPPED:
+        swap_v(w);
+        return;
+    case AT_SOFTMAX_SPLIT_MERGE_UNWEIGHTED:
+        merge_unweighted(w, split);
+        return;
+    case AT_SOFTMAX_ONE_KEY_SUM_MISSING:
+        lose_key_of_sum(w);
+        return;
+    case AT_SOFTMAX_LSE_BASE_2:
+        right(w);
+        w->lse /= log(2.0);
+        return;
+    case AT_SOFTMAX_LAST_KEY_DROPPED: /* these three are made before: by n and scale */
+    case AT_SOFTMAX_HIDDEN_KEY_ADDED:
+    case AT_SOFTMAX_NO_SCALE:
+    case AT_SOFTMAX_DECOYS:
+        right(w);
+    }
+}
+
+static int64_t keys_of(const struct at_attn_row *at, int decoy) {
+    if (decoy == AT_SOFTMAX_LAST_KEY_DROPPED && at->visible > 0)
+        return at->visible - 1;
+    if (decoy == AT_SOFTMAX_HIDDEN_KEY_ADDED && at->visible < at->keys)
+        return at->visible + 1;
+    return at->visible;
+}
+
+static at_status decoy_row(const struct at_problem *problem, int64_t split, int decoy, int64_t index,
+                           struct at_eval *eval, struct at_softmax_work *work) {
+    const struct at_attn_row at = at_attn_row(problem, index);
+    struct wrong w = { .work = work, .n = keys_of(&at, decoy) };
+    w.scale = decoy == AT_SOFTMAX_NO_SCALE ? 1 : (double)problem->params.scale;
+    AT_TRY(at_softmax_load(problem, &at, w.n, work));
+    w.o = work->channel;
+    at_softmax_dots(work, w.n);
+    go_wrong(&w, decoy, split);
+    if (eval->value[AT_SOFTMAX_O])
+        memcpy(eval->value[AT_SOFTMAX_O] + index * work->d, w.o, (size_t)work->d * sizeof *w.o);
+    if (eval->value[AT_SOFTMAX_LSE])
+        eval->value[AT_SOFTMAX_LSE][index] = w.lse;
+    return AT_OK;
+}
+
+at_status at_softmax_decoy(const struct at_problem *problem, const struct at_numerics *numerics, int decoy,
+                           int64_t row0, int64_t row1, struct at_eval *eval) {
+    struct at_softmax_work work = { 0 };
+    at_status status = AT_OK;
+    const int64_t split = numerics ? numerics->split : 0;
+    if (decoy < 0 || decoy >= AT_SOFTMAX_DECOYS)
+        return AT_FAIL(AT_USAGE, "softmax_attention has no decoy %d, wanted 0 to %d", decoy, AT_SOFTMAX_DECOYS - 1);
+    for (int64_t row = row0; row < row1; row++)
+        AT_TRY_OUT(decoy_row(problem, split, decoy, row, eval, &work));
+out:
+    at_softmax_work_release(&work);
+    return status;
+}

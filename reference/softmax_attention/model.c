@@ -1,0 +1,325 @@
+/* Softmax attention in a variant's declared arithmetic: the value its kernel must produce, and how far another
+ * correct exponential may take it.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Softmax arithmetic is f32, one rounding to nearest an operation (f64 when both units are f64). A row, in order:
+ *
+ *   q'   q, or f32(q scale) with scale_on = q, or that rounded to the input's format with q_rounded
+ *   s_t  scale_on = score: f32(acc scale), acc = <q, k_t> in the order of qk; otherwise acc itself
+ *   The visible keys are cut at multiples of `split` (0: not at all), a split at multiples of `block` from its start (0:
+ *   one block). In each split, from m = -inf, l = 0, acc = 0 (acc in the format of pv_unit's accumulator), per block:
+ *     m'   = max(m, its scores); NaN scores do not raise it; when it is -inf, 0 is subtracted in its place
+ *     from the second block on: r = exp(m - m'), l = l r, acc = round(acc r) (acc r exact, rounded once to acc's format)
+ *     w_t  = exp(s_t - m'), the difference rounded
+ *     l    = l + w_t, ascending, w_t as it is before P is rounded
+ *     acc  = acc + sum P_t v_t in the order of pv, P_t = w_t rounded to the format p (f32: not rounded)
+ *   Splits merge in ascending order, also when there is one: m = max m_j, a_j = exp(m_j - m), l = sum of l_j a_j,
+ *   acc = sum of acc_j a_j (acc_j stored as f32; the first product starts the sum).
+ *   o = acc / l, one division, then rounded to o's format; lse = m + log(l).
+ *   exp is the correctly rounded one; for ex2.approx exp2(f32(x log2(e))) with results below 2^-126 flushed to 0.
+ *
+ * The interval (eval->limit) holds what the same order gives with any exponential, logarithm and (for ex2.approx)
+ * reciprocal within their declared error (span.c), and with l added up in any order: numerics declare none for it, and
+ * kernels sum l by lanes. l in another order is off by at most (1 + u)^(additions + rescalings) - 1; weights that are all
+ * 0 or 1 add up exactly in every order. Everything else must agree to the bit. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "softmax_attention/model.h"
+
+/* The evaluation of a range of rows. */
+struct run {
+    const struct at_problem *problem;
+    const struct at_numerics *numerics;
+    struct at_eval *eval;
+    struct at_softmax_math math;
+    struct at_order qk;
+    struct at_softmax_work work;
+    struct at_watch watch; /* place: the row's */
+    int intervals;
+    double reach;          /* largest finite |score| of the row */
+    int64_t room;
+    struct at_span *p;     /* [room] */
+    struct at_span *acc, *total; /* [d] of a split, of the row */
+};
+
+/* A partial result; its acc is in run->acc or run->total. */
+struct partial {
+    double m;
+    struct at_span l;
+    int64_t depth; /* additions and rescalings a weight has gone through */
+    int counted;   /* every weight and factor so far was 0 or 1 */
+};
+
+static void note(struct run *run, enum at_stage stage, double value) {
+    if (run->eval->ledger)
+        at_ledger_note(run->eval->ledger, stage, value, &run->watch.place);
+}
+
+static void scale_query(struct run *run) {
+    const double scale = (double)run->problem->params.scale;
+    if (run->numerics->scale_on == AT_SCALE_ON_SCORE)
+        return;
+    for (int64_t i = 0; i < run->work.d; i++) {
+        double q = (double)(float)(run->work.q[i] * scale);
+        run->work.q[i] = run->numerics->scale_on == AT_SCALE_ON_Q ? q : at_round(run->problem->dtype, q);
+    }
+}
+
+/* 1 when the operands of a dot product are finite: what is infinite afterwards was born here. */
+static int finite_operands(const struct run *run, int64_t t) {
+    for (int64_t i = 0; i < run->work.d; i++)
+        if (!isfinite(run->work.q[i]) || !isfinite(run->work.k[t * run->work.d + i]))
+            return 0;
+    return 1;
+}
+
+/* A -inf born in the dot product gives weight 0: the overflow leaves no trace in o. */
+static void note_laundered(struct run *run, int64_t t, double dot, double s) {
+    struct at_ledger *ledger = run->eval->ledger;
+    if (!ledger)
+        return;
+    ledger->inf_made += isinf(s) && isfinite(dot);
+    if (!(isinf(s) && s < 0 && finite_operands(run, t)))
+        return;
+    ledger->laundered++;
+    if (!ledger->has_laundered || at_place_compare(&run->watch.place, &ledger->first_laundered) < 0)
+        ledger->first_laundered = run->watch.place;
+    ledger->has_laundered = 1;
+}
+
+static void scores(struct run *run, int64_t n) {
+    const double scale = run->numerics->scale_on == AT_SCALE_ON_SCORE ? (double)run->problem->params.scale : 1;
+    struct at_softmax_work *work = &run->work;
+    run->reach = 0;
+    run->watch.stage = AT_STAGE_qk_acc;
+    for (int64_t t = 0; t < n; t++) {
+        run->watch.place.k = t;
+        double dot = at_accumulate(&run->qk, work->d, work->q, 1, work->k + t * work->d, 1, 0, &run->watch);
+        run->watch.place.step = -1;
+        work->s[t] = at_softmax_round(&run->math, dot * scale);
+        note(run, AT_STAGE_score, dot);
+        note(run, AT_STAGE_scaled, work->s[t]);
+        note_laundered(run, t, dot, work->s[t]);
+        if (isfinite(work->s[t]))
+            run->reach = fmax(run->reach, fabs(work->s[t]));
+    }
+}
+
+/* What is subtracted for a maximum of m. */
+static double base_of(double m) { return isinf(m) && m < 0 ? 0 : m; }
+
+static struct at_span rescale_factor(const struct run *run, double old, double now) {
+    if (old == now)
+        return (struct at_span){ 1, 1, 1 };
+    return at_softmax_exp(&run->math, old, base_of(now), run->reach);
+}
+
+static int is_count(struct at_span w) { return w.low == w.high && (w.mid == 0 || w.mid == 1); }
+
+/* l of the partial, scaled by r; the ends are kept exact (in double) until the sum is used. */
+static void rescale_sum(const struct run *run, struct partial *part, struct at_span r) {
+    part->l.low *= r.low;
+    part->l.mid = at_softmax_round(&run->math, part->l.mid * r.mid);
+    part->l.high *= r.high;
+    part->depth++;
+    part->counted &= is_count(r);
+}
+
+static void add_to_sum(const struct run *run, struct partial *part, struct at_span w) {
+    part->l.low += w.low;
+    part->l.mid = at_softmax_add(&run->math, part->l, w).mid;
+    part->l.high += w.high;
+    part->counted &= is_count(w);
+}
+
+/* A weight of 0 whose V row is skipped. One that another exponential would not have as 0 is skipped only where
+ * multiplying would make a difference to the modelled value. */
+static int skipped(const struct run *run, int64_t t) {
+    if (run->numerics->pv_zero != AT_PV_ZERO_SKIPPED || run->p[t].mid != 0)
+        return 0;
+    for (int64_t c = 0; c < run->work.d; c++)
+        if (!isfinite(run->work.v[t * run->work.d + c]))
+            return 1;
+    return run->p[t].high == 0;
+}
+
+/* acc += sum of P v over keys [first, end), V rows of zero weight left out when they are skipped. */
+static void add_values(struct run *run, int64_t first, int64_t end) {
+    const int64_t d = run->work.d;
+    run->watch.stage = AT_STAGE_pv_acc;
+    while (first < end) {
+        int64_t stop = first;
+        while (stop < end && !skipped(run, stop))
+            stop++;
+        run->watch.place.k = first;
+        for (int64_t c = 0; c < d && stop > first; c++)
+            run->acc[c] = at_softmax_pv(&run->math, stop - first, run->p + first, run->work.v + first * d + c, d,
+                                        run->acc[c], run->intervals, &run->watch);
+        first = stop + 1;
+    }
+    run->watch.place.step = -1;
+}
+
+static void rescale(struct run *run, struct partial *part, double now, int64_t key) {
+    struct at_span r = rescale_factor(run, part->m, now);
+    rescale_sum(run, part, r);
+    run->watch.place.k = key;
+    for (int64_t c = 0; c < run->work.d; c++) {
+        run->acc[c] = at_span_scale(run->math.accumulator, run->acc[c], r);
+        note(run, AT_STAGE_pv_acc, run->acc[c].mid);
+    }
+}
+
+static void block(struct run *run, struct partial *part, int64_t first, int64_t end, int is_first) {
+    double now = part->m;
+    for (int64_t t = first; t < end; t++)
+        now = run->work.s[t] > now ? run->work.s[t] : now;
+    if (!is_first)
+        rescale(run, part, now, first);
+    part->m = now;
+    for (int64_t t = first; t < end; t++) {
+        struct at_span w = at_softmax_exp(&run->math, run->work.s[t], base_of(now), run->reach);
+        add_to_sum(run, part, w);
+        run->watch.place.k = t;
+        note(run, AT_STAGE_p, w.mid);
+        run->p[t] = at_softmax_p(&run->math, w);
+    }
+    add_values(run, first, end);
+}
+
+static struct partial split(struct run *run, int64_t first, int64_t end) {
+    const int64_t step = run->numerics->block ? run->numerics->block : end - first;
+    const enum at_format stored = run->math.f64 ? AT_F64 : AT_F32;
+    const struct at_span one = { 1, 1, 1 };
+    struct partial part = { .m = -INFINITY, .depth = end - first - 1, .counted = 1 };
+    for (int64_t c = 0; c < run->work.d; c++)
+        run->acc[c] = (struct at_span){ 0, 0, 0 };
+    for (int64_t t = first; t < end; t += step)
+        block(run, &part, t, t + step < end ? t + step : end, t == first);
+    for (int64_t c = 0; c < run->work.d; c++)
+        run->acc[c] = at_span_scale(stored, run->acc[c], one);
+    return part;
+}
+
+/* Joins a split (its acc in run->acc) to those before it (run->total), all relative to the final maximum m. */
+static void merge(struct run *run, struct partial *all, struct partial part, double m, int is_first) {
+    const enum at_format format = run->math.f64 ? AT_F64 : AT_F32;
+    struct at_span a = rescale_factor(run, part.m, m);
+    rescale_sum(run, &part, a);
+    for (int64_t c = 0; c < run->work.d; c++) {
+        struct at_span acc = at_span_scale(format, run->acc[c], a);
+        run->total[c] = is_first ? acc : at_softmax_add(&run->math, run->total[c], acc);
+    }
+    if (is_first) {
+        *all = part;
+        all->m = m;
+        return;
+    }
+    all->l.low += part.l.low;
+    all->l.mid = at_softmax_add(&run->math, all->l, part.l).mid;
+    all->l.high += part.l.high;
+    all->depth = (all->depth > part.depth ? all->depth : part.depth) + 1;
+    all->counted &= part.counted;
+}
+
+/* l in any order of additions. */
+static struct at_span any_order(const struct run *run, const struct partial *all) {
+    const double u = run->math.f64 ? 0x1p-53 : 0x1p-24;
+    struct at_span l = all->l;
+    if (all->counted)
+        return l;
+    double e = expm1((double)all->depth * (u + 0x1p-52)) + 0x1p-52;
+    l.low *= 1 - e;
+    l.high *= 1 + e;
+    return l;
+}
+
+/* How far [low, high] reaches from the value in the output's format; a value without a number has no interval. */
+static double width(enum at_format format, struct at_span x) {
+    double low = at_round(format, x.low), mid = at_round(format, x.mid), high = at_round(format, x.high);
+    if (!isfinite(mid))
+        return 0;
+    double reach = fmax(high - mid, mid - low);
+    return isfinite(low) && isfinite(high) ? reach : INFINITY;
+}
+
+static void store(struct run *run, int tensor, int64_t index, struct at_span x) {
+    enum at_format format = run->problem->tensors[tensor].format;
+    if (run->eval->value[tensor])
+        run->eval->value[tensor][index] = at_round(format, x.mid);
+    if (run->eval->limit[tensor])
+        run->eval->limit[tensor][index] = width(format, x);
+    if (tensor == AT_SOFTMAX_O)
+        note(run, AT_STAGE_out, at_round(format, x.mid));
+}
+
+static void attend(struct run *run, int64_t n, int64_t index) {
+    const int64_t step = run->numerics->split ? run->numerics->split : n;
+    struct partial all = { .m = -INFINITY };
+    double m = -INFINITY;
+    scale_query(run);
+    scores(run, n);
+    for (int64_t t = 0; t < n; t++)
+        m = run->work.s[t] > m ? run->work.s[t] : m;
+    for (int64_t t = 0; t < n; t += step)
+        merge(run, &all, split(run, t, t + step < n ? t + step : n), m, t == 0);
+    all.depth -= n <= step; /* one partial is multiplied by exactly 1 */
+    struct at_span l = any_order(run, &all);
+    run->watch.place.k = n - 1;
+    for (int64_t c = 0; c < run->work.d; c++)
+        store(run, AT_SOFTMAX_O, index * run->work.d + c, at_softmax_divide(&run->math, run->total[c], l));
+    store(run, AT_SOFTMAX_LSE, index, at_softmax_lse(&run->math, all.m, l));
+}
+
+static at_status make_room(struct run *run, int64_t n) {
+    if (n <= run->room)
+        return AT_OK;
+    struct at_span *p = realloc(run->p, (size_t)n * sizeof *p);
+    if (!p)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for %lld weights", (long long)n);
+    run->p = p;
+    run->room = n;
+    return AT_OK;
+}
+
+static at_status model_row(struct run *run, int64_t index) {
+    const struct at_attn_row at = at_attn_row(run->problem, index);
+    const struct at_span nothing = { 0, 0, 0 }, no_sum = { -INFINITY, -INFINITY, -INFINITY };
+    AT_TRY(make_room(run, at.visible));
+    AT_TRY(at_softmax_load(run->problem, &at, at.visible, &run->work));
+    run->watch.place = (struct at_place){ .b = at.request, .h = at.head, .q = at.query, .step = -1 };
+    if (at.visible > 0) {
+        attend(run, at.visible, index);
+        return AT_OK;
+    }
+    for (int64_t c = 0; c < run->work.d; c++)
+        store(run, AT_SOFTMAX_O, index * run->work.d + c, nothing);
+    store(run, AT_SOFTMAX_LSE, index, no_sum);
+    return AT_OK;
+}
+
+at_status at_softmax_model(const struct at_problem *problem, const struct at_numerics *numerics, int64_t row0,
+                           int64_t row1, struct at_eval *eval) {
+    if (numerics->free_order)
+        return AT_FAIL(AT_UNSUPPORTED, "numerics with free_order=1 declare no order to model");
+    AT_TRY(at_softmax_check_numerics(problem, numerics));
+    struct run run = { .problem = problem, .numerics = numerics, .eval = eval, .qk = at_order_qk(numerics) };
+    at_status status = AT_OK;
+    at_softmax_math_init(numerics, &run.math);
+    run.qk.input = problem->dtype;
+    run.watch.ledger = eval->ledger;
+    run.intervals = eval->limit[AT_SOFTMAX_O] != NULL;
+    run.acc = calloc((size_t)problem->sizes.d, sizeof *run.acc);
+    run.total = calloc((size_t)problem->sizes.d, sizeof *run.total);
+    if (!run.acc || !run.total)
+        AT_FAIL_OUT(AT_NO_MEMORY, "no memory for %lld accumulators", (long long)problem->sizes.d);
+    for (int64_t row = row0; row < row1; row++)
+        AT_TRY_OUT(model_row(&run, row));
+out:
+    at_softmax_work_release(&run.work);
+    free(run.p);
+    free(run.acc);
+    free(run.total);
+    return status;
+}

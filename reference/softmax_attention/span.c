@@ -1,0 +1,181 @@
+/* Steps of the modelled softmax, each on a value and on the interval around it.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The scores are declared to the bit, the exponential is not: libm's is within one ulp (2u), ex2.approx within two (4u).
+ * The model takes the correctly rounded one, so a kernel's weight is within 2u + u of the modelled one, widened to
+ * 3u(1 + 2^-20); f64: two libms, 4u. An argument of exactly 0 gives exactly 1 (for ex2.approx only when maximum and score
+ * are subtracted first, so there the interval stays); far below the format's range every one gives 0. ex2.approx: 4u + u, and the argument's forms differ: each of the
+ * two has up to 4u |s - m| (limit.c, step 2), 8u together, and scaling the scores with log2(e) folded in skips their own
+ * rounding: 2u (|s| + |m|).
+ *
+ * Rounding to nearest (and truncation) is monotone, so an interval goes through a rounded operation by its ends:
+ * exactly when the ends are equal, which is what makes most of them a single value again once P is rounded. A tensor
+ * core's step is not monotone (the largest exponent decides what is cut); its exact sum is, and the step differs from
+ * it by less than (L + 1) 2^(e_max - F) before its one monotone rounding. */
+#include <math.h>
+
+#include "softmax_attention/model.h"
+#include "tensor_core/fdpa.h"
+
+void at_softmax_math_init(const struct at_numerics *numerics, struct at_softmax_math *out) {
+    *out = (struct at_softmax_math){
+        .f64 = at_softmax_is_f64(numerics),
+        .approx = numerics->exp == AT_EXP_EX2_APPROX,
+        .p = at_softmax_rounds_p(numerics) ? (enum at_format)numerics->p : AT_F64,
+        .pv = at_order_pv(numerics),
+    };
+    out->accumulator = at_unit_format(out->pv.unit);
+}
+
+double at_softmax_round(const struct at_softmax_math *math, double x) { return math->f64 ? x : (double)(float)x; }
+
+static double round_to(enum at_format format, double x) {
+    return format == AT_F64 ? x : format == AT_F32 ? (double)(float)x : at_round(format, x);
+}
+
+static struct at_span point(double x) { return (struct at_span){ x, x, x }; }
+
+/* w with a relative and an absolute allowance; weights are not negative. */
+static struct at_span around(double w, double relative, double absolute) {
+    double low = w * (1 - relative) - absolute;
+    return (struct at_span){ low > 0 ? low : 0, w, w * (1 + relative) + absolute };
+}
+
+/* Arguments so far down that every exponential is asked to give 0: exp(-120) = 2^-173. */
+static const double f32_nothing = -120, f64_nothing = -760;
+
+static struct at_span exp_f32(const struct at_softmax_math *math, double a, double b, double reach) {
+    const double u = 0x1p-24;
+    const float x = (float)a - (float)b;
+    if ((double)x < f32_nothing)
+        return point(0);
+    if (!math->approx)
+        return x == 0 ? point(1) : around((double)(float)exp((double)x), 3 * u * (1 + 0x1p-20), 0x1p-148);
+    const float log2_e = 0x1.715476p0f, y = x * log2_e;
+    float w = (float)exp2((double)y);
+    if (w < 0x1p-126f)
+        w = 0;
+    return around((double)w, 5 * u + 8 * u * fabs((double)x) + 4 * u * reach, 0x1p-126);
+}
+
+struct at_span at_softmax_exp(const struct at_softmax_math *math, double a, double b, double reach) {
+    if (!math->f64)
+        return exp_f32(math, a, b, reach);
+    if (a - b < f64_nothing)
+        return point(0);
+    return a == b ? point(1) : around(exp(a - b), 0x1p-51, 0x1p-1073);
+}
+
+struct at_span at_softmax_p(const struct at_softmax_math *math, struct at_span w) {
+    return (struct at_span){ round_to(math->p, w.low), round_to(math->p, w.mid), round_to(math->p, w.high) };
+}
+
+struct at_span at_span_scale(enum at_format format, struct at_span x, struct at_span factor) {
+    return (struct at_span){ round_to(format, x.low * (x.low < 0 ? factor.high : factor.low)),
+                             round_to(format, x.mid * factor.mid),
+                             round_to(format, x.high * (x.high < 0 ? factor.low : factor.high)) };
+}
+
+/* One rounding: float's own addition, since a double's sum of two floats may be rounded already. */
+static double sum_of(const struct at_softmax_math *math, double x, double y) {
+    return math->f64 ? x + y : (double)((float)x + (float)y);
+}
+
+struct at_span at_softmax_add(const struct at_softmax_math *math, struct at_span x, struct at_span y) {
+    return (struct at_span){ sum_of(math, x.low, y.low), sum_of(math, x.mid, y.mid), sum_of(math, x.high, y.high) };
+}
+
+enum { STEP_MAX = 64 };
+
+/* The weights that push the sum of n <= STEP_MAX terms up, or down; 1 when they differ from the opposite ones. */
+static int end_weights(int n, const struct at_span *p, const double *v, int64_t sv, int up, double *weights) {
+    int differs = 0;
+    for (int t = 0; t < n; t++) {
+        int high = (v[t * sv] >= 0) == up;
+        weights[t] = high ? p[t].high : p[t].low;
+        differs |= p[t].low < p[t].high && v[t * sv] != 0;
+    }
+    return differs;
+}
+
+/* How far a tensor core's cut sum can be from the exact one, for any weights within p. */
+static double cut_slack(const struct at_softmax_math *math, const struct at_tc_rule *rule, int n,
+                        const struct at_span *p, const double *v, int64_t sv, struct at_span acc) {
+    double size = fmax(fabs(acc.low), fabs(acc.high)), v_max = 0;
+    for (int t = 0; t < n; t++) {
+        size = fmax(size, p[t].high * fabs(v[t * sv]));
+        v_max = fmax(v_max, fabs(v[t * sv]));
+    }
+    /* 2^e_max: at most the largest term, or what an operand below the normal range counts as */
+    double normal = ldexp(1.0, at_format_info(math->pv.input)->emin);
+    double top = fmax(fmax(size, 2 * normal * fmax(v_max, 1)), ldexp(1.0, rule->zero_exponent));
+    return (n + 2) * ldexp(top, -rule->kept_bits);
+}
+
+/* One end after a step: in the unit's own arithmetic, or for a tensor core the exact sum and its slack, rounded. */
+static double pv_end(const struct at_softmax_math *math, int n, const double *weights, const double *v, int64_t sv,
+                     double c, double slack) {
+    const struct at_tc_rule *rule = at_unit_rule(math->pv.unit);
+    if (!rule)
+        return at_accumulate(&math->pv, n, weights, 1, v, sv, c, NULL);
+    for (int t = 0; t < n; t++)
+        c += weights[t] * v[t * sv];
+    return at_tc_convert(rule, c + slack);
+}
+
+/* n terms that are one step of a tensor core, or any number of another unit's. */
+static struct at_span pv_step(const struct at_softmax_math *math, int n, const struct at_span *p, const double *v,
+                              int64_t sv, struct at_span acc) {
+    const struct at_tc_rule *rule = at_unit_rule(math->pv.unit);
+    double weights[STEP_MAX];
+    for (int t = 0; t < n; t++)
+        weights[t] = p[t].mid;
+    struct at_span out = point(at_accumulate(&math->pv, n, weights, 1, v, sv, acc.mid, NULL));
+    int differs = end_weights(n, p, v, sv, 0, weights) || acc.low < acc.high;
+    if (!differs)
+        return out;
+    double slack = rule ? cut_slack(math, rule, n, p, v, sv, acc) : 0;
+    out.low = pv_end(math, n, weights, v, sv, acc.low, -slack);
+    end_weights(n, p, v, sv, 1, weights);
+    out.high = pv_end(math, n, weights, v, sv, acc.high, slack);
+    return out;
+}
+
+struct at_span at_softmax_pv(const struct at_softmax_math *math, int64_t n, const struct at_span *p, const double *v,
+                             int64_t sv, struct at_span acc, int intervals, const struct at_watch *watch) {
+    const ptrdiff_t stride = sizeof *p / sizeof p->mid;
+    double mid = at_accumulate(&math->pv, n, &p->mid, stride, v, sv, acc.mid, watch);
+    if (!intervals)
+        return point(mid);
+    const int64_t step = at_unit_rule(math->pv.unit) ? at_order_chunk(&math->pv) : STEP_MAX;
+    for (int64_t t = 0; t < n; t += step)
+        acc = pv_step(math, (int)(n - t < step ? n - t : step), p + t, v + t * sv, sv, acc);
+    acc.mid = mid;
+    return acc;
+}
+
+static double quotient(const struct at_softmax_math *math, double x, double y) {
+    return math->f64 ? x / y : (double)((float)x / (float)y);
+}
+
+struct at_span at_softmax_divide(const struct at_softmax_math *math, struct at_span acc, struct at_span l) {
+    struct at_span out = { quotient(math, acc.low, acc.low < 0 ? l.low : l.high), quotient(math, acc.mid, l.mid),
+                           quotient(math, acc.high, acc.high < 0 ? l.high : l.low) };
+    if (math->approx) { /* a product with rcp.approx: 4u and the model's own u */
+        out.low -= 5 * 0x1p-24 * fabs(out.low) + 0x1p-126;
+        out.high += 5 * 0x1p-24 * fabs(out.high) + 0x1p-126;
+    }
+    return out;
+}
+
+/* The kernel's logarithm is within `relative` |log l| + `floor` of the true one; the last term is double's own error
+ * here. */
+struct at_span at_softmax_lse(const struct at_softmax_math *math, double m, struct at_span l) {
+    const double u = math->f64 ? 0x1p-53 : 0x1p-24;
+    const double relative = (math->approx ? 8 : 2) * u;
+    const double floor = (math->approx ? 0x1p-21 + 3 * u * fabs(m) : 0) + 4 * 0x1p-53 * fabs(m);
+    double low = log(l.low), mid = at_softmax_round(math, log(l.mid)), high = log(l.high);
+    low -= (relative + 4 * 0x1p-53) * fabs(low) + floor;
+    high += (relative + 4 * 0x1p-53) * fabs(high) + floor;
+    return (struct at_span){ at_softmax_round(math, m + low), sum_of(math, m, mid), at_softmax_round(math, m + high) };
+}
