@@ -17,7 +17,7 @@ enum { FIRST_BYTES = 1 << 16, SPEC_BYTES = 4096 };
 static const double close_grace = 2.0, crash_grace = 2.0;
 
 struct at_runner {
-    char spec[SPEC_BYTES];  /* as given, for messages */
+    char spec[SPEC_BYTES];    /* as given, for messages */
     char program[SPEC_BYTES]; /* path of the program; "" for a shell command */
     struct at_child child;
     struct at_greeting greeting; /* of the first child; later ones must say the same */
@@ -115,10 +115,11 @@ static at_status end_badly(struct at_runner *runner, at_status status, at_status
 static at_status check_same(const struct at_greeting *before, const struct at_greeting *now) {
     int same = before->n == now->n;
     for (int i = 0; same && i < now->n; i++)
-        same = memcmp(&before->variants[i].numerics, &now->variants[i].numerics, sizeof now->variants[i].numerics) == 0 &&
-               strcmp(before->variants[i].family, now->variants[i].family) == 0 &&
-               strcmp(before->variants[i].name, now->variants[i].name) == 0 &&
-               strcmp(before->variants[i].sha256, now->variants[i].sha256) == 0;
+        same =
+            memcmp(&before->variants[i].numerics, &now->variants[i].numerics, sizeof now->variants[i].numerics) == 0 &&
+            strcmp(before->variants[i].family, now->variants[i].family) == 0 &&
+            strcmp(before->variants[i].name, now->variants[i].name) == 0 &&
+            strcmp(before->variants[i].sha256, now->variants[i].sha256) == 0;
     if (!same)
         return AT_FAIL(AT_PROTOCOL, "the runner announces other variants after its restart");
     return AT_OK;
@@ -213,8 +214,8 @@ at_status at_runner_run(struct at_runner *runner, int variant, const struct at_p
     job.variant = variant;
     job.memory = runner->transport == AT_TRANSPORT_MEMFD ? runner->shared.capacity : 0;
     job.timeout = timeout < 1e9 ? timeout : 1e9;
-    at_status status = at_wire_run(&runner->child, &job, runner->transport, runner->shared.base, &answer,
-                                   at_seconds() + timeout);
+    at_status status =
+        at_wire_run(&runner->child, &job, runner->transport, runner->shared.base, &answer, at_seconds() + timeout);
     if (status != AT_OK) {
         char doing[256];
         const struct at_variant *v = &runner->greeting.variants[variant];

@@ -60,8 +60,8 @@ static int serve(const char *name) {
 int main(int argc, char **argv) {
     const char *name = base_name(argc > 0 ? argv[0] : "attest-cpu");
     const char *word = argc > 1 ? argv[1] : "";
-    if (argc > 2 || (word[0] && strcmp(word, "--help") != 0 && strcmp(word, "--list") != 0 &&
-                     strcmp(word, "--version") != 0)) {
+    if (argc > 2 ||
+        (word[0] && strcmp(word, "--help") != 0 && strcmp(word, "--list") != 0 && strcmp(word, "--version") != 0)) {
         fprintf(stderr, "%s: unknown argument '%s'; known are --list, --version and --help\n", name,
                 argc > 2 ? argv[2] : word);
         return at_status_exit_code(AT_USAGE);

@@ -17,7 +17,8 @@ struct at_device {
     /* At least `bytes` of scratch, 256-byte aligned, valid until the next call. */
     int (*workspace)(struct at_device *device, int64_t bytes, void **workspace);
     /* Launches and waits until the work is done; *seconds is its wall time. */
-    int (*run)(struct at_device *device, const struct at_kernel *kernel, const struct at_launch *launch, double *seconds);
+    int (*run)(struct at_device *device, const struct at_kernel *kernel, const struct at_launch *launch,
+               double *seconds);
     /* Puts what kernels wrote back into the host's bytes. */
     int (*store)(struct at_device *device, void *host, int64_t used);
     /* One line for an error number. */

@@ -33,8 +33,7 @@ at_status at_hello_format(const struct at_hello *hello, struct at_line *line) {
     char list[64] = "";
     for (int i = 0; i < AT_TRANSPORT_COUNT; i++)
         if (hello->transport[i])
-            snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", list[0] ? "," : "",
-                     transport_names[i]);
+            snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", list[0] ? "," : "", transport_names[i]);
     at_line_begin(line, "hello");
     at_line_i64(line, "protocol", hello->version);
     at_line_text(line, "name", hello->name);
@@ -64,8 +63,8 @@ at_status at_hello_parse(const struct at_message *message, struct at_hello *hell
     AT_TRY(expect_verb(message, "hello"));
     AT_TRY(at_message_i64(message, "protocol", 0, INT32_MAX, &hello->version));
     if (hello->version != AT_PROTOCOL_VERSION)
-        return AT_FAIL(AT_PROTOCOL, "the runner speaks protocol %lld, this attest speaks %d",
-                       (long long)hello->version, AT_PROTOCOL_VERSION);
+        return AT_FAIL(AT_PROTOCOL, "the runner speaks protocol %lld, this attest speaks %d", (long long)hello->version,
+                       AT_PROTOCOL_VERSION);
     AT_TRY(at_message_text(message, "name", hello->name, sizeof hello->name));
     AT_TRY(at_message_text(message, "device", hello->device, sizeof hello->device));
     AT_TRY(parse_transports(message, hello));
@@ -168,8 +167,7 @@ at_status at_reply_parse(const struct at_message *message, struct at_reply *repl
         return AT_FAIL(AT_PROTOCOL, "the runner did not understand: %.400s", reason ? reason : "no reason given");
     }
     if (reply->kind == AT_REPLY_COUNT)
-        return AT_FAIL(AT_PROTOCOL, "\"%.60s\" is no reply; wanted done, unsupported, failed or error",
-                       message->verb);
+        return AT_FAIL(AT_PROTOCOL, "\"%.60s\" is no reply; wanted done, unsupported, failed or error", message->verb);
     AT_TRY(at_message_i64(message, "id", 0, INT64_MAX, &reply->id));
     if (reply->kind != AT_REPLY_DONE)
         return at_message_text(message, "reason", reply->reason, sizeof reply->reason);
@@ -197,8 +195,7 @@ static void format_tensor(const struct at_job_tensor *tensor, struct at_line *li
         snprintf(shape + strlen(shape), sizeof shape - strlen(shape), "%s%lld", i ? "," : "",
                  (long long)tensor->shape.shape[i]);
     char text[256];
-    snprintf(text, sizeof text, "%d:%s:%s:%s:%s:%lld:%lld", tensor->index, tensor->name,
-             role_names[tensor->role],
+    snprintf(text, sizeof text, "%d:%s:%s:%s:%s:%lld:%lld", tensor->index, tensor->name, role_names[tensor->role],
              tensor->shape.format == AT_I32 ? "i32" : at_format_info(tensor->shape.format)->name, shape,
              (long long)tensor->offset, (long long)tensor->bytes);
     at_line_text(line, "tensor", text);
@@ -216,8 +213,8 @@ at_status at_job_format(const struct at_job *job, struct at_line *line) {
 #define X(name, meaning) at_line_i64(line, "size." #name, job->sizes.name);
     AT_SIZE_LIST(X)
 #undef X
-#define X(type, name, value, meaning)                                                              \
-    _Generic(job->params.name, float: put_f32, int32_t: put_i32)(line, "param." #name, job->params.name);
+#define X(type, name, value, meaning) \
+    _Generic(job->params.name, float : put_f32, int32_t : put_i32)(line, "param." #name, job->params.name);
     AT_PARAM_LIST(X)
 #undef X
     for (int i = 0; i < job->n_tensors; i++)
@@ -244,8 +241,10 @@ static at_status part(char **text, char end, char **out) {
     *out = *text;
     char *stop = end ? strchr(*text, end) : *text + strlen(*text);
     if (!stop)
-        return AT_FAIL(AT_PROTOCOL, "a tensor field ends early at \"%.60s\"; wanted "
-                                    "index:name:role:format:shape:offset:bytes", *out);
+        return AT_FAIL(AT_PROTOCOL,
+                       "a tensor field ends early at \"%.60s\"; wanted "
+                       "index:name:role:format:shape:offset:bytes",
+                       *out);
     *text = end ? stop + 1 : stop;
     *stop = '\0';
     return AT_OK;
@@ -293,8 +292,8 @@ static at_status check_extent(const struct at_job_tensor *t, int64_t used) {
         return AT_FAIL(AT_PROTOCOL, "tensor %s: %lld bytes, its shape and format want %lld", t->name,
                        (long long)t->bytes, (long long)bytes);
     if (t->offset > used || t->bytes > used - t->offset || t->offset % element)
-        return AT_FAIL(AT_PROTOCOL, "tensor %s: bytes %lld at %lld; wanted inside %lld and aligned to %lld",
-                       t->name, (long long)t->bytes, (long long)t->offset, (long long)used, (long long)element);
+        return AT_FAIL(AT_PROTOCOL, "tensor %s: bytes %lld at %lld; wanted inside %lld and aligned to %lld", t->name,
+                       (long long)t->bytes, (long long)t->offset, (long long)used, (long long)element);
     return AT_OK;
 }
 
@@ -368,9 +367,8 @@ at_status at_job_parse(const struct at_message *message, struct at_job *job) {
     };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         AT_TRY(at_message_i64(message, size_keys[i], 0, AT_PROTOCOL_MAX_BYTES, sizes[i]));
-#define X(type, name, value, meaning)                                                              \
-    AT_TRY(_Generic(job->params.name, float: get_f32, int32_t: get_i32)(message, "param." #name,   \
-                                                                        &job->params.name));
+#define X(type, name, value, meaning) \
+    AT_TRY(_Generic(job->params.name, float : get_f32, int32_t : get_i32)(message, "param." #name, &job->params.name));
     AT_PARAM_LIST(X)
 #undef X
     return parse_tensors(message, job);

@@ -61,8 +61,7 @@ const char *at_message_get(const struct at_message *message, const char *key);
 /* Copies; the field must exist and fit with its terminator. */
 at_status at_message_text(const struct at_message *message, const char *key, char *out, size_t size);
 /* A decimal integer in [min, max]. */
-at_status at_message_i64(const struct at_message *message, const char *key, int64_t min, int64_t max,
-                         int64_t *out);
+at_status at_message_i64(const struct at_message *message, const char *key, int64_t min, int64_t max, int64_t *out);
 /* A floating-point number, decimal or hexadecimal; nan and inf are taken. */
 at_status at_message_f64(const struct at_message *message, const char *key, double *out);
 
@@ -124,9 +123,9 @@ struct at_job {
     int variant;
     char op[48];
     enum at_format dtype;
-    int64_t memory;  /* memfd: bytes of the block now, at least `used`; inline: 0 */
-    int64_t used;    /* the block's bytes in use, guard bands included; inline: they follow the line */
-    double timeout;  /* seconds after which attest kills the runner */
+    int64_t memory; /* memfd: bytes of the block now, at least `used`; inline: 0 */
+    int64_t used;   /* the block's bytes in use, guard bands included; inline: they follow the line */
+    double timeout; /* seconds after which attest kills the runner */
     struct at_sizes sizes;
     struct at_params params;
     int n_tensors;

@@ -66,8 +66,7 @@ void at_line_f64(struct at_line *line, const char *key, double value) {
 
 at_status at_line_end(struct at_line *line) {
     if (line->full)
-        return AT_FAIL(AT_PROTOCOL, "a protocol line is longer than %d bytes: %.40s...", AT_LINE_BYTES,
-                       line->text);
+        return AT_FAIL(AT_PROTOCOL, "a protocol line is longer than %d bytes: %.40s...", AT_LINE_BYTES, line->text);
     line->text[line->n++] = '\n';
     line->text[line->n] = '\0';
     return AT_OK;
@@ -103,8 +102,7 @@ static at_status unescape(char *text) {
 static at_status parse_field(char *word, struct at_message *message) {
     char *equals = strchr(word, '=');
     if (!equals || equals == word)
-        return AT_FAIL(AT_PROTOCOL, "\"%.60s\" in a %.20s line is no field; wanted key=value", word,
-                       message->verb);
+        return AT_FAIL(AT_PROTOCOL, "\"%.60s\" in a %.20s line is no field; wanted key=value", word, message->verb);
     if (message->n == AT_LINE_FIELDS)
         return AT_FAIL(AT_PROTOCOL, "a %.20s line has more than %d fields", message->verb, AT_LINE_FIELDS);
     *equals = '\0';
@@ -150,14 +148,13 @@ at_status at_message_text(const struct at_message *message, const char *key, cha
     const char *value;
     AT_TRY(need(message, key, &value));
     if (strlen(value) >= size)
-        return AT_FAIL(AT_PROTOCOL, "%s=%.40s... is %zu bytes long; at most %zu fit", key, value,
-                       strlen(value), size - 1);
+        return AT_FAIL(AT_PROTOCOL, "%s=%.40s... is %zu bytes long; at most %zu fit", key, value, strlen(value),
+                       size - 1);
     memcpy(out, value, strlen(value) + 1);
     return AT_OK;
 }
 
-at_status at_message_i64(const struct at_message *message, const char *key, int64_t min, int64_t max,
-                         int64_t *out) {
+at_status at_message_i64(const struct at_message *message, const char *key, int64_t min, int64_t max, int64_t *out) {
     const char *value;
     AT_TRY(need(message, key, &value));
     char *end;
@@ -165,8 +162,8 @@ at_status at_message_i64(const struct at_message *message, const char *key, int6
     long long number = strtoll(value, &end, 10);
     int starts = (value[0] >= '0' && value[0] <= '9') || value[0] == '-';
     if (!starts || *end || errno || number < min || number > max)
-        return AT_FAIL(AT_PROTOCOL, "%s=%.60s; wanted a whole number from %lld to %lld", key, value,
-                       (long long)min, (long long)max);
+        return AT_FAIL(AT_PROTOCOL, "%s=%.60s; wanted a whole number from %lld to %lld", key, value, (long long)min,
+                       (long long)max);
     *out = number;
     return AT_OK;
 }

@@ -17,7 +17,9 @@ enum { SIGMA = AT_ATTN_COMMON, TAPS, GAMMA, O, TENSORS };
 
 /* Names and order of AsyncT attention, without its mathematics: a runner needs no more. */
 static const struct at_tensor_spec specs[TENSORS] = {
-    { .name = "q" },       { .name = "k" },     { .name = "v" },
+    { .name = "q" },
+    { .name = "k" },
+    { .name = "v" },
     { .name = "query_start", .format = AT_FORMAT_I32 },
     { .name = "seq_lens", .format = AT_FORMAT_I32 },
     { .name = "key_start", .format = AT_FORMAT_I32 },
@@ -50,8 +52,9 @@ at_status at_rig_place(struct at_runner *runner, int64_t offset, struct at_rig *
     uint8_t *base;
     AT_TRY(at_runner_memory(runner, offset + (int64_t)TENSORS * 256, &base));
     *rig = (struct at_rig){ .problem = { .op = &op, .params = at_params_default(), .dtype = AT_F32 }, .used = offset };
-    rig->problem.sizes = (struct at_sizes){ .b = 1, .h = 1, .hk = 1, .d = 2, .tokens = 1, .slots = 3, .max_sq = 1,
-                                            .max_sk = 3, .taps = 3 };
+    rig->problem.sizes = (struct at_sizes){
+        .b = 1, .h = 1, .hk = 1, .d = 2, .tokens = 1, .slots = 3, .max_sq = 1, .max_sk = 3, .taps = 3
+    };
     rig->problem.params.scale = 0.25f;
     place(rig, base, AT_ATTN_Q, AT_F32, 3, row, q);
     place(rig, base, AT_ATTN_K, AT_F32, 3, rows, k);
@@ -135,7 +138,8 @@ static int aborts(const struct at_launch *launch) {
 }
 
 #define DESCRIBED(text) .summary = (text), .source = "a test = 100 % ours"
-#define PLAIN { .qk_lanes = 1, .p = AT_F32, .pv_chunk = 1 }
+#define PLAIN \
+    { .qk_lanes = 1, .p = AT_F32, .pv_chunk = 1 }
 
 static const struct at_kernel kernels[AT_RIG_KERNELS] = {
     [AT_RIG_GOOD] = { DESCRIBED("good"), .numerics = PLAIN, .launch = good },
@@ -162,8 +166,11 @@ static const struct at_kernel_entry *entry_at(int i) {
 int at_rig_serve(void) {
     struct at_host_device host;
     at_host_device_init(&host);
-    struct at_serve serve = { .name = "test-runner", .device_text = "a = b % c \"d\"\n\xc3\xa9", .device = &host.device,
-                              .kernels = { AT_RIG_KERNELS, entry_at }, .in = STDIN_FILENO,
+    struct at_serve serve = { .name = "test-runner",
+                              .device_text = "a = b % c \"d\"\n\xc3\xa9",
+                              .device = &host.device,
+                              .kernels = { AT_RIG_KERNELS, entry_at },
+                              .in = STDIN_FILENO,
                               .out = at_serve_claim_stdout() };
     at_status status = at_serve(&serve);
     at_host_device_release(&host);

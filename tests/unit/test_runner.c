@@ -23,7 +23,9 @@ static const char *build_dir(void) {
     return dir ? dir : "build";
 }
 
-static int has_python(void) { return system("python3 -c 'import sys; sys.exit(sys.version_info < (3, 6))' 2>/dev/null") == 0; }
+static int has_python(void) {
+    return system("python3 -c 'import sys; sys.exit(sys.version_info < (3, 6))' 2>/dev/null") == 0;
+}
 
 /* Command line of the Python runner. */
 static const char *python(const char *arguments) {
@@ -32,12 +34,12 @@ static const char *python(const char *arguments) {
     return command;
 }
 
-#define NEED_PYTHON()                                                                                                  \
-    do {                                                                                                               \
-        if (!has_python()) {                                                                                           \
-            print_message("python3 is missing: the foreign runner cannot be tried\n");                                 \
-            skip();                                                                                                    \
-        }                                                                                                              \
+#define NEED_PYTHON() \
+    do { \
+        if (!has_python()) { \
+            print_message("python3 is missing: the foreign runner cannot be tried\n"); \
+            skip(); \
+        } \
     } while (0)
 
 static void expect_answer(struct at_runner *runner, int variant, struct at_rig *rig) {
@@ -254,7 +256,8 @@ static void test_runners_that_cannot_serve(void **state) {
     at_assert_fails(at_runner_open("", &runner), AT_USAGE, "wanted cpu, cuda");
     at_assert_fails(at_runner_open("cuda", &runner), AT_ENVIRONMENT, "make CUDA=1");
     at_assert_fails(at_runner_open("/nonexistent/runner --fast", &runner), AT_ENVIRONMENT, "exit code 127");
-    at_assert_fails(at_runner_open("echo oops >&2; exit 3", &runner), AT_ENVIRONMENT, "exit code 3; its last words: oops");
+    at_assert_fails(at_runner_open("echo oops >&2; exit 3", &runner), AT_ENVIRONMENT,
+                    "exit code 3; its last words: oops");
     at_assert_true(runner == NULL, "a failed open must give no runner");
     setenv("AT_RUNNER_START_SECONDS", "0.3", 1);
     at_assert_fails(at_runner_open("sleep 3600", &runner), AT_ENVIRONMENT, "time limit");
@@ -262,7 +265,8 @@ static void test_runners_that_cannot_serve(void **state) {
     NEED_PYTHON();
     at_assert_fails(at_runner_open(python("--misbehave bad_hello"), &runner), AT_ENVIRONMENT, "wanted key=value");
     at_assert_fails(at_runner_open(python("--misbehave bad_numerics"), &runner), AT_ENVIRONMENT, "abacus");
-    at_assert_fails(at_runner_open(python("--misbehave many_variants"), &runner), AT_ENVIRONMENT, "variants=1000000000");
+    at_assert_fails(at_runner_open(python("--misbehave many_variants"), &runner), AT_ENVIRONMENT,
+                    "variants=1000000000");
     at_assert_fails(at_runner_open(python("--misbehave old_protocol"), &runner), AT_ENVIRONMENT, "speaks protocol 0");
 }
 
@@ -270,10 +274,9 @@ static void test_runners_that_cannot_serve(void **state) {
  * writing to the broken pipe must not raise SIGPIPE here. */
 static void test_broken_pipe(void **state) {
     (void)state;
-    static const char spec[] =
-        "echo hello protocol=1 name=sh device=sh transports=inline variants=1;"
-        "echo variant index=0 family=f name=n path=p sha256= summary=s source=s numerics=;"
-        "echo ready; read line; echo opened transport=inline; read line; exit 5";
+    static const char spec[] = "echo hello protocol=1 name=sh device=sh transports=inline variants=1;"
+                               "echo variant index=0 family=f name=n path=p sha256= summary=s source=s numerics=;"
+                               "echo ready; read line; echo opened transport=inline; read line; exit 5";
     struct at_runner *runner;
     struct at_rig rig;
     struct at_run_reply reply;
@@ -296,7 +299,8 @@ static void test_nothing_is_left(void **state) {
         struct at_run_reply reply;
         at_assert_ok(at_runner_open(self_serve, &runner));
         at_assert_ok(at_rig_place(runner, 0, &rig));
-        at_assert_fails(at_runner_run(runner, AT_RIG_ABORTS, &rig.problem, rig.used, 10, &reply), AT_CRASHED, "signal 6");
+        at_assert_fails(at_runner_run(runner, AT_RIG_ABORTS, &rig.problem, rig.used, 10, &reply), AT_CRASHED,
+                        "signal 6");
         expect_answer(runner, AT_RIG_GOOD, &rig);
         at_runner_close(runner);
         at_assert_fails(at_runner_open("exit 1", &runner), AT_ENVIRONMENT, "exit code 1");
@@ -313,11 +317,11 @@ int main(int argc, char **argv) {
         return 70;
     snprintf(self_serve, sizeof self_serve, "exec '%s' --serve", self);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_host_runner),      cmocka_unit_test(test_python_runner),
-        cmocka_unit_test(test_serving_side),     cmocka_unit_test(test_deaths),
-        cmocka_unit_test(test_hangs),            cmocka_unit_test(test_breaches),
-        cmocka_unit_test(test_chatter),          cmocka_unit_test(test_outcomes),
-        cmocka_unit_test(test_broken_pipe),      cmocka_unit_test(test_runners_that_cannot_serve),
+        cmocka_unit_test(test_host_runner),     cmocka_unit_test(test_python_runner),
+        cmocka_unit_test(test_serving_side),    cmocka_unit_test(test_deaths),
+        cmocka_unit_test(test_hangs),           cmocka_unit_test(test_breaches),
+        cmocka_unit_test(test_chatter),         cmocka_unit_test(test_outcomes),
+        cmocka_unit_test(test_broken_pipe),     cmocka_unit_test(test_runners_that_cannot_serve),
         cmocka_unit_test(test_nothing_is_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,52 @@
+/* AsyncT attention with f16 accumulation by the tensor-core rule; any number of queries a request, causal or not.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Numerically: q.k and P.V accumulate in f16, 16 products a step, one rounding to nearest a step, as mma.sync
+ * f16 -> f16 of sm_90 does; no guard against overflow. Between them f32: scale on the score, FIR in pooled form
+ * (r - sigma/K * sum, each operation rounded), gate by fminf/fmaxf (a NaN, and with it an overflow of q.k, can
+ * become an ordinary number), gamma on p, P rounded to f16. The last step of a row is filled up with zeros.
+ * Launch: one thread; scratch for K and V of one kv head, decoded.
+ * Limits: f16 activations; the filter given by sigma, not by taps.
+ * Source: ours; the shared body is kernels/host/tc_f16.c, the arithmetic kernels/host/tensor_f16.c. */
+#include "asynct_attention/asynct_attention.h"
+#include "kernels/host/tc_f16.h"
+
+static const struct at_host_tensors tensors = AT_HOST_ASYNCT;
+
+static const char *supports(const struct at_problem *problem) {
+    if (problem->dtype != AT_F16)
+        return "f16 accumulators take f16 operands only";
+    if (problem->params.fir_form != AT_FIR_POOLED)
+        return "the pooled form takes sigma, not given taps";
+    return at_host_declines(problem, 0);
+}
+
+static int launch(const struct at_launch *launch);
+
+AT_KERNEL(asynct_prefill, 00_tc_f16) = {
+    .summary = "f16 accumulation in fused steps of 16, by the tensor-core rule",
+    .source = "ours",
+    .numerics = {
+        .qk_unit = AT_UNIT_TC_F16,
+        .qk_lanes = 1,
+        .scale_on = AT_SCALE_ON_SCORE,
+        .fir_order = AT_FIR_ORDER_POOLED,
+        .p = AT_F16,
+        .gamma_on = AT_GAMMA_ON_P,
+        .clamp = AT_CLAMP_FMINMAX,
+        .pv_unit = AT_UNIT_TC_F16,
+        .pv_chunk = 16,
+        .guard = AT_GUARD_NONE,
+        .repeats = 1,
+        .batch_invariant = 1,
+        .tail = AT_TAIL_UNREAD,
+        .pv_zero = AT_PV_ZERO_MULTIPLIED,
+    },
+    .supports = supports,
+    .workspace = at_host_tc_f16_workspace,
+    .launch = launch,
+};
+
+static int launch(const struct at_launch *launch) {
+    return at_host_tc_f16(launch, &tensors, &at_kernel_asynct_prefill_00_tc_f16.numerics);
+}

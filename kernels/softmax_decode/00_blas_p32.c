@@ -1,0 +1,43 @@
+/* softmax attention over OpenBLAS, P in f32; one query a request.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Numerically: the baseline itself: f32 sums of q.k and P.V in whatever order the BLAS takes (so no modelled
+ * verdict), scale on the finished score, row maximum first, expf, sum of unrounded weights, one division at
+ * the end. Keys hidden from a query are not multiplied for it.
+ * Launch: one thread; scratch for K and V of one kv head and 32 rows of scores.
+ * Limits: activations f32, f16 or bf16; at most one query a request.
+ * Source: ours; the shared body is kernels/host/blas.c. */
+#include "softmax_attention/softmax_attention.h"
+#include "kernels/host/blas.h"
+
+static const struct at_host_tensors tensors = AT_HOST_SOFTMAX;
+
+static const char *supports(const struct at_problem *problem) { return at_host_declines(problem, 1); }
+
+static int launch(const struct at_launch *launch);
+
+AT_KERNEL(softmax_decode, 00_blas_p32) = {
+    .summary = "OpenBLAS sgemm for q.k and P.V, P in f32",
+    .source = "ours",
+    .numerics = {
+        .free_order = 1,
+        .qk_unit = AT_UNIT_F32, /* whether the BLAS fuses depends on the core: the looser of the two */
+        .qk_lanes = 1,
+        .scale_on = AT_SCALE_ON_SCORE,
+        .p = AT_F32,
+        .exp = AT_EXP_LIBM,
+        .pv_unit = AT_UNIT_F32,
+        .pv_chunk = 1,
+        .repeats = 1,
+        .batch_invariant = 1,
+        .tail = AT_TAIL_UNREAD,
+        .pv_zero = AT_PV_ZERO_MULTIPLIED,
+    },
+    .supports = supports,
+    .workspace = at_host_blas_workspace,
+    .launch = launch,
+};
+
+static int launch(const struct at_launch *launch) {
+    return at_host_blas(launch, &tensors, &at_kernel_softmax_decode_00_blas_p32.numerics);
+}
