@@ -20,7 +20,7 @@
  *     once, K + 2 factors (1 + a) on a term. Order `taps`: a stored tap is within 2 u wbar of the exact one
  *     (the descriptor's check; at the shrinking edge sigma/D and 1 - sigma/D round once each), then K u.
  *     Both: (1 + u)^(K+2) - 1 <= (K + 2) u (1 + (K + 2) u).
- *   Underflow: sigma/D and K products, the first multiplied by sum |r|: eta (K + 1 + sum (|r| + dr)).
+ *   Underflow: K products; pooled also sigma/D, which multiplies sum |r|: eta (K + 1 + sum (|r| + dr)).
  * Gate.   The clamp g is exact and monotone: dp = max(g(z + dz) - p, p - g(z - dz)).
  * P.      G = |gamma|. The operand of P*V is
  *   gamma on P:     round_P(fl(gamma p)):  G dp + u G(p + dp) + eta, then u_P (...) + eta_P on top;
@@ -178,7 +178,10 @@ static double fir_error(const struct at_asynct_limit *limit, const struct at_asy
         size += wbar * r;
         plain += r;
     }
-    double dz = carried + (limit->fir + (head->taps + 6) * v) * size + limit->eta_step * (head->taps + 1 + plain);
+    if (plain == 0) /* a window of certain zeros */
+        return 0;
+    double underflow = limit->eta_step * (head->taps + (head->pooled ? 1 + plain : 0));
+    double dz = carried + (limit->fir + (head->taps + 6) * v) * size + underflow;
     int in_range = size * (1 + limit->fir) < limit->step_end;
     return in_range ? dz : (double)INFINITY;
 }

@@ -2,9 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/at_test.h"
 
-#include "asynct_attention/asynct_attention.h"
 #include "tests/oracle/asynct_mpfr.h"
-#include "tests/support/attention_problem.h"
+#include "tests/support/asynct_parameters.h"
 
 /* Random shape of a few hundred outputs. */
 static struct at_test_shape random_shape(struct at_test_random *random) {
@@ -21,28 +20,6 @@ static struct at_test_shape random_shape(struct at_test_random *random) {
                                    .fill = (enum at_test_fill)at_test_below(random, 4) };
     shape.h = shape.hk * (1 + at_test_below(random, 3));
     return shape;
-}
-
-static void random_parameters(struct at_test_random *random, struct at_problem *problem) {
-    static const float ends[][2] = { { 0, 1 }, { 0, 0.25f }, { 0.125f, 2 }, { -1, 0.5f }, { -0.5f, -0.25f },
-                                     { 0, INFINITY } };
-    const int gate = at_test_below(random, 6);
-    struct at_params *params = &problem->params;
-    params->relu_pre = at_test_below(random, 2);
-    params->fir_form = at_test_below(random, 2);
-    params->edge = params->fir_form == AT_FIR_POOLED && at_test_below(random, 2);
-    params->clip_min = ends[gate][0];
-    params->clip_max = ends[gate][1];
-    const int64_t taps = problem->sizes.taps;
-    for (int64_t h = 0; h < problem->sizes.h; h++) {
-        double sigma = 3 * at_test_uniform(random) - 0.5;
-        at_test_set(problem, "sigma", h, sigma);
-        at_test_set(problem, "gamma", h, at_test_normal(random));
-        sigma = at_test_get(problem, "sigma", h);
-        for (int64_t j = 0; j < taps; j++)
-            at_test_set(problem, "taps", h * taps + j,
-                        params->fir_form == AT_FIR_TAPS ? at_test_normal(random) : (j == 0) - sigma / (double)taps);
-    }
 }
 
 /* Every output within the reference's own bound, and that bound no larger than `largest`. */
@@ -73,7 +50,7 @@ static void test_random_shapes(void **state) {
         struct at_test_shape shape = random_shape(&random);
         struct at_test_problem made;
         at_assert_ok(at_test_attention_problem(&at_op_asynct_attention, &shape, (uint64_t)i, &made));
-        random_parameters(&random, &made.problem);
+        at_test_asynct_parameters(&random, &made.problem);
         /* inputs up to 2^10 and no upper end of the gate: outputs up to 2^35 or so */
         compare(&made.problem, shape.fill == AT_TEST_WIDE ? 1e-4 : 1e-10);
         elements += at_test_count(&made.problem, AT_ASYNCT_O);
