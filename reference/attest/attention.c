@@ -68,8 +68,7 @@ double at_attn_row_work(const struct at_problem *problem, int64_t row) {
 static at_status check_size(const char *name, int64_t value, int64_t least) {
     if (value >= least && value <= INT32_MAX)
         return AT_OK;
-    return AT_FAIL(AT_USAGE, "size %s is %lld, wanted %lld to %d", name, (long long)value, (long long)least,
-                   INT32_MAX);
+    return AT_FAIL(AT_USAGE, "size %s is %lld, wanted %lld to %d", name, (long long)value, (long long)least, INT32_MAX);
 }
 
 /* rows * heads * d elements, of at most 8 bytes (a double beside each), must fit 64 bits. */
@@ -212,8 +211,8 @@ static at_status check_keys(const struct at_problem *problem) {
         }
         int64_t room = index_at(problem, AT_ATTN_KEY_START, r + 1) - index_at(problem, AT_ATTN_KEY_START, r);
         if (keys > room)
-            return AT_FAIL(AT_USAGE, "seq_lens[%lld] is %lld, but key_start leaves the request %lld slots", (long long)r,
-                           (long long)keys, (long long)room);
+            return AT_FAIL(AT_USAGE, "seq_lens[%lld] is %lld, but key_start leaves the request %lld slots",
+                           (long long)r, (long long)keys, (long long)room);
     }
     return AT_OK;
 }

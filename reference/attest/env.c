@@ -49,8 +49,9 @@ at_status at_env_check(void) {
         return AT_FAIL(AT_ENVIRONMENT, "subnormal numbers are flushed to zero; wanted gradual underflow (was this "
                                        "program or a library of it linked with -ffast-math or -Ofast?)");
     if (!rounds_to_nearest_even())
-        return AT_FAIL(AT_ENVIRONMENT, "sums do not round to nearest, ties to even (rounding mode %d); wanted that "
-                                       "of IEEE 754",
+        return AT_FAIL(AT_ENVIRONMENT,
+                       "sums do not round to nearest, ties to even (rounding mode %d); wanted that "
+                       "of IEEE 754",
                        fegetround());
     if (!specials_behave())
         return AT_FAIL(AT_ENVIRONMENT, "NaN or infinity do not behave as IEEE 754 wants; was attest compiled with "
@@ -138,8 +139,9 @@ static int64_t default_chunk(int64_t n, int threads) {
 at_status at_parallel(int64_t n, int64_t chunk, int threads,
                       at_status (*work)(void *context, int64_t begin, int64_t end, int worker), void *context) {
     threads = threads < 1 ? 1 : threads > MOST_THREADS ? MOST_THREADS : threads;
-    struct loop loop = { .n = n, .chunk = chunk > 0 ? chunk : default_chunk(n, threads), .work = work,
-                         .context = context };
+    struct loop loop = {
+        .n = n, .chunk = chunk > 0 ? chunk : default_chunk(n, threads), .work = work, .context = context
+    };
     pthread_t ids[MOST_THREADS];
     struct worker workers[MOST_THREADS];
     int64_t chunks = n > 0 ? (n - 1) / loop.chunk + 1 : 0;

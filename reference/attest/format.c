@@ -79,8 +79,8 @@ at_status at_format_parse(const char *name, enum at_format *format) {
         strncat(list, names[i], sizeof list - strlen(list) - 1);
     }
     const char *near = at_nearest_name(name, names, AT_FORMAT_COUNT);
-    return AT_FAIL(AT_USAGE, "unknown number format \"%s\"%s%s%s; formats: %s", name,
-                   near ? ", did you mean \"" : "", near ? near : "", near ? "\"?" : "", list);
+    return AT_FAIL(AT_USAGE, "unknown number format \"%s\"%s%s%s; formats: %s", name, near ? ", did you mean \"" : "",
+                   near ? near : "", near ? "\"?" : "", list);
 }
 
 /* floor(value / 2^shift) rounded to nearest, ties to even; shift >= 1, value < 2^54. */
@@ -153,9 +153,7 @@ double at_decode(enum at_format format, uint64_t code) {
     return from_bits(sign | bits_of(size));
 }
 
-double at_round(enum at_format format, double value) {
-    return at_decode(format, at_encode(format, value));
-}
+double at_round(enum at_format format, double value) { return at_decode(format, at_encode(format, value)); }
 
 uint64_t at_load_code(enum at_format format, const void *codes, size_t i) {
     const uint8_t *at = (const uint8_t *)codes + i * infos[format].bytes;

@@ -8,9 +8,9 @@
 
 /* Ends of FP16's range, and of what rounds into it (ties to even). */
 static const double f16_max = 65504.0;
-static const double f16_to_inf = 65520.0;      /* midpoint of 65504 and 65536: the tie goes to Inf */
+static const double f16_to_inf = 65520.0; /* midpoint of 65504 and 65536: the tie goes to Inf */
 static const double f16_normal_min = 0x1p-14;
-static const double f16_to_zero = 0x1p-25;     /* half the smallest subnormal: the tie goes to 0 */
+static const double f16_to_zero = 0x1p-25; /* half the smallest subnormal: the tie goes to 0 */
 
 static const struct {
     const char *name, *meaning;
@@ -49,8 +49,7 @@ static void keep_first(int *has, struct at_place *first, const struct at_place *
     }
 }
 
-void at_ledger_note(struct at_ledger *ledger, enum at_stage stage, double value,
-                    const struct at_place *place) {
+void at_ledger_note(struct at_ledger *ledger, enum at_stage stage, double value, const struct at_place *place) {
     struct at_ledger_row *row = &ledger->stage[stage];
     double size = fabs(value);
     row->count++;

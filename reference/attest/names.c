@@ -11,9 +11,7 @@ enum { LONGEST = 64 };
 
 static int least(int a, int b) { return a < b ? a : b; }
 
-static int same_letter(char a, char b) {
-    return tolower((unsigned char)a) == tolower((unsigned char)b);
-}
+static int same_letter(char a, char b) { return tolower((unsigned char)a) == tolower((unsigned char)b); }
 
 /* Edits that turn a (n letters) into b (m letters); n, m <= LONGEST. */
 static int edits(const char *a, int n, const char *b, int m) {

@@ -11,17 +11,18 @@
 #include "attest/names.h"
 
 /* Names of the values of each enum, in the enum's order. */
-static const char *const unit_names[] = { [AT_UNIT_F64] = "f64",       [AT_UNIT_F32] = "f32",
-                                          [AT_UNIT_F32_FMA] = "f32_fma", [AT_UNIT_TC_F32] = "tc_f32",
-                                          [AT_UNIT_TC_F16] = "tc_f16", [AT_UNIT_F16_FMA] = "f16_fma" };
+static const char *const unit_names[] = {
+    [AT_UNIT_F64] = "f64",       [AT_UNIT_F32] = "f32",       [AT_UNIT_F32_FMA] = "f32_fma",
+    [AT_UNIT_TC_F32] = "tc_f32", [AT_UNIT_TC_F16] = "tc_f16", [AT_UNIT_F16_FMA] = "f16_fma"
+};
 static const char *const tree_names[] = { [AT_TREE_SEQUENTIAL] = "sequential", [AT_TREE_BUTTERFLY] = "butterfly" };
-static const char *const scale_on_names[] = { [AT_SCALE_ON_SCORE] = "score",
-                                              [AT_SCALE_ON_Q] = "q",
-                                              [AT_SCALE_ON_Q_ROUNDED] = "q_rounded" };
+static const char *const scale_on_names[] = {
+    [AT_SCALE_ON_SCORE] = "score", [AT_SCALE_ON_Q] = "q", [AT_SCALE_ON_Q_ROUNDED] = "q_rounded"
+};
 static const char *const fir_order_names[] = { [AT_FIR_ORDER_TAPS] = "taps", [AT_FIR_ORDER_POOLED] = "pooled" };
-static const char *const gamma_on_names[] = { [AT_GAMMA_ON_P] = "p",
-                                              [AT_GAMMA_AFTER_P] = "after_p",
-                                              [AT_GAMMA_ON_OUTPUT] = "output" };
+static const char *const gamma_on_names[] = {
+    [AT_GAMMA_ON_P] = "p", [AT_GAMMA_AFTER_P] = "after_p", [AT_GAMMA_ON_OUTPUT] = "output"
+};
 static const char *const clamp_names[] = { [AT_CLAMP_FMINMAX] = "fminmax", [AT_CLAMP_PROPAGATE] = "propagate" };
 static const char *const exp_names[] = { [AT_EXP_LIBM] = "libm", [AT_EXP_EX2_APPROX] = "ex2_approx" };
 static const char *const guard_names[] = { [AT_GUARD_NONE] = "none",
@@ -44,12 +45,13 @@ struct kind {
     int n;
 };
 
-#define NAMED(kind) { kind##_names, (int)(sizeof kind##_names / sizeof kind##_names[0]) }
+#define NAMED(kind) \
+    { kind##_names, (int)(sizeof kind##_names / sizeof kind##_names[0]) }
 static const struct kind kind_unit = NAMED(unit), kind_tree = NAMED(tree), kind_scale_on = NAMED(scale_on),
-                         kind_fir_order = NAMED(fir_order), kind_gamma_on = NAMED(gamma_on),
-                         kind_clamp = NAMED(clamp), kind_exp = NAMED(exp), kind_guard = NAMED(guard),
-                         kind_tail = NAMED(tail), kind_pv_zero = NAMED(pv_zero), kind_bool = NAMED(bool),
-                         kind_format = NAMED(format), kind_int = { NULL, 0 };
+                         kind_fir_order = NAMED(fir_order), kind_gamma_on = NAMED(gamma_on), kind_clamp = NAMED(clamp),
+                         kind_exp = NAMED(exp), kind_guard = NAMED(guard), kind_tail = NAMED(tail),
+                         kind_pv_zero = NAMED(pv_zero), kind_bool = NAMED(bool), kind_format = NAMED(format),
+                         kind_int = { NULL, 0 };
 #undef NAMED
 
 /* In the order of AT_NUMERICS_LIST, so that field i of the list is fields[i]. */
@@ -222,8 +224,7 @@ static at_status check_qk(const struct at_numerics *n) {
                        "product: wanted qk_lanes=1 qk_run=0",
                        unit_names[n->qk_unit], n->qk_lanes, n->qk_run);
     if (n->qk_tree == AT_TREE_BUTTERFLY && (n->qk_lanes & (n->qk_lanes - 1)))
-        return AT_FAIL(AT_USAGE, "numerics: qk_tree=butterfly with qk_lanes=%d, wanted a power of two",
-                       n->qk_lanes);
+        return AT_FAIL(AT_USAGE, "numerics: qk_tree=butterfly with qk_lanes=%d, wanted a power of two", n->qk_lanes);
     return AT_OK;
 }
 

@@ -13,8 +13,8 @@ int at_op_tensor_index(const struct at_op *op, const char *name) {
 
 int64_t at_dim_size(const struct at_sizes *sizes, enum at_dim dim) {
     switch (dim) {
-#define X(name, meaning)                                                                           \
-    case AT_DIM_##name:                                                                            \
+#define X(name, meaning) \
+    case AT_DIM_##name: \
         return sizes->name;
         AT_SIZE_LIST(X)
 #undef X

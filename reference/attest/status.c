@@ -21,26 +21,21 @@ static const struct {
 
 static int known(at_status status) { return (int)status >= 0 && status < AT_STATUS_COUNT; }
 
-const char *at_status_name(at_status status) {
-    return known(status) ? table[status].name : "UNKNOWN";
-}
+const char *at_status_name(at_status status) { return known(status) ? table[status].name : "UNKNOWN"; }
 
 const char *at_status_meaning(at_status status) {
     return known(status) ? table[status].meaning : "not a status of attest";
 }
 
-int at_status_exit_code(at_status status) {
-    return known(status) ? table[status].exit_code : table[AT_BUG].exit_code;
-}
+int at_status_exit_code(at_status status) { return known(status) ? table[status].exit_code : table[AT_BUG].exit_code; }
 
 static void append_frame(const char *file, int line, const char *function, const char *note) {
     size_t used = strlen(trail);
-    snprintf(trail + used, sizeof trail - used, "%s  at %s:%d (%s)%s%s", used ? "\n" : "", file,
-             line, function, note[0] ? ": " : "", note);
+    snprintf(trail + used, sizeof trail - used, "%s  at %s:%d (%s)%s%s", used ? "\n" : "", file, line, function,
+             note[0] ? ": " : "", note);
 }
 
-at_status at_fail_at(at_status status, const char *file, int line, const char *function,
-                     const char *format, ...) {
+at_status at_fail_at(at_status status, const char *file, int line, const char *function, const char *format, ...) {
     /* Not straight into `message`: it may be one of the arguments, when a caller words it anew. */
     char text[sizeof message];
     va_list args;
@@ -53,8 +48,7 @@ at_status at_fail_at(at_status status, const char *file, int line, const char *f
     return status;
 }
 
-at_status at_frame_at(at_status status, const char *file, int line, const char *function,
-                      const char *format, ...) {
+at_status at_frame_at(at_status status, const char *file, int line, const char *function, const char *format, ...) {
     char note[256] = "";
     if (format) {
         va_list args;

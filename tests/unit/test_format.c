@@ -63,7 +63,8 @@ static void test_facts(void **state) {
 static void test_parse(void **state) {
     (void)state;
     enum at_format format = AT_E5M2;
-    at_assert_fails(at_format_parse("fp16", &format), AT_USAGE, "unknown number format \"fp16\", did you mean \"f16\"?");
+    at_assert_fails(at_format_parse("fp16", &format), AT_USAGE,
+                    "unknown number format \"fp16\", did you mean \"f16\"?");
     at_assert_fails(at_format_parse("", &format), AT_USAGE, "formats: f64 f32 tf32 f16 bf16 e4m3 e5m2 i32");
     at_assert_fails(at_format_parse("F16", &format), AT_USAGE, "did you mean \"f16\"");
     assert_int_equal(format, AT_E5M2);
@@ -80,8 +81,8 @@ static void check_code(enum at_format format, uint64_t code) {
     uint64_t want = isnan(value) ? at_encode(format, NAN) | (code & sign) : code;
     at_assert_true(back == want, "%s code %llx gives %a, which gives %llx, wanted %llx", at_format_info(format)->name,
                    (unsigned long long)code, value, (unsigned long long)back, (unsigned long long)want);
-    at_assert_true(isnan(value) || isinf(value) || fabs(value) <= at_format_info(format)->max,
-                   "%s code %llx gives %a", at_format_info(format)->name, (unsigned long long)code, value);
+    at_assert_true(isnan(value) || isinf(value) || fabs(value) <= at_format_info(format)->max, "%s code %llx gives %a",
+                   at_format_info(format)->name, (unsigned long long)code, value);
 }
 
 /* Every code of 8 and 16 bits; of the wide formats every exponent with fractions at both ends. */
@@ -153,7 +154,7 @@ static void test_known_values(void **state) {
         { AT_F16, 0x1p-25, 0x0000 }, /* tie between 0 and 1 */
         { AT_F16, -0x1p-25, 0x8000 },
         { AT_F16, 0x1.0000000000001p-25, 0x0001 },
-        { AT_F16, 0x1.8p-24, 0x0002 }, /* tie between 1 and 2 */
+        { AT_F16, 0x1.8p-24, 0x0002 },   /* tie between 1 and 2 */
         { AT_F16, 0x1.ffcp-15, 0x0400 }, /* tie between the largest subnormal and 2^-14 */
         { AT_F16, 2049, 0x6800 },
         { AT_F16, 2051, 0x6802 },

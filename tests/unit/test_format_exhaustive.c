@@ -57,11 +57,8 @@ static void check_value(double value) {
 
 /* A point, its neighbours in double and its neighbours in float, with both signs. */
 static void check_around(double value) {
-    const double around[] = { value,
-                              nextafter(value, INFINITY),
-                              nextafter(value, -INFINITY),
-                              nextafterf((float)value, INFINITY),
-                              nextafterf((float)value, -INFINITY) };
+    const double around[] = { value, nextafter(value, INFINITY), nextafter(value, -INFINITY),
+                              nextafterf((float)value, INFINITY), nextafterf((float)value, -INFINITY) };
     for (int i = 0; i < 5; i++) {
         check_value(around[i]);
         check_value(-around[i]);
@@ -83,8 +80,11 @@ static void test_every_tie_and_boundary(void **state) {
         enum at_format format;
         uint64_t step, last, codes;
     } all[] = {
-        { AT_F16, 1, 0x7bff, 0x7c00 }, { AT_BF16, 1, 0x7f7f, 0x7f80 },      { AT_E4M3, 1, 0x7e, 0x7f },
-        { AT_E5M2, 1, 0x7b, 0x7c },    { AT_TF32, 1 << 13, 0x7f7fe000, 0x3fc00 },
+        { AT_F16, 1, 0x7bff, 0x7c00 },
+        { AT_BF16, 1, 0x7f7f, 0x7f80 },
+        { AT_E4M3, 1, 0x7e, 0x7f },
+        { AT_E5M2, 1, 0x7b, 0x7c },
+        { AT_TF32, 1 << 13, 0x7f7fe000, 0x3fc00 },
     };
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         use_format(all[i].format);

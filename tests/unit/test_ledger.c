@@ -75,7 +75,7 @@ static void test_stages(void **state) {
     assert_string_equal(at_stage_name(AT_STAGE_gate_in), "gate_in");
     assert_string_equal(at_stage_meaning(AT_STAGE_out), "the output");
     assert_string_equal(at_stage_name(AT_STAGE_COUNT), "unknown");
-    assert_string_equal(at_stage_meaning((enum at_stage)-1), "not a stage of attest");
+    assert_string_equal(at_stage_meaning((enum at_stage) - 1), "not a stage of attest");
 }
 
 static void test_headroom(void **state) {
@@ -97,8 +97,8 @@ static void test_place_order(void **state) {
     (void)state;
     /* ascending: each field outranks all after it */
     static const struct at_place places[] = {
-        { 0, 0, 0, 0, -1 }, { 0, 0, 0, 0, 0 },         { 0, 0, 0, 0, 9 },    { 0, 0, 0, 1, -1 },
-        { 0, 0, 1, 0, -1 }, { 0, 1, -5, -5, -5 },      { 0, 1, 0, 0, 0 },    { 1, 0, 0, 0, 0 },
+        { 0, 0, 0, 0, -1 }, { 0, 0, 0, 0, 0 },          { 0, 0, 0, 0, 9 },         { 0, 0, 0, 1, -1 },
+        { 0, 0, 1, 0, -1 }, { 0, 1, -5, -5, -5 },       { 0, 1, 0, 0, 0 },         { 1, 0, 0, 0, 0 },
         { 1, 0, 0, 0, 1 },  { INT64_MAX, -9, 0, 0, 0 }, { INT64_MAX, 0, 0, 0, 0 },
     };
     enum { N = sizeof places / sizeof places[0] };

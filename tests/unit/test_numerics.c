@@ -40,8 +40,8 @@ static const struct {
 enum { FIELDS = sizeof choices / sizeof choices[0] };
 
 static int same(const struct at_numerics *a, const struct at_numerics *b) {
-#define X(kind, name, value, meaning)                                                                                  \
-    if (a->name != b->name)                                                                                            \
+#define X(kind, name, value, meaning) \
+    if (a->name != b->name) \
         return 0;
     AT_NUMERICS_LIST(X)
 #undef X
@@ -85,9 +85,10 @@ static void test_every_word(void **state) {
         }
     }
     struct at_numerics numerics;
-    at_assert_ok(at_numerics_parse("p=bf16 qk_unit=tc_f32\tpv_unit=f16_fma  guard=saturate\nexp=ex2_approx pv_zero=skipped "
-                                   "scale_on=q_rounded gamma_on=after_p clamp=propagate qk_lanes=8",
-                                   &numerics));
+    at_assert_ok(
+        at_numerics_parse("p=bf16 qk_unit=tc_f32\tpv_unit=f16_fma  guard=saturate\nexp=ex2_approx pv_zero=skipped "
+                          "scale_on=q_rounded gamma_on=after_p clamp=propagate qk_lanes=8",
+                          &numerics));
     assert_int_equal(numerics.p, AT_BF16);
     assert_int_equal(numerics.qk_unit, AT_UNIT_TC_F32);
     assert_int_equal(numerics.pv_unit, AT_UNIT_F16_FMA);
@@ -233,8 +234,8 @@ static void test_out_of_range(void **state) {
         for (int i = 0; i < 4; i++) {
             struct at_numerics numerics = at_numerics_default();
             char text[640], message[64];
-#define X(kind, name, value, meaning)                                                                                  \
-    if (strcmp(#name, choices[f].field) == 0)                                                                          \
+#define X(kind, name, value, meaning) \
+    if (strcmp(#name, choices[f].field) == 0) \
         numerics.name = values[i];
             AT_NUMERICS_LIST(X)
 #undef X
@@ -252,14 +253,28 @@ static void test_nearest_name(void **state) {
     static const struct {
         const char *wanted, *nearest;
     } cases[] = {
-        { "normal", "normal" },   { "nromal", "normal" },   { "Normal", "normal" }, { "norml", "normal" },
-        { "norma", "normal" },    { "norn", "norm" },       { "unifrom", "uniform" }, { "uni", NULL },
-        { "spares", "sparse" },   { "sprse", "sparse" },    { "casual", "causal" }, { "exacttt", "exact" },
-        { "c", NULL },            { "bb", "b" },            { "xyzzy", NULL },        { "", NULL },           { "uniformuniformuniform", NULL },
+        { "normal", "normal" },
+        { "nromal", "normal" },
+        { "Normal", "normal" },
+        { "norml", "normal" },
+        { "norma", "normal" },
+        { "norn", "norm" },
+        { "unifrom", "uniform" },
+        { "uni", NULL },
+        { "spares", "sparse" },
+        { "sprse", "sparse" },
+        { "casual", "causal" },
+        { "exacttt", "exact" },
+        { "c", NULL },
+        { "bb", "b" },
+        { "xyzzy", NULL },
+        { "", NULL },
+        { "uniformuniformuniform", NULL },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *nearest = at_nearest_name(cases[i].wanted, names, N);
-        at_assert_true(nearest == cases[i].nearest || (nearest && cases[i].nearest && !strcmp(nearest, cases[i].nearest)),
+        at_assert_true(nearest == cases[i].nearest ||
+                           (nearest && cases[i].nearest && !strcmp(nearest, cases[i].nearest)),
                        "\"%s\" suggests %s, wanted %s", cases[i].wanted, nearest ? nearest : "nothing",
                        cases[i].nearest ? cases[i].nearest : "nothing");
     }
@@ -273,8 +288,8 @@ static void test_nearest_name(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),  cmocka_unit_test(test_every_word),   cmocka_unit_test(test_format_sizes),
-        cmocka_unit_test(test_bad_text),  cmocka_unit_test(test_check),        cmocka_unit_test(test_out_of_range),
+        cmocka_unit_test(test_defaults),     cmocka_unit_test(test_every_word), cmocka_unit_test(test_format_sizes),
+        cmocka_unit_test(test_bad_text),     cmocka_unit_test(test_check),      cmocka_unit_test(test_out_of_range),
         cmocka_unit_test(test_nearest_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
