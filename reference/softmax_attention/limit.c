@@ -14,9 +14,10 @@
  *      what_t = exp(shat_t - Mhat + a_t)(1 + x)^(1+R) = C p_t e^(y_t),   |y_t| <= d_t + a_t + (1 + R) eps
  *    with one C = L e^(m - Mhat) for all keys: the error of the maximum cancels (a factor 2 on d_t is not needed).
  *    a_t: shat - m_j is rounded, and so is every m_j - m_{j+1} of a rescaling; the maxima ascend, so the roundings
- *    telescope: u_argument (|s_t - m| + d_t + D), whatever the blocks. u_argument = u. For ex2.approx 4u covers
- *    (s - m) * log2(e) (three roundings: difference, constant, product) as well as fma(s, c, -(m c)) with c = log2(e)
- *    or scale * log2(e) rounded; there the rounding of m c is common to the keys of a block only: u_shift |m|.
+ *    telescope: u_argument (|s_t - m| + d_t + D), whatever the blocks. u_argument = u. For ex2.approx, with c = log2(e) as
+ *    f32, 0.22u off: (s - m) * c rounds the difference and the product; fma(s, c', -(m c')) with c' = scale c rounded
+ *    has c' 1.22u off and rounds once; either way 2.22u, taken as 2.25u. In the second form the rounding of m c' is common
+ *    to the keys of a block only: u_shift |m| where there are several.
  *    eps = -log(1 - u_exp), u_exp = 2u for exp within one ulp, 2^-22 for ex2.approx (two ulp). A rescaling
  *    factor is used for sum and accumulator alike, so its error belongs here. Underflow of exponential and factors:
  *    absolute errors (1 + R) flush, and eta_sum for each rescaling of the sum.

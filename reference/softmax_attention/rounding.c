@@ -83,7 +83,7 @@ static void set_exponential(const struct at_numerics *numerics, const struct at_
     if (numerics->exp != AT_EXP_EX2_APPROX)
         return;
     const double u = at_format_info(AT_F32)->u;
-    out->u_argument = 4 * u;
+    out->u_argument = 2.25 * u;
     out->u_shift = numerics->block || numerics->split ? u : 0;
     out->u_exp = 4 * u;
     out->flush = 0x1p-126;

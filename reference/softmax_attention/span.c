@@ -5,7 +5,7 @@
  * The model takes the correctly rounded one, so a kernel's weight is within 2u + u of the modelled one, widened to
  * 3u(1 + 2^-20); f64: two libms, 4u. An argument of exactly 0 gives exactly 1 (for ex2.approx only when maximum and score
  * are subtracted first, so there the interval stays); far below the format's range every one gives 0. ex2.approx: 4u + u, and the argument's forms differ: each of the
- * two has up to 4u |s - m| (limit.c, step 2), 8u together, and scaling the scores with log2(e) folded in skips their own
+ * two has up to 2.25u |s - m| (limit.c, step 2), 5u together, and scaling the scores with log2(e) folded in skips their own
  * rounding: 2u (|s| + |m|).
  *
  * Rounding to nearest (and truncation) is monotone, so an interval goes through a rounded operation by its ends:
@@ -55,7 +55,7 @@ static struct at_span exp_f32(const struct at_softmax_math *math, double a, doub
     float w = (float)exp2((double)y);
     if (w < 0x1p-126f)
         w = 0;
-    return around((double)w, 5 * u + 8 * u * fabs((double)x) + 4 * u * reach, 0x1p-126);
+    return around((double)w, 5 * u + 5 * u * fabs((double)x) + 4 * u * reach, 0x1p-126);
 }
 
 struct at_span at_softmax_exp(const struct at_softmax_math *math, double a, double b, double reach) {
