@@ -1,0 +1,19 @@
+# Helpers of the command-line tests: a scratch folder, and checks that print what they saw.
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 3
+BUILD=${BUILD:-$PWD/build}
+attest=$BUILD/attest
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+fail() { echo "FAIL: $*"; exit 1; }
+
+# wants CODE 'text in stdout or stderr' command...
+wants() {
+    local code=$1 text=$2 got; shift 2
+    "$@" > "$scratch/out" 2>&1 < /dev/null; got=$?
+    [[ $got == "$code" ]] || { head -n 30 "$scratch/out"; fail "$*: exit $got, wanted $code"; }
+    grep -qF -- "$text" "$scratch/out" || { head -n 30 "$scratch/out"; fail "$*: does not say '$text'"; }
+}
+same() { cmp "$1" "$2" || fail "$1 and $2 differ"; }

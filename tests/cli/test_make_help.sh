@@ -1,0 +1,21 @@
+#!/bin/bash
+# What make help and the README promise exists.
+# SPDX-License-Identifier: Apache-2.0
+source "$(dirname "$0")/lib.sh"
+make --no-print-directory help > "$scratch/help" || fail "make help"
+for target in doctor demo check check-fast asan ubsan tsan lint format coverage help install; do
+    grep -qE "make $target " "$scratch/help" || fail "make help does not list $target"
+    grep -qE "^$target:" Makefile || fail "no target $target"
+done
+make --no-print-directory doctor > "$scratch/doctor" || fail "make doctor"
+grep -q libopenblas-dev "$scratch/doctor" || fail "make doctor does not name packages"
+wants 2 'known sanitizers' make SAN=adress help
+# Every attest command the README shows is one that attest has, and every file it names is there.
+grep -oE 'attest (list|verify|replay|show|selftest|bench|merge|doctor|[a-z]+) ' README.md | awk '{print $2}' | sort -u | while read -r word; do
+    "$attest" "$word" --help > /dev/null 2>&1 || echo "$word"
+done > "$scratch/unknown"
+[[ ! -s "$scratch/unknown" ]] || fail "README names commands attest does not have: $(tr '\n' ' ' < "$scratch/unknown")"
+grep -oE '`(reference|kernels|verify|datasets|tests|notebooks_export)/[A-Za-z0-9_./-]+`' README.md | tr -d '`' | sort -u | while read -r path; do
+    [[ -e "$path" ]] || echo "$path"
+done > "$scratch/missing"
+[[ ! -s "$scratch/missing" ]] || fail "README names files that are not there: $(tr '\n' ' ' < "$scratch/missing")"

@@ -1,0 +1,11 @@
+#!/bin/bash
+# The suite's own score: every mutant killed, every decoy counts somewhere; and a survivor would be seen.
+# SPDX-License-Identifier: Apache-2.0
+source "$(dirname "$0")/lib.sh"
+n=$(find tests/mutants -name '*.patch' | wc -l)
+[[ $n -ge 25 ]] || fail "only $n mutants"
+wants 0 "$n of $n mutants killed (100.0 %)" "$attest" selftest
+# A right kernel in a mutant's place survives, and that is an error.
+sed 's/\tWRONG\t/\tHUNG\t/' "$BUILD/mutants.tsv" > "$scratch/mutants.tsv"
+cp "$BUILD/attest" "$BUILD/attest-cpu" "$BUILD/attest-mutants" "$scratch/"
+wants 1 SURVIVED "$scratch/attest" selftest --mutants 'asynct_prefill/01_*'
