@@ -36,7 +36,9 @@ say = $(if $(filter 1,$(V)),,@printf '  %-8s %s\n' '$(1)' '$(2)')
 # --- dependencies found ------------------------------------------------------------------------
 PKGS := openblas hdf5 gsl jansson zlib
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
-PKG_LIBS := $(shell pkg-config --libs openblas hdf5 gsl jansson zlib 2>/dev/null)
+# Debian's hdf5.pc leaves out the high-level library, which holds dimension scales.
+PKG_LIBS := $(patsubst -lhdf5,-lhdf5_hl -lhdf5,$(shell pkg-config --libs $(PKGS) 2>/dev/null))
+
 BLAS_LIBS := $(shell pkg-config --libs openblas 2>/dev/null)
 TEST_LIBS := -lcmocka -lmpfr -lgmp
 
