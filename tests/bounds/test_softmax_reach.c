@@ -276,8 +276,8 @@ static void test_log_sum_exp(void **state) {
         add = fmax(add, reached(&p, "qk_unit=f64 pv_unit=f32_fma", ADD, AT_SOFTMAX_LSE));
         at_test_problem_release(&p);
         make(1, 1, AT_F32, &p);
-        set_score(&p, 0, 1 + (2 * j + 1) * 0x1p-13);
-        at_test_set(&p.problem, "q", 0, 1 + (2 * j + 1) * 0x1p-12);
+        set_score(&p, 0, 1 + j * 0x1p-12);
+        at_test_set(&p.problem, "q", 0, 1 + 0x1p-13);
         store = fmax(store, reached(&p, "qk_unit=f64 pv_unit=f64", LSE, AT_SOFTMAX_LSE));
         at_test_problem_release(&p);
     }
