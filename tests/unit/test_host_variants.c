@@ -1,0 +1,271 @@
+/* The C baselines beside the references: declared orders to the bit, the others within their limits, nothing
+ * read that may not be read, nothing written outside.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Random ragged problems; unmapped pages and slots past the sequences hold NaN, so one read too many shows in
+ * the output. Variants run behind the real runner, $BUILD/attest-cpu. */
+#include "tests/at_test.h"
+
+#include "tests/support/attention_problem.h"
+#include "verify/launch.h"
+
+#include <unistd.h>
+
+static struct at_runner *runner;
+
+static int open_runner(void **state) {
+    (void)state;
+    const char *build = getenv("BUILD");
+    char spec[4200];
+    snprintf(spec, sizeof spec, "exec '%s/attest-cpu'", build ? build : "build");
+    if (at_runner_open(spec, &runner) != AT_OK)
+        print_error("%s\n", at_error_trail());
+    return runner ? 0 : -1;
+}
+
+static int close_runner(void **state) {
+    (void)state;
+    at_runner_close(runner);
+    return 0;
+}
+
+/* ---- problems ---- */
+
+static const int sk_limits[] = { 0, 1, 17, 64, 300, 600 };
+
+/* Shape number n of a phase: everything varies, limits and odd sizes come up again and again. */
+static void make_problem(const struct at_op *op, int decode, uint64_t n, struct at_test_problem *out) {
+    struct at_test_random random = { n * 0x9e3779b97f4a7c15u + 12345u };
+    static const int heads[][2] = { { 1, 1 }, { 2, 1 }, { 4, 2 }, { 3, 3 } }, sizes[] = { 1, 8, 17, 32, 64 };
+    static const enum at_format dtypes[] = { AT_F16, AT_BF16, AT_F32, AT_F16 };
+    int h = at_test_below(&random, 4);
+    struct at_test_shape shape = { .b = 1 + at_test_below(&random, 3),
+                                   .h = heads[h][0],
+                                   .hk = heads[h][1],
+                                   .d = sizes[at_test_below(&random, 5)],
+                                   .page = at_test_below(&random, 2) * (1 + at_test_below(&random, 16)),
+                                   .taps = 1 + at_test_below(&random, 4),
+                                   .causal = at_test_below(&random, 2),
+                                   .max_sq = decode ? 1 : 1 + at_test_below(&random, 40),
+                                   .max_sk = sk_limits[at_test_below(&random, 6)],
+                                   .dtype = dtypes[at_test_below(&random, 4)],
+                                   .fill = (enum at_test_fill)at_test_below(&random, 4),
+                                   .q_scale = 1,
+                                   .k_scale = 1,
+                                   .v_scale = 1 };
+    at_assert_ok(at_test_attention_problem(op, &shape, n, out));
+    struct at_params *params = &out->problem.params;
+    params->fir_form = at_test_below(&random, 2);
+    params->edge = at_test_below(&random, 2);
+    params->relu_pre = at_test_below(&random, 4) > 0;
+    params->clip_min = at_test_below(&random, 4) == 0 ? 0.125f : 0.0f;
+    if (strcmp(op->name, "asynct_attention") == 0) {
+        at_test_set_all(&out->problem, "gamma", 0.5 + at_test_uniform(&random));
+        if (params->fir_form == AT_FIR_TAPS)
+            for (int i = 0; i < shape.h * shape.taps; i++)
+                at_test_set(&out->problem, "taps", i, (double)(float)at_test_normal(&random));
+    }
+}
+
+/* The same for a norm: activations N(0,2), parameters around 1, every third problem with an empty batch or one
+ * channel. `memory` is owned by the caller. */
+static void make_norm(const struct at_op *op, uint64_t n, struct at_problem *problem, void **memory) {
+    static const enum at_format dtypes[] = { AT_BF16, AT_F16, AT_F32, AT_BF16 };
+    struct at_test_random random = { n * 0x9e3779b97f4a7c15u + 777u };
+    *problem = (struct at_problem){ .op = op, .params = at_params_default(), .dtype = dtypes[n % 4] };
+    problem->sizes = (struct at_sizes){ .tokens = n % 3 ? 1 + at_test_below(&random, 20) : (int64_t)(n % 2),
+                                        .channels = n % 3 ? 1 + at_test_below(&random, 600) : 1,
+                                        .h = 4,
+                                        .hk = 2,
+                                        .d = 1 + at_test_below(&random, 64) };
+    problem->params.from = at_test_below(&random, 2);
+    at_problem_shape(problem);
+    int64_t bytes = 0;
+    for (int t = 0; t < op->n_tensors; t++)
+        bytes += at_test_count(problem, t) * 4;
+    *memory = calloc(1, (size_t)bytes + 1);
+    assert_non_null(*memory);
+    uint8_t *at = *memory;
+    for (int t = 0; t < op->n_tensors; t++) {
+        struct at_tensor *tensor = &problem->tensors[t];
+        int64_t count = at_test_count(problem, t);
+        if (op->tensors[t].role != AT_IN || count == 0)
+            continue;
+        tensor->data = at;
+        at += count * 4;
+        double middle = op->tensors[t].format == AT_FORMAT_F32, spread = middle != 0 ? 0.5 : 2;
+        for (int64_t i = 0; i < count; i++)
+            at_store(tensor->format, tensor->data, (size_t)i, middle + spread * at_test_normal(&random));
+    }
+    at_assert_ok(op->check(problem));
+}
+
+/* ---- judging ---- */
+
+struct tally {
+    int64_t runs, declined, elements, exact;
+    double worst; /* of error / limit, where there is a limit */
+};
+
+/* |got - want| <= limit for each element; NaN and infinities as classes. */
+static void compare(const struct at_variant *v, const struct at_outputs *got, const struct at_test_eval *want,
+                    const struct at_problem *problem, int is_model, uint64_t n, struct tally *tally) {
+    for (int t = 0; t < problem->op->n_tensors; t++) {
+        const double *value = want->eval.value[t], *limit = want->eval.limit[t];
+        if (problem->op->tensors[t].role != AT_OUT)
+            continue;
+        for (int64_t i = 0; i < at_test_count(problem, t); i++) {
+            double x = at_tensor_get(&got->tensors[t], i), error = fabs(x - value[i]);
+            int same = x == value[i] || (isnan(x) && isnan(value[i]));
+            if (isinf(limit[i])) /* an f16 accumulator that can overflow: the model judges */
+                continue;
+            if (!same && !(error <= limit[i]))
+                fail_msg("%s/%s problem %llu: %s[%lld] = %a, wanted %a within %g (%s)", v->family, v->name,
+                         (unsigned long long)n, problem->op->tensors[t].name, (long long)i, x, value[i], limit[i],
+                         is_model ? "model" : "limit");
+            tally->elements++;
+            tally->exact += same;
+            if (!same && error / limit[i] > tally->worst)
+                tally->worst = error / limit[i];
+        }
+    }
+}
+
+static void judge(int variant, const struct at_problem *problem, uint64_t n, struct tally *model, struct tally *limit) {
+    const struct at_variant *v = at_runner_variant(runner, variant);
+    struct at_run_reply reply;
+    struct at_outputs outputs;
+    struct at_test_eval want;
+    at_assert_ok(at_guarded_launch(runner, variant, problem, n, 30, &reply, &outputs));
+    at_assert_true(reply.outcome != AT_RUN_FAILED, "%s/%s: %s", v->family, v->name, reply.reason);
+    if (reply.outcome == AT_RUN_UNSUPPORTED) {
+        model->declined++;
+        return;
+    }
+    model->runs++;
+    for (int t = 0; t < problem->op->n_tensors; t++)
+        at_assert_true(!outputs.dirty[t][0], "%s/%s problem %llu: %s", v->family, v->name, (unsigned long long)n,
+                       outputs.dirty[t]);
+    at_assert_ok(at_test_eval_init(problem, 1, &want));
+    if (!v->numerics.free_order) {
+        at_assert_ok(problem->op->model(problem, &v->numerics, 0, problem->op->rows(problem), &want.eval));
+        compare(v, &outputs, &want, problem, 1, n, model);
+    }
+    at_assert_ok(problem->op->evaluate(problem, &v->numerics, 0, problem->op->rows(problem), &want.eval));
+    compare(v, &outputs, &want, problem, 0, n, limit);
+    at_test_eval_release(&want);
+    at_outputs_release(&outputs);
+}
+
+/* All variants of a family on the same random problems. */
+static void judge_family(const char *family, const char *op_name, int decode) {
+    const struct at_op *op = at_op_find(op_name);
+    assert_non_null(op);
+    const uint64_t problems = (uint64_t)(12 * at_test_effort(10));
+    int variants = 0;
+    for (int i = 0; i < at_runner_variant_count(runner); i++) {
+        const struct at_variant *v = at_runner_variant(runner, i);
+        struct tally model = { 0 }, limit = { 0 };
+        if (strcmp(v->family, family) != 0)
+            continue;
+        variants++;
+        for (uint64_t n = 0; n < problems; n++) {
+            struct at_test_problem problem;
+            make_problem(op, decode, n, &problem);
+            judge(i, &problem.problem, n, &model, &limit);
+            at_test_problem_release(&problem);
+        }
+        print_message("%s/%s: %lld runs, %lld declined; model %lld of %lld equal; worst error/limit %.3g\n", v->family,
+                      v->name, (long long)model.runs, (long long)model.declined, (long long)model.exact,
+                      (long long)model.elements, limit.worst);
+        at_assert_true(model.runs > 2, "%s/%s took only %lld problems", v->family, v->name, (long long)model.runs);
+        at_assert_true(!decode == !strstr(v->family, "decode"), "%s is not of this phase", v->family);
+        if (strcmp(op_name, "asynct_attention") == 0)
+            assert_int_equal(model.exact, model.elements);
+    }
+    assert_true(variants >= 5);
+}
+
+static void test_asynct_decode(void **state) {
+    (void)state;
+    judge_family("asynct_decode", "asynct_attention", 1);
+}
+
+static void test_asynct_prefill(void **state) {
+    (void)state;
+    judge_family("asynct_prefill", "asynct_attention", 0);
+}
+
+static void test_softmax_decode(void **state) {
+    (void)state;
+    judge_family("softmax_decode", "softmax_attention", 1);
+}
+
+static void test_softmax_prefill(void **state) {
+    (void)state;
+    judge_family("softmax_prefill", "softmax_attention", 0);
+}
+
+/* Every variant of every family whose operator is no attention: all declare their order, so all are judged to
+ * the bit. */
+static void test_norms(void **state) {
+    (void)state;
+    const uint64_t problems = (uint64_t)(12 * at_test_effort(10));
+    int variants = 0;
+    for (int i = 0; i < at_runner_variant_count(runner); i++) {
+        const struct at_variant *v = at_runner_variant(runner, i);
+        const struct at_family *family = at_family_find(v->family);
+        struct tally model = { 0 }, limit = { 0 };
+        assert_non_null(family);
+        if (strstr(family->op, "attention"))
+            continue;
+        variants++;
+        for (uint64_t n = 0; n < problems; n++) {
+            struct at_problem problem;
+            void *memory;
+            make_norm(at_op_find(family->op), n, &problem, &memory);
+            judge(i, &problem, n, &model, &limit);
+            free(memory);
+        }
+        print_message("%s/%s: %lld runs, %lld declined; model %lld of %lld equal; worst error/limit %.3g\n", v->family,
+                      v->name, (long long)model.runs, (long long)model.declined, (long long)model.exact,
+                      (long long)model.elements, limit.worst);
+        at_assert_true(model.runs > 4 && model.elements > 0, "%s/%s was not judged", v->family, v->name);
+        assert_int_equal(model.exact, model.elements);
+    }
+    assert_true(variants >= 12);
+}
+
+/* Decode variants decline a request with two queries instead of answering for one of them. */
+static void test_decode_declines(void **state) {
+    (void)state;
+    const int sq[] = { 2 }, sk[] = { 5 };
+    const struct at_test_shape shape = { .b = 1, .d = 16, .sq = sq, .sk = sk, .dtype = AT_F16 };
+    int declined = 0;
+    for (int i = 0; i < at_runner_variant_count(runner); i++) {
+        const struct at_variant *v = at_runner_variant(runner, i);
+        const struct at_family *family = at_family_find(v->family);
+        struct at_test_problem problem;
+        struct at_run_reply reply;
+        struct at_outputs outputs;
+        assert_non_null(family);
+        if (!family->decode)
+            continue;
+        at_assert_ok(at_test_attention_problem(at_op_find(family->op), &shape, 1, &problem));
+        at_assert_ok(at_guarded_launch(runner, i, &problem.problem, 1, 30, &reply, &outputs));
+        assert_int_equal(reply.outcome, AT_RUN_UNSUPPORTED);
+        assert_non_null(strstr(reply.reason, "one query"));
+        at_test_problem_release(&problem);
+        declined++;
+    }
+    assert_true(declined >= 10);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_asynct_decode),  cmocka_unit_test(test_asynct_prefill),
+        cmocka_unit_test(test_softmax_decode), cmocka_unit_test(test_softmax_prefill),
+        cmocka_unit_test(test_norms),          cmocka_unit_test(test_decode_declines),
+    };
+    return cmocka_run_group_tests(tests, open_runner, close_runner);
+}
