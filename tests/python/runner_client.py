@@ -172,10 +172,21 @@ def softmax(job):
         job.t["lse"][row] = most + math.log(total) if e else -math.inf
 
 
-OPERATORS = {"asynct_attention": asynct, "softmax_attention": softmax}
+def uclip(job):
+    """Clamp of a slope; no reduction."""
+    t, channels = job.t, job.size["channels"]
+    for i in range(job.size["tokens"] * channels):
+        c = i % channels
+        x = t["alpha"][c] * t["x"][i]
+        if x == x:
+            x = min(max(x, job.param["lo"]), job.param["hi"])
+        t["y"][i] = t["gamma"][c] * x + t["beta"][c]
+
+
+OPERATORS = {"asynct_attention": asynct, "softmax_attention": softmax, "uclip_norm": uclip}
 
 NUMERICS = "free_order=1 qk_unit=f64 pv_unit=f64 clamp=propagate pv_zero=skipped batch_invariant=1"
-FAMILIES = ["asynct_decode", "asynct_prefill", "softmax_decode", "softmax_prefill"]
+FAMILIES = ["asynct_decode", "asynct_prefill", "softmax_decode", "softmax_prefill", "uclip_norm"]
 
 
 # ---- conversation --------------------------------------------------------------------------------
