@@ -147,9 +147,10 @@ double at_decode(enum at_format format, uint64_t code) {
     uint64_t n = magnitude & (((uint64_t)1 << fraction) - 1);
     if (biased)
         n |= (uint64_t)1 << fraction;
-    /* n has at most 24 bits and the power is a normal double: the product is exact. */
+    /* n has at most 24 bits and the power is a normal double: the product is exact. By way of a signed
+     * integer: compilers convert unsigned ones by a subtraction, which makes 0 a -0 when rounding down. */
     int power = info->emin - fraction + (biased ? biased - 1 : 0);
-    double size = (double)n * from_bits((uint64_t)(power + 1023) << 52);
+    double size = (double)(int64_t)n * from_bits((uint64_t)(power + 1023) << 52);
     return from_bits(sign | bits_of(size));
 }
 
