@@ -160,6 +160,7 @@ at_status at_compare(struct at_comparison *c, struct at_result *r) {
     c->first_wrong = c->first_laundered = -1;
     c->beyond_limit = c->off_model = c->laundered = c->overflowed = 0;
     r->worst_index = -1;
+    r->ratio_max = 0;
     r->total = r->compared = c->count;
     r->model_compared = c->model ? c->count : 0;
     for (int64_t i = 0; i < c->count; i++)
