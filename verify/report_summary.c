@@ -47,24 +47,26 @@ static const char *grouped(int64_t n, char text[32]) {
     return text;
 }
 
-/* NULL: of all families. */
-static void put_counts(const struct at_run_record *record, const char *family, FILE *out) {
+/* family NULL: of all. */
+static void put_counts(const struct at_run_record *record, const char *label, const char *family, FILE *out) {
     int64_t count[AT_STATE_COUNT] = { 0 };
     const char *separator = "";
+    char text[AT_STATE_COUNT * 40] = "";
+    size_t used = 0;
     for (int64_t i = 0; i < record->n; i++)
         if (!family || strcmp(record->results[i].family, family) == 0)
             count[record->results[i].state]++;
     for (int s = 0; s < AT_STATE_COUNT; s++)
         if (count[s]) {
-            fprintf(out, "%s%" PRId64 " %s", separator, count[s], at_state_name((enum at_state)s));
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%" PRId64 " %s", separator, count[s],
+                                     at_state_name((enum at_state)s));
             separator = ", ";
         }
-    fputc('\n', out);
+    at_put_wrapped(out, label, text, WIDTH);
 }
 
 void at_put_family_counts(const struct at_run_record *record, const char *family, FILE *out) {
-    fputs("    ", out);
-    put_counts(record, family, out);
+    put_counts(record, "    ", family, out);
 }
 
 static void put_compared(const struct at_run_record *record, FILE *out) {
@@ -124,9 +126,9 @@ static void put_exit(const struct at_run_record *record, int strict, FILE *out) 
 }
 
 void at_put_summary(const struct at_run_record *record, int strict, FILE *out) {
-    fprintf(out, "%" PRId64 " results%s", record->n, record->n ? ": " : "\n");
-    if (record->n)
-        put_counts(record, NULL, out);
+    char label[64];
+    snprintf(label, sizeof label, "%" PRId64 " results%s", record->n, record->n ? ": " : "");
+    put_counts(record, label, NULL, out);
     put_compared(record, out);
     put_vacuous(record, strict, out);
     put_exit(record, strict, out);

@@ -11,7 +11,9 @@
 #include "verify/archive/layout.h"
 #include "verify/record.h"
 
-enum { CHUNK_VALUES = 1 << 15, DEFLATE_LEVEL = 6 };
+/* A chunk index takes 2.6 KB, so that a smaller column is not worth deflating. (Smaller nodes of the index,
+ * H5Pset_istore_k, are no way out: they bring a superblock extension that has the time in it.) */
+enum { CHUNK_VALUES = 1 << 15, DEFLATE_LEVEL = 6, DEFLATE_FROM_BYTES = 4096 };
 
 void at_h5_quiet(void) { H5Eset_auto2(H5E_DEFAULT, NULL, NULL); }
 
@@ -234,7 +236,7 @@ static at_status write_attributes(const char *file, hid_t dataset, const struct 
 
 /* ---- columns ---- */
 
-/* Integers are chunked, shuffled and deflated; floats gain too little and texts lie in the heap. */
+/* Large columns of integers are chunked, shuffled and deflated; floats gain too little and texts lie in the heap. */
 static int set_storage(hid_t create, const struct at_h5_column *column) {
     hsize_t values = column->dims[0], chunk[2] = { column->dims[0], column->dims[1] };
     int64_t missing = -1;
@@ -249,7 +251,8 @@ static int set_storage(hid_t create, const struct at_h5_column *column) {
     }
     if (column->rank == 2)
         values *= column->dims[1];
-    if (values == 0 || column->type == AT_H5_TEXT || column->type == AT_H5_F64)
+    if (values * at_h5_type_bytes(column->type) < DEFLATE_FROM_BYTES || column->type == AT_H5_TEXT ||
+        column->type == AT_H5_F64)
         return 0;
     hsize_t row = column->rank == 2 ? column->dims[1] : 1, rows = CHUNK_VALUES / row;
     if (rows < 1)

@@ -1,0 +1,369 @@
+/* The archive: read back equal, the same bytes twice, whole or not at all, old and foreign files.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <hdf5.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/at_test.h"
+#include "tests/support/sample_record.h"
+
+static char folder[64], path[128], other[128];
+
+static int make_folder(void **state) {
+    (void)state;
+    snprintf(folder, sizeof folder, "/tmp/at_archive_XXXXXX");
+    if (!mkdtemp(folder))
+        return -1;
+    snprintf(path, sizeof path, "%s/run.h5", folder);
+    snprintf(other, sizeof other, "%s/other.h5", folder);
+    return 0;
+}
+
+/* Fails when a temporary file was left behind. */
+static int remove_folder(void **state) {
+    (void)state;
+    unlink(path);
+    unlink(other);
+    return rmdir(folder);
+}
+
+static char *load(const char *file, size_t *n) {
+    FILE *in = fopen(file, "rb");
+    assert_non_null(in);
+    fseek(in, 0, SEEK_END);
+    *n = (size_t)ftell(in);
+    rewind(in);
+    char *bytes = malloc(*n + 1);
+    assert_non_null(bytes);
+    assert_int_equal(fread(bytes, 1, *n, in), *n);
+    fclose(in);
+    return bytes;
+}
+
+static void store(const char *file, const char *bytes, size_t n) {
+    FILE *out = fopen(file, "wb");
+    assert_non_null(out);
+    assert_int_equal(fwrite(bytes, 1, n, out), n);
+    fclose(out);
+}
+
+static void assert_same_file(const char *a, const char *b) {
+    size_t na, nb;
+    char *x = load(a, &na), *y = load(b, &nb);
+    at_assert_true(na == nb && memcmp(x, y, na) == 0, "%s and %s differ", a, b);
+    free(x);
+    free(y);
+}
+
+/* Equal in everything but the times. */
+static void assert_equal_records(const struct at_run_record *got, const struct at_run_record *want) {
+    assert_string_equal(got->request, want->request);
+    assert_string_equal(got->provenance, want->provenance);
+    assert_int_equal(got->n, want->n);
+    for (int64_t i = 0; i < want->n; i++) {
+        struct at_result timeless = want->results[i];
+        char *a = NULL, *b = NULL;
+        timeless.seconds = 0;
+        at_assert_ok(at_result_to_json(&got->results[i], &a));
+        at_assert_ok(at_result_to_json(&timeless, &b));
+        assert_string_equal(a, b);
+        free(a);
+        free(b);
+    }
+}
+
+static void test_round_trip(void **state) {
+    (void)state;
+    struct at_run_record want, got;
+    static const int sizes[] = { 0, 1, 2, 26, 300 };
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        assert_true(at_sample_record(&want, sizes[i]));
+        at_assert_ok(at_archive_write(&want, path));
+        at_assert_ok(at_archive_read(path, &got));
+        assert_equal_records(&got, &want);
+        /* what was read writes the same file */
+        at_assert_ok(at_archive_write(&got, other));
+        assert_same_file(path, other);
+        at_run_record_release(&want);
+        at_run_record_release(&got);
+    }
+}
+
+static void test_long_names_and_utf8(void **state) {
+    (void)state;
+    struct at_run_record want, got;
+    assert_true(at_sample_record(&want, 2));
+    struct at_result *r = &want.results[1];
+    memset(r->case_id, 'x', sizeof r->case_id - 1);
+    memset(r->repro, 'y', sizeof r->repro - 1);
+    memset(r->variant, 'z', sizeof r->variant - 1);
+    snprintf(r->cause, sizeof r->cause, "\xe6\xbc\xa2\xe5\xad\x97 \x01 \n \xf0\x9f\x98\x80");
+    at_assert_ok(at_archive_write(&want, path));
+    at_assert_ok(at_archive_read(path, &got));
+    assert_equal_records(&got, &want);
+    at_run_record_release(&want);
+    at_run_record_release(&got);
+}
+
+/* Order of gathering, times of both kinds, and the bits of a NaN do not reach the file. */
+static void test_same_bytes(void **state) {
+    (void)state;
+    struct at_run_record a, b;
+    assert_true(at_sample_record(&a, 26) && at_sample_record(&b, 26));
+    at_assert_ok(at_archive_write(&a, path));
+    sleep(1); /* a time anywhere in the file has changed */
+    for (int64_t i = 0; i < b.n / 2; i++) {
+        struct at_result swap = b.results[i];
+        b.results[i] = b.results[b.n - 1 - i];
+        b.results[b.n - 1 - i] = swap;
+    }
+    for (int64_t i = 0; i < b.n; i++) {
+        b.results[i].seconds = 1e3 + (double)i;
+        b.results[i].worst_model = -(double)NAN;
+    }
+    at_assert_ok(at_archive_write(&b, other));
+    assert_same_file(path, other);
+    b.results[3].err_max = nextafter(b.results[3].err_max, 1e300);
+    at_assert_ok(at_archive_write(&b, other));
+    size_t n, m;
+    char *x = load(path, &n), *y = load(other, &m);
+    assert_true(n != m || memcmp(x, y, n) != 0);
+    free(x);
+    free(y);
+    at_run_record_release(&a);
+    at_run_record_release(&b);
+}
+
+/* A merge of shards is the run in one piece, to the byte. */
+static void test_merge(void **state) {
+    (void)state;
+    struct at_run_record whole, shards[3], merged;
+    struct at_result r;
+    assert_true(at_sample_record(&whole, 26));
+    for (int s = 0; s < 3; s++)
+        assert_true(at_sample_record(&shards[s], 0));
+    for (int i = 0; i < 26; i++) {
+        at_sample_result(&r, i);
+        at_assert_ok(at_run_record_add(&shards[(r.plan_index * 7) % 3], &r));
+    }
+    at_assert_ok(at_record_merge(shards, 3, &merged));
+    at_assert_ok(at_record_complete(&merged, 13));
+    at_assert_fails(at_record_complete(&merged, 14), AT_USAGE, "plan position 13 of 14");
+    at_assert_fails(at_record_complete(&merged, 12), AT_USAGE, "the plan has 12");
+    at_assert_ok(at_archive_write(&whole, path));
+    at_assert_ok(at_archive_write(&merged, other));
+    assert_same_file(path, other);
+    at_run_record_release(&merged);
+
+    at_assert_ok(at_record_merge(shards, 2, &merged));
+    at_assert_fails(at_record_complete(&merged, 13), AT_USAGE, "plan position");
+    at_run_record_release(&merged);
+    at_assert_ok(at_run_record_add(&shards[0], &whole.results[0]));
+    at_assert_ok(at_run_record_add(&shards[1], &whole.results[0]));
+    at_assert_fails(at_record_merge(shards, 3, &merged), AT_USAGE, "same result");
+    assert_null(merged.results);
+    free(shards[2].provenance);
+    shards[2].provenance = strdup("{\"commit\":\"def\"}");
+    at_assert_fails(at_record_merge(shards, 3, &merged), AT_USAGE, "shard 3 was made by another build");
+    free(shards[2].request);
+    shards[2].request = strdup("{\"cases\":\"smoke:*\",\"cases_hash\":\"0123456789abcdef\",\"seed\":9}");
+    at_assert_fails(at_record_merge(shards, 3, &merged), AT_USAGE, "seed: 1 here, 9 there");
+    at_assert_fails(at_record_merge(shards, 0, &merged), AT_USAGE, "no shard");
+    for (int s = 0; s < 3; s++)
+        at_run_record_release(&shards[s]);
+    at_run_record_release(&whole);
+}
+
+/* What other programs need to find: ids are opened in an archive that was changed by hand. */
+static hid_t open_changed(struct at_run_record *record) {
+    assert_true(at_sample_record(record, 4));
+    at_assert_ok(at_archive_write(record, path));
+    hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    assert_true(file >= 0);
+    return file;
+}
+
+static void set_version(hid_t file, const char *object, const char *version) {
+    hid_t at = H5Aopen_by_name(file, object, "encoding-version", H5P_DEFAULT, H5P_DEFAULT), type = H5Aget_type(at);
+    assert_true(H5Awrite(at, type, &version) >= 0);
+    H5Tclose(type);
+    H5Aclose(at);
+}
+
+static void test_versions(void **state) {
+    (void)state;
+    static const struct {
+        const char *object, *version;
+        int good;
+    } all[] = { { "/", "2.0.0", 0 },       { "/results", "2.0", 0 }, { "/cases", "7", 0 },         { "/ledger/totals", "2.1.1", 0 },
+                { "/kernels", "nine", 0 }, { "/ledger", "", 0 },     { "/provenance", "1.7.2", 1 }, { "/", "1", 1 } };
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        struct at_run_record record, got;
+        hid_t file = open_changed(&record);
+        set_version(file, all[i].object, all[i].version);
+        H5Fclose(file);
+        if (all[i].good) {
+            at_assert_ok(at_archive_read(path, &got));
+            assert_equal_records(&got, &record);
+            at_run_record_release(&got);
+        } else {
+            at_assert_fails(at_archive_read(path, &got), AT_UNSUPPORTED, "encoding-version");
+            at_assert_true(strstr(at_error_message(), path), "no path in \"%s\"", at_error_message());
+        }
+        at_run_record_release(&record);
+    }
+}
+
+static void add_column(hid_t file, const char *name, hsize_t n) {
+    hid_t space = H5Screate_simple(1, &n, NULL);
+    hid_t data = H5Dcreate2(file, name, H5T_STD_I64LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(data >= 0);
+    H5Dclose(data);
+    H5Sclose(space);
+}
+
+static void write_one(hid_t file, const char *name, hid_t type, const void *values) {
+    hid_t data = H5Dopen2(file, name, H5P_DEFAULT);
+    assert_true(data >= 0 && H5Dwrite(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    H5Dclose(data);
+}
+
+static void test_changed_columns(void **state) {
+    (void)state;
+    struct at_run_record record, got;
+    hid_t file = open_changed(&record);
+    add_column(file, "/results/a_later_column", 3);
+    H5Gclose(H5Gcreate2(file, "/witness", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    H5Fclose(file);
+    at_assert_ok(at_archive_read(path, &got)); /* unknown: ignored */
+    assert_equal_records(&got, &record);
+    at_run_record_release(&got);
+    at_run_record_release(&record);
+    static const int64_t far[4] = { 0, 0, 99, 0 };
+    static const int8_t states[4] = { 0, 1, 100, 2 };
+    static const struct {
+        const char *remove, *add, *write, *says;
+        hsize_t n;
+    } bad[] = {
+        { "/results/compared", NULL, NULL, "column compared is missing", 0 },
+        { "/results", NULL, NULL, "group results is missing", 0 },
+        { "/cases/case_id", NULL, NULL, "column case_id is missing", 0 },
+        { "/results/compared", "/results/compared", NULL, "axis 0 of compared has length 3, wanted 4", 3 },
+        { "/results/err_max", "/results/err_max", NULL, "another type than float64", 4 },
+        { "/results/err_hist", "/results/err_hist", NULL, "has 1 axes, wanted 2", 4 },
+        { "/results/result", "/results/result", NULL, "claims 100000000000 results", 100000000000u },
+        { NULL, NULL, "/results/case", "row 2 of case refers to row 99", 0 },
+        { NULL, NULL, "/results/state", "row 2 of state is 100", 0 },
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        file = open_changed(&record);
+        if (bad[i].remove)
+            assert_true(H5Ldelete(file, bad[i].remove, H5P_DEFAULT) >= 0);
+        if (bad[i].add)
+            add_column(file, bad[i].add, bad[i].n);
+        if (bad[i].write && strstr(bad[i].write, "state"))
+            write_one(file, bad[i].write, H5T_STD_I8LE, states);
+        else if (bad[i].write)
+            write_one(file, bad[i].write, H5T_STD_I64LE, far);
+        H5Fclose(file);
+        at_assert_fails(at_archive_read(path, &got), AT_USAGE, bad[i].says);
+        assert_null(got.results);
+        at_run_record_release(&record);
+    }
+}
+
+static void test_foreign_files(void **state) {
+    (void)state;
+    struct at_run_record got, record;
+    size_t n;
+    at_assert_fails(at_archive_read(path, &got), AT_NOT_FOUND, path);
+    at_assert_fails(at_archive_read(folder, &got), AT_USAGE, "no regular file");
+    store(path, "", 0);
+    at_assert_fails(at_archive_read(path, &got), AT_USAGE, path);
+    store(path, "not HDF5 at all", 15);
+    at_assert_fails(at_archive_read(path, &got), AT_USAGE, path);
+    assert_true(at_sample_record(&record, 4));
+    at_assert_ok(at_archive_write(&record, other));
+    char *bytes = load(other, &n);
+    for (size_t cut = 64; cut < n; cut += n / 50) { /* truncated anywhere */
+        store(path, bytes, cut);
+        at_assert_fails(at_archive_read(path, &got), AT_USAGE, path);
+    }
+    free(bytes);
+    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    H5Fclose(file);
+    at_assert_fails(at_archive_read(path, &got), AT_USAGE, "no archive of attest");
+    at_run_record_release(&record);
+}
+
+/* A failed write leaves the archive that was there, one line of error, and no temporary (see remove_folder). */
+static void test_full_disk(void **state) {
+    (void)state;
+    struct at_run_record record, got;
+    struct rlimit old, small;
+    assert_true(at_sample_record(&record, 26));
+    at_assert_ok(at_archive_write(&record, path));
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    small = old;
+    small.rlim_cur = 50000;
+    record.results[0].wrong = 12345;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    at_status status = at_archive_write(&record, path);
+    at_status junit = at_report_junit(&record, 0, other);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+    assert_int_equal(status, AT_IO);
+    at_assert_true(junit == AT_OK || access(other, F_OK) != 0, "%s is half-written", other);
+    assert_null(strchr(at_error_message(), '\n'));
+    at_assert_ok(at_archive_read(path, &got));
+    assert_int_equal(got.results[0].wrong, 0);
+    at_run_record_release(&got);
+    at_assert_fails(at_archive_write(&record, "/dev/full"), AT_IO, "/dev/full");
+    assert_int_equal(access("/dev/full", F_OK), 0); /* written to, not replaced */
+    at_assert_fails(at_archive_write(&record, "/nowhere/run.h5"), AT_IO, "/nowhere/run.h5");
+    at_assert_fails(at_archive_write(&record, folder), AT_USAGE, "is a folder");
+    at_assert_ok(at_archive_write(&record, path)); /* and it still can */
+    at_run_record_release(&record);
+}
+
+/* A link stays a link: the file it points to is replaced. */
+static void test_link(void **state) {
+    (void)state;
+    struct at_run_record record, got;
+    struct stat info;
+    assert_true(at_sample_record(&record, 2));
+    store(path, "old", 3);
+    assert_int_equal(symlink(path, other), 0);
+    at_assert_ok(at_archive_write(&record, other));
+    assert_int_equal(lstat(other, &info), 0);
+    assert_true(S_ISLNK(info.st_mode));
+    at_assert_ok(at_archive_read(path, &got));
+    at_run_record_release(&got);
+    at_run_record_release(&record);
+}
+
+/* An archive written by version 1.0.0 stays readable: its content is the sample record as it was then. */
+static void test_golden(void **state) {
+    (void)state;
+    struct at_run_record want, got;
+    assert_true(at_sample_record(&want, 8));
+    at_assert_ok(at_archive_read("tests/golden/run_v1.h5", &got));
+    assert_equal_records(&got, &want);
+    at_run_record_release(&want);
+    at_run_record_release(&got);
+}
+
+#define with_folder(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        with_folder(test_round_trip),     with_folder(test_long_names_and_utf8),
+        with_folder(test_same_bytes),     with_folder(test_merge),
+        with_folder(test_versions),       with_folder(test_changed_columns),
+        with_folder(test_foreign_files),  with_folder(test_full_disk),
+        with_folder(test_link),           cmocka_unit_test(test_golden),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
