@@ -42,19 +42,26 @@ static at_status beside(const char *name, char *path, size_t size) {
     return AT_OK;
 }
 
+/* Runners that are called by a word and live beside attest. */
+static const struct {
+    const char *spec, *program, *remedy;
+} known[] = {
+    { "cpu", "attest-cpu", "build it with `make`" },
+    { "mutants", "attest-mutants", "build it with `make`" },
+    { "cuda", "attest-cuda",
+      "it is built where nvcc is installed; a GPU elsewhere is reached with --runner 'ssh HOST attest-cuda'" },
+};
+
 static at_status find_program(struct at_runner *runner) {
-    int cpu = strcmp(runner->spec, "cpu") == 0, cuda = strcmp(runner->spec, "cuda") == 0;
-    if (!cpu && !cuda)
-        return AT_OK;
-    AT_TRY(beside(cpu ? "attest-cpu" : "attest-cuda", runner->program, sizeof runner->program));
-    if (access(runner->program, X_OK) == 0)
-        return AT_OK;
-    if (cpu)
-        return AT_FAIL(AT_ENVIRONMENT, "runner cpu: there is no %s; build it with `make`", runner->program);
-    return AT_FAIL(AT_ENVIRONMENT,
-                   "runner cuda: there is no %s; build it with `make CUDA=1` where nvcc is installed, or reach a GPU "
-                   "elsewhere with --runner 'ssh HOST attest-cuda'",
-                   runner->program);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (strcmp(runner->spec, known[i].spec) != 0)
+            continue;
+        AT_TRY(beside(known[i].program, runner->program, sizeof runner->program));
+        if (access(runner->program, X_OK) != 0)
+            return AT_FAIL(AT_ENVIRONMENT, "runner %s: there is no %s; %s", known[i].spec, runner->program,
+                           known[i].remedy);
+    }
+    return AT_OK;
 }
 
 /* ---- shared memory ---- */

@@ -17,12 +17,12 @@ struct decoy {
     double *s, *p;   /* [max_sk]; s is the allocation */
 };
 
-/* Where the filter's history begins for key t: the start of t's split. Undeclared splits are halves of the
- * row in whole tiles of 16 keys. */
+/* Where the filter's history begins for key t: the start of t's split. Where the declared split leaves the row
+ * whole, and for variants that declare none, splits are halves of the row in whole tiles of 16 keys. */
 static int64_t history(const struct decoy *x, int64_t visible, int64_t t) {
     if (x->kind != AT_ASYNCT_HALO_FORGOTTEN)
         return 0;
-    int64_t split = x->split > 0 ? x->split : (visible / 2 + 15) / 16 * 16;
+    int64_t split = x->split > 0 && x->split < visible ? x->split : (visible / 2 + 15) / 16 * 16;
     return split > 0 ? t / split * split : 0;
 }
 
