@@ -58,6 +58,7 @@ static void match_type(hid_t type, struct at_file_tensor *tensor) {
                                            "compound", "reference", "enum", "variable-length", "array" };
     H5T_class_t class = H5Tget_class(type);
     size_t bits = 8 * H5Tget_size(type);
+    int swapped = (class == H5T_INTEGER || class == H5T_FLOAT) && H5Tget_order(type) == H5T_ORDER_BE;
     tensor->format = AT_I32;
     if (class == H5T_INTEGER)
         tensor->supported = bits == 32 && H5Tget_order(type) == H5T_ORDER_LE && H5Tget_sign(type) == H5T_SGN_2 &&
@@ -67,19 +68,11 @@ static void match_type(hid_t type, struct at_file_tensor *tensor) {
     if (tensor->supported)
         snprintf(tensor->type_name, sizeof tensor->type_name, "%s", at_format_info(tensor->format)->name);
     else
-        snprintf(tensor->type_name, sizeof tensor->type_name, "%s of %zu bits",
+        snprintf(tensor->type_name, sizeof tensor->type_name, "%s%s of %zu bits", swapped ? "big-endian " : "",
                  class >= 0 && class < H5T_NCLASSES ? classes[class] : "unknown", bits);
 }
 
-/* NULL, or why the dataset's bytes are not read. */
-static const char *storage_problem(const struct at_h5_file *f, hid_t dataset, hid_t plist,
-                                   const struct at_file_tensor *tensor) {
-    H5D_layout_t layout = H5Pget_layout(plist);
-    H5D_space_status_t allocated;
-    if (layout == H5D_VIRTUAL)
-        return "virtual";
-    if (H5Pget_external_count(plist) != 0)
-        return "stored elsewhere";
+static const char *filter_problem(hid_t plist) {
     for (int i = 0; i < H5Pget_nfilters(plist); i++) {
         size_t n_values = 0;
         unsigned flags;
@@ -87,22 +80,45 @@ static const char *storage_problem(const struct at_h5_file *f, hid_t dataset, hi
         if (filter != H5Z_FILTER_DEFLATE && filter != H5Z_FILTER_SHUFFLE && filter != H5Z_FILTER_FLETCHER32)
             return "other filter";
     }
-    if (tensor->count == 0)
-        return NULL;
-    /* what was never written would read as fill values, without an error */
-    if (H5Dget_space_status(dataset, &allocated) < 0 || allocated != H5D_SPACE_STATUS_ALLOCATED)
-        return "not all written";
-    if (layout == H5D_CONTIGUOUS) {
-        haddr_t at = H5Dget_offset(dataset);
-        return at <= (haddr_t)f->size && tensor->bytes <= f->size - (int64_t)at ? NULL : "past the file";
-    }
-    hsize_t chunk[H5S_MAX_RANK];
-    int rank = layout == H5D_CHUNKED ? H5Pget_chunk(plist, H5S_MAX_RANK, chunk) : 0;
-    int64_t bytes = tensor->bytes / tensor->count;
-    for (int i = 0; i < rank; i++)
-        if (__builtin_mul_overflow(bytes, chunk[i], &bytes) || bytes > MAX_CHUNK_BYTES)
-            return "huge chunks";
     return NULL;
+}
+
+/* Every chunk is there: one that was never written would read as fill values, without an error. (The space
+ * status of 1.10.8 compares packed bytes with unpacked ones and cannot tell.) */
+static const char *chunk_problem(hid_t dataset, hid_t plist, const struct at_file_tensor *tensor) {
+    hsize_t chunk[H5S_MAX_RANK], found = 0;
+    int64_t bytes = tensor->bytes / tensor->count, wanted = 1;
+    if (H5Pget_chunk(plist, H5S_MAX_RANK, chunk) != tensor->rank)
+        return "unknown chunks";
+    for (int i = 0; i < tensor->rank; i++) {
+        if (chunk[i] == 0 || __builtin_mul_overflow(bytes, chunk[i], &bytes) || bytes > MAX_CHUNK_BYTES)
+            return "huge chunks";
+        int64_t along = (tensor->shape[i] - 1) / (int64_t)chunk[i] + 1;
+        wanted *= along; /* at most the tensor's count */
+    }
+    hid_t space = H5Dget_space(dataset);
+    herr_t counted = H5Dget_num_chunks(dataset, space, &found);
+    at_h5_close(space);
+    return counted >= 0 && found == (hsize_t)wanted ? NULL : "not all written";
+}
+
+/* NULL, or why the dataset's bytes are not read. */
+static const char *storage_problem(const struct at_h5_file *f, hid_t dataset, hid_t plist,
+                                   const struct at_file_tensor *tensor) {
+    H5D_layout_t layout = H5Pget_layout(plist);
+    if (layout == H5D_VIRTUAL)
+        return "virtual";
+    if (H5Pget_external_count(plist) != 0)
+        return "stored elsewhere";
+    const char *problem = filter_problem(plist);
+    if (problem || tensor->count == 0 || layout == H5D_COMPACT)
+        return problem;
+    if (layout == H5D_CHUNKED)
+        return chunk_problem(dataset, plist, tensor);
+    haddr_t at = H5Dget_offset(dataset);
+    if (at == HADDR_UNDEF)
+        return "not all written";
+    return at <= (haddr_t)f->size && tensor->bytes <= f->size - (int64_t)at ? NULL : "past the file";
 }
 
 static at_status describe_shape(const struct at_h5_file *f, hid_t dataset, size_t element,

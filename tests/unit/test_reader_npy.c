@@ -1,0 +1,193 @@
+/* Reader of npy: versions, types, ranges, and headers that lie.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "tests/at_test.h"
+
+#include "datasets/reader.h"
+#include "tests/support/reader_files.h"
+
+enum { COUNT = 105 };
+
+static at_status open_made(int version, const char *dictionary, const void *data, size_t n, struct at_reader **reader) {
+    struct at_bytes bytes = { 0 };
+    at_make_npy(&bytes, version, dictionary, data, n);
+    at_status status = at_reader_open(at_temp_file("t.npy", &bytes), reader);
+    at_bytes_release(&bytes);
+    return status;
+}
+
+static void assert_refused(const char *dictionary, size_t n, const char *part) {
+    struct at_reader *reader = NULL;
+    uint8_t data[256] = { 0 };
+    at_assert_fails(open_made(1, dictionary, data, n, &reader), AT_USAGE, part);
+    at_assert_true(strstr(at_error_message(), "t.npy") != NULL, "the file is not named: %s", at_error_message());
+}
+
+static void test_types_and_versions(void **state) {
+    (void)state;
+    static const struct {
+        const char *descr;
+        enum at_format format;
+    } types[] = { { "<f8", AT_F64 }, { "<f4", AT_F32 }, { "<f2", AT_F16 }, { "<i4", AT_I32 } };
+    double values[COUNT];
+    uint8_t codes[COUNT * 8];
+    for (int64_t i = 0; i < COUNT; i++)
+        values[i] = at_sample_value(i);
+    for (size_t w = 0; w < sizeof types / sizeof *types; w++)
+        for (int version = 1; version <= 3; version++) {
+            char text[128];
+            struct at_reader *reader;
+            size_t bytes = COUNT * at_format_info(types[w].format)->bytes;
+            snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (7, 5, 3), }", types[w].descr);
+            at_encode_array(types[w].format, COUNT, values, codes);
+            at_assert_ok(open_made(version, text, codes, bytes, &reader));
+            const struct at_file_tensor *t = at_reader_tensor(reader, 0);
+            assert_int_equal(at_reader_count(reader), 1);
+            assert_string_equal(t->name, "t");
+            assert_string_equal(t->type_name, types[w].descr);
+            assert_int_equal(t->format, types[w].format);
+            assert_int_equal(t->rank, 3);
+            assert_int_equal(t->bytes, bytes);
+            for (int64_t first = 0; first < COUNT; first += 11) {
+                double got[COUNT];
+                at_assert_ok(at_reader_read_f64(reader, 0, first, COUNT - first, got));
+                for (int64_t k = first; k < COUNT; k++)
+                    at_assert_same(got[k - first], at_sample_value(k));
+            }
+            at_reader_close(reader);
+        }
+}
+
+static void test_shapes(void **state) {
+    (void)state;
+    static const struct {
+        const char *shape;
+        int rank;
+        int64_t count;
+    } shapes[] = { { "()", 0, 1 }, { "(1,)", 1, 1 }, { "(1, 1)", 2, 1 }, { "(0, 5)", 2, 0 }, { "(1,1,1,)", 3, 1 } };
+    float one = 1;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        char text[128];
+        double value = 1;
+        struct at_reader *reader;
+        snprintf(text, sizeof text, "{\"shape\":%s,'fortran_order':False,'descr':'<f4'}", shapes[i].shape);
+        at_assert_ok(open_made(1, text, &one, shapes[i].count ? 4 : 0, &reader));
+        assert_int_equal(at_reader_tensor(reader, 0)->rank, shapes[i].rank);
+        assert_int_equal(at_reader_tensor(reader, 0)->count, shapes[i].count);
+        at_assert_ok(at_reader_read_f64(reader, 0, 0, shapes[i].count, &value));
+        at_assert_same(value, 1);
+        at_reader_close(reader);
+    }
+}
+
+/* Valid, listed, and said to be unread: nothing is swapped, transposed or guessed. */
+static void test_unread_types(void **state) {
+    (void)state;
+    static const char *const entries[][3] = {
+        { "'>f4'", "False", "is >f4, which" },
+        { "'<f4'", "True", "is <f4 Fortran, which" },
+        { "'|V2'", "False", "is |V2, which" },
+        { "'|O'", "False", "is |O, which" },
+        { "'<i8'", "False", "is <i8, which" },
+        { "[('a', '<f4'), ('b', '<f4', (2,))]", "False", "is structured, which" },
+    };
+    static const size_t bytes[] = { 24, 24, 12, 5, 48, 7 };
+    uint8_t data[48] = { 0 };
+    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
+        char text[192];
+        struct at_reader *reader;
+        snprintf(text, sizeof text, "{'descr': %s, 'fortran_order': %s, 'shape': (2, 3), }", entries[i][0], entries[i][1]);
+        at_assert_ok(open_made(1, text, data, bytes[i], &reader));
+        assert_int_equal(at_reader_tensor(reader, 0)->supported, 0);
+        at_assert_fails(at_reader_read(reader, 0, 0, 1, data), AT_UNSUPPORTED, entries[i][2]);
+        at_reader_close(reader);
+    }
+    struct at_reader *reader; /* one extent: both orders are the same */
+    at_assert_ok(open_made(1, "{'descr': '<f4', 'fortran_order': True, 'shape': (2,), }", data, 8, &reader));
+    assert_int_equal(at_reader_tensor(reader, 0)->supported, 1);
+    at_reader_close(reader);
+}
+
+#define D(descr, order, shape) "{'descr': " descr ", 'fortran_order': " order ", 'shape': " shape ", }"
+
+static void test_lying_headers(void **state) {
+    (void)state;
+    assert_refused(D("'<f4'", "False", "(3,)"), 8, "holds 8 bytes of elements, its shape and type '<f4' want 12");
+    assert_refused(D("'<f4'", "False", "(1,)"), 8, "want 4");
+    assert_refused(D("'<U5'", "False", "(1,)"), 8, "want 20");
+    assert_refused(D("'<f4'", "False", "(4294967296, 4294967296)"), 0, "dimension 1");
+    assert_refused(D("'<f4'", "False", "(0, 4294967296, 4294967296)"), 0, "dimension 2");
+    assert_refused(D("'<f4'", "False", "(4611686018427387904,)"), 0, "beyond 2^63 bytes");
+    assert_refused(D("'<f4'", "False", "(9223372036854775808,)"), 0, "an extent below 2^63");
+    assert_refused(D("'<f4'", "False", "(1,1,1,1,1,1,1,1,1)"), 4, "9 dimensions, wanted at most 8");
+    assert_refused(D("'<f4'", "False", "(-1,)"), 4, "found byte 0x2d, wanted an extent");
+    assert_refused(D("'<f4'", "False", "(1)"), 4, "',' after an extent");
+    assert_refused(D("'<f4'", "False", "(1, 2"), 8, "found byte 0x7d, wanted an extent");
+    assert_refused(D("'<f4'", "False", "(1, 2 3)"), 24, "',' after an extent");
+    assert_refused(D("'<f4'", "False", "[1]"), 4, "'(', the start");
+    assert_refused(D("'<f4'", "0", "(1,)"), 4, "True or False");
+    assert_refused(D("None", "False", "(1,)"), 4, "a quoted text");
+    assert_refused(D("'<f4", "False", "(1,)"), 4, "found byte");
+    assert_refused(D("[('a', '<f4'", "False", "(1,)"), 4, "the list of fields");
+    assert_refused("{'descr': '<f4', 'shape': (1,), }", 4, "'fortran_order' is missing");
+    assert_refused("{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (1,)}", 4, "'descr' is there twice");
+    assert_refused("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'x': 1}", 4, "'x' is unknown");
+    assert_refused("{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} + 1", 4, "nothing after");
+    assert_refused("__import__('os')", 4, "'{', the start");
+    assert_refused("", 4, "the npy header ends");
+}
+
+static void test_damaged_prefix(void **state) {
+    (void)state;
+    static const struct {
+        size_t at;
+        uint64_t value;
+        int bytes;
+        const char *part;
+    } lies[] = {
+        { 0, 'x', 1, "not an npy array" },
+        { 6, 4, 1, "npy version 4.0" },
+        { 6, 0, 1, "npy version 0.0" },
+        { 7, 1, 1, "npy version 1.1" },
+        { 8, 65535, 2, "npy header of 65535 bytes" },
+        { 8, 0, 2, "does not end with a newline" },
+        { 8, 70, 2, "does not end with a newline" },
+    };
+    struct at_bytes bytes = { 0 };
+    struct at_reader *reader;
+    float data[2] = { 0 };
+    for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
+        bytes.n = 0;
+        at_make_npy(&bytes, 1, D("'<f4'", "False", "(2,)"), data, sizeof data);
+        at_bytes_set_le(&bytes, lies[i].at, lies[i].value, lies[i].bytes);
+        at_assert_fails(at_reader_open(at_temp_file("t.npy", &bytes), &reader), AT_USAGE, lies[i].part);
+    }
+    bytes.n = 0;
+    at_make_npy(&bytes, 2, D("'<f4'", "False", "(2,)"), data, sizeof data);
+    at_bytes_set_le(&bytes, 8, UINT32_MAX, 4);
+    at_assert_fails(at_reader_open(at_temp_file("t.npy", &bytes), &reader), AT_USAGE, "npy header of 4294967295 bytes");
+    at_bytes_release(&bytes);
+}
+
+/* Cut anywhere, the file is refused and the place is named. */
+static void test_truncated_everywhere(void **state) {
+    (void)state;
+    struct at_bytes bytes = { 0 };
+    struct at_reader *reader;
+    float data[4] = { 0 };
+    at_make_npy(&bytes, 3, D("'<f4'", "False", "(4,)"), data, sizeof data);
+    size_t whole = bytes.n;
+    for (bytes.n = 0; bytes.n < whole; bytes.n++)
+        at_assert_fails(at_reader_open(at_temp_file("t.npy", &bytes), &reader), AT_USAGE, "t.npy");
+    at_assert_ok(at_reader_open(at_temp_file("t.npy", &bytes), &reader));
+    at_reader_close(reader);
+    at_bytes_release(&bytes);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_types_and_versions), cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_unread_types),       cmocka_unit_test(test_lying_headers),
+        cmocka_unit_test(test_damaged_prefix),     cmocka_unit_test(test_truncated_everywhere),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
