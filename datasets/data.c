@@ -72,13 +72,21 @@ static double hot_score(const struct at_data *data, int64_t keys) {
     return 0.9 * end / direct_tap(data);
 }
 
+/* The others' sum grows with the root of their number; so must the row that is to stand out. */
+static double hot_value_factor(int64_t keys) {
+    double factor = 1;
+    while (factor * factor * 64 < (double)keys)
+        factor *= 2;
+    return factor;
+}
+
 static int hot_for_one(const struct at_data *data, int64_t request, int64_t t, int hidden,
                        struct at_hot_target *target) {
     int64_t sq = at_data_sq(data, request), sk = at_data_sk(data, request);
     int64_t i = data->causal ? t - (sk - sq) - hidden : sq - 1;
     if (i < 0 || i >= sq || at_data_visible(data, request, i) + hidden != t + 1)
         return 0;
-    *target = (struct at_hot_target){ i, hot_score(data, sk) };
+    *target = (struct at_hot_target){ i, hot_score(data, sk), hot_value_factor(sk) };
     return 1;
 }
 
@@ -97,12 +105,15 @@ int at_hot_find(const struct at_data *data, int64_t request, int64_t t, struct a
     double end = data->clip_max > 0 ? data->clip_max : 1.0;
     int64_t halo = (t + 2) % 16; /* 0, 1: the two keys before a sixteenth one; 2: that key */
     int spoils_last = t - halo + 5 >= sk;
-    *target = (struct at_hot_target){ sq - 1, 0 };
-    if (kinds & AT_HOT_CLIP && t == sk / 2)
+    *target = (struct at_hot_target){ sq - 1, 0, hot_value_factor(sk) };
+    if (kinds & AT_HOT_CLIP && t == sk / 2) {
         target->score = 3 * end / direct_tap(data);
-    else if (kinds & AT_HOT_HALO && t >= 14 && halo < 3 && !spoils_last)
-        /* minus a third of each 3 closes the gate of the next key, which is open only for who forgets them */
-        target->score = halo < 2 ? 3 * end : 1.2 * end;
+    } else if (kinds & AT_HOT_HALO && t >= 14 && halo < 2 && !spoils_last) {
+        target->score = 3 * end; /* a third of each is taken from the next key */
+        target->value = 0.0625;  /* and there are many of them: their own weight must not hide that key's */
+    } else if (kinds & AT_HOT_HALO && t >= 14 && halo == 2 && !spoils_last) {
+        target->score = 1.2 * end; /* so its gate is open only for who forgets them */
+    }
     return target->score != 0;
 }
 
@@ -125,14 +136,6 @@ static void hot_key(const struct at_data_family *family, const struct at_data *d
         row[c] *= length;
 }
 
-/* The others' sum grows with the root of their number; so must the row that is to stand out. */
-static double hot_value_factor(int64_t keys) {
-    double factor = 1;
-    while (factor * factor * 64 < (double)keys)
-        factor *= 2;
-    return factor;
-}
-
 void at_data_query(const struct at_data_family *family, const struct at_data *data, int64_t request, int64_t i,
                    int64_t head, double *row) {
     family->query(data, request, i, head, row);
@@ -153,7 +156,6 @@ void at_data_value(const struct at_data_family *family, const struct at_data *da
     family->value(data, request, t, kv_head, row);
     if (family->exact || !at_hot_find(data, request, t, &target))
         return;
-    double factor = hot_value_factor(at_data_sk(data, request));
     for (int64_t c = 0; c < data->d; c++)
-        row[c] *= factor;
+        row[c] *= target.value;
 }

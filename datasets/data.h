@@ -78,6 +78,7 @@ int64_t at_data_visible(const struct at_data *data, int64_t request, int64_t i);
 struct at_hot_target {
     int64_t query;
     double score; /* after the scale */
+    double value; /* what the key's V row is multiplied with */
 };
 /* Is key t of the request hot, and for whom? */
 int at_hot_find(const struct at_data *data, int64_t request, int64_t t, struct at_hot_target *target);
