@@ -140,8 +140,11 @@ static void test_pooled_tap(void **state) {
     shape.taps = 1;
     at_assert_ok(at_test_attention_problem(&at_op_asynct_attention, &shape, 1, &made));
     at_test_asynct_sigma(&made.problem, 0.25);
+    for (int t = 0; t < 3; t++)
+        at_test_set(&made.problem, "k", t, at_test_get(&made.problem, "q", 0));
     right = run(&made.problem, -1, NULL);
     wrong = run(&made.problem, AT_ASYNCT_TAP_DROPPED, NULL);
+    assert_true(right[0] != 0);
     assert_equal(wrong, right, 1);
     free(right);
     free(wrong);
@@ -231,6 +234,11 @@ static void test_halo_forgotten(void **state) {
     struct at_test_problem made;
     struct at_numerics numerics = at_numerics_default();
     make(&made, 0, 1);
+    made.problem.params.scale /= 8; /* positive scores inside the gate: every halo matters */
+    for (int i = 0; i < 6 * WIDTH; i++)
+        at_test_set(&made.problem, "q", i, fabs(at_test_get(&made.problem, "q", i)));
+    for (int i = 0; i < 49 * WIDTH; i++)
+        at_test_set(&made.problem, "k", i, fabs(at_test_get(&made.problem, "k", i)));
     struct row row = traced(&made.problem);
     double *right = run(&made.problem, -1, NULL);
     numerics.split = 8;
@@ -238,6 +246,7 @@ static void test_halo_forgotten(void **state) {
     numerics.split = 0; /* half of 40 in whole tiles: 32 */
     double *half = run(&made.problem, AT_ASYNCT_HALO_FORGOTTEN, &numerics);
     double *undeclared = run(&made.problem, AT_ASYNCT_HALO_FORGOTTEN, NULL);
+    assert_true(fabs(without_halo(&made.problem, &row, 16, 0) - without_halo(&made.problem, &row, 32, 0)) > 1e-3);
     for (int c = 0; c < D; c++) {
         at_assert_within(eight[c], without_halo(&made.problem, &row, 8, c), 1e-13);
         at_assert_within(half[c], without_halo(&made.problem, &row, 32, c), 1e-13);
