@@ -268,6 +268,7 @@ static void test_lock(void **state) {
     at_journal_abandon(first);
     at_assert_ok(at_journal_open(path, &record, 1, &done, &second));
     at_journal_abandon(second);
+    at_run_record_release(&done);
     at_run_record_release(&record);
 }
 
