@@ -101,12 +101,12 @@ static AT_FAMILY_ROW(outlier_key) {
  * the gate saturates at key 0, and through the FIR keys 1 and 2 are pushed below it: the left edge matters. ---- */
 
 static AT_FAMILY_ROW(sink_query) {
-    at_along(data, "q", at_data_query_row(data, request, i, head), request, kv_head_of(data, head), 0.5, 1.0, row);
+    at_along(data, "q", at_data_query_row(data, request, i, head), request, kv_head_of(data, head), 1.0, 0.7, row);
 }
 
 static AT_FAMILY_ROW(sink_key) {
     at_along(data, "k", at_data_key_row(data, request, i, head), request, head,
-             i == 0 ? 12 / (0.5 * (double)data->d * data->scale) : 0, i == 0 ? 0 : 1, row);
+             i == 0 ? 12 / ((double)data->d * data->scale) : 0, i == 0 ? 0 : 1, row);
 }
 
 static AT_FAMILY_ROW(sink_value) {

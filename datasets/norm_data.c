@@ -94,7 +94,8 @@ AT_FAMILY_NORM(at_norm_cancel) {
     }
 }
 
-/* x on the format's grid in [1, 2), the residual half a step: every sum lies half-way between two values. */
+/* x on the format's grid in [1, 2), the residual half a step: every sum lies half-way between two values (but
+ * for x = 1 less half a step, which is a value). */
 AT_FAMILY_NORM(at_norm_ties) {
     double step = 2 * at_format_info(data->dtype)->u;
     uniforms(data, stream, part, row, n, out);
