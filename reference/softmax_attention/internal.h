@@ -11,11 +11,11 @@
 struct at_softmax_work {
     int64_t d, room; /* keys there is room for */
     int64_t request, kv_head, loaded;
-    double *q;       /* [d] */
-    double *k, *v;   /* [loaded d] */
+    double *q;                             /* [d] */
+    double *k, *v;                         /* [loaded d] */
     double *dot, *abs, *k_abs, *s, *p, *h; /* [room] */
-    double *channel; /* [d] o of the row */
-    double q_max, k_max, v_max; /* largest magnitudes; k and v: of all loaded keys */
+    double *channel;                       /* [d] o of the row */
+    double q_max, k_max, v_max;            /* largest magnitudes; k and v: of all loaded keys */
 };
 /* Loads the row's query and its first n keys. */
 at_status at_softmax_load(const struct at_problem *problem, const struct at_attn_row *at, int64_t n,

@@ -6,22 +6,21 @@
  *
  *   q'   q, or f32(q scale) with scale_on = q, or that rounded to the input's format with q_rounded
  *   s_t  scale_on = score: f32(acc scale), acc = <q, k_t> in the order of qk; otherwise acc itself
- *   The visible keys are cut at multiples of `split` (0: not at all), a split at multiples of `block` from its start (0:
- *   one block). In each split, from m = -inf, l = 0, acc = 0 (acc in the format of pv_unit's accumulator), per block:
+ *   The visible keys are cut at multiples of `split` (0: not at all), a split at multiples of `block` from its start
+ * (0: one block). In each split, from m = -inf, l = 0, acc = 0 (acc in the format of pv_unit's accumulator), per block:
  *     m'   = max(m, its scores); NaN scores do not raise it; when it is -inf, 0 is subtracted in its place
- *     from the second block on: r = exp(m - m'), l = l r, acc = round(acc r) (acc r exact, rounded once to acc's format)
- *     w_t  = exp(s_t - m'), the difference rounded
- *     l    = l + w_t, ascending, w_t as it is before P is rounded
- *     acc  = acc + sum P_t v_t in the order of pv, P_t = w_t rounded to the format p (f32: not rounded)
- *   Splits merge in ascending order, also when there is one: m = max m_j, a_j = exp(m_j - m), l = sum of l_j a_j,
- *   acc = sum of acc_j a_j (acc_j stored as f32; the first product starts the sum).
- *   o = acc / l, one division, then rounded to o's format; lse = m + log(l).
- *   exp is the correctly rounded one; for ex2.approx exp2(f32(x log2(e))) with results below 2^-126 flushed to 0.
+ *     from the second block on: r = exp(m - m'), l = l r, acc = round(acc r) (acc r exact, rounded once to acc's
+ * format) w_t  = exp(s_t - m'), the difference rounded l    = l + w_t, ascending, w_t as it is before P is rounded acc
+ * = acc + sum P_t v_t in the order of pv, P_t = w_t rounded to the format p (f32: not rounded) Splits merge in
+ * ascending order, also when there is one: m = max m_j, a_j = exp(m_j - m), l = sum of l_j a_j, acc = sum of acc_j a_j
+ * (acc_j stored as f32; the first product starts the sum). o = acc / l, one division, then rounded to o's format; lse =
+ * m + log(l). exp is the correctly rounded one; for ex2.approx exp2(f32(x log2(e))) with results below 2^-126 flushed
+ * to 0.
  *
  * The interval (eval->limit) holds what the same order gives with any exponential, logarithm and (for ex2.approx)
  * reciprocal within their declared error (span.c), and with l added up in any order: numerics declare none for it, and
- * kernels sum l by lanes. l in another order is off by at most (1 + u)^(additions + rescalings) - 1; weights that are all
- * 0 or 1 add up exactly in every order. Everything else must agree to the bit. */
+ * kernels sum l by lanes. l in another order is off by at most (1 + u)^(additions + rescalings) - 1; weights that are
+ * all 0 or 1 add up exactly in every order. Everything else must agree to the bit. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -37,9 +36,9 @@ struct run {
     struct at_softmax_work work;
     struct at_watch watch; /* place: the row's */
     int intervals;
-    double reach;          /* largest finite |score| of the row */
+    double reach; /* largest finite |score| of the row */
     int64_t room;
-    struct at_span *p;     /* [room] */
+    struct at_span *p;           /* [room] */
     struct at_span *acc, *total; /* [d] of a split, of the row */
 };
 

@@ -12,9 +12,9 @@ struct at_span {
 
 /* The softmax arithmetic of a declaration. */
 struct at_softmax_math {
-    int f64;           /* else f32 */
-    int approx;        /* ex2.approx */
-    enum at_format p;  /* P is rounded to this; AT_F64: not at all */
+    int f64;          /* else f32 */
+    int approx;       /* ex2.approx */
+    enum at_format p; /* P is rounded to this; AT_F64: not at all */
     enum at_format accumulator;
     struct at_order pv;
 };

@@ -93,8 +93,8 @@ static at_status evaluate_row(const struct at_problem *problem, const struct at_
     return AT_OK;
 }
 
-at_status at_softmax_evaluate_with(const struct at_problem *problem, const struct at_softmax_limit *limit,
-                                   int64_t row0, int64_t row1, struct at_eval *eval) {
+at_status at_softmax_evaluate_with(const struct at_problem *problem, const struct at_softmax_limit *limit, int64_t row0,
+                                   int64_t row1, struct at_eval *eval) {
     struct at_softmax_work work = { 0 };
     at_status status = AT_OK;
     for (int64_t row = row0; row < row1; row++)

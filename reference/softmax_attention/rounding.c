@@ -14,16 +14,14 @@ int at_softmax_is_f64(const struct at_numerics *numerics) {
 }
 
 /* f32 as the format of P says "none narrower"; f64 cannot be narrower than anything. */
-int at_softmax_rounds_p(const struct at_numerics *numerics) {
-    return numerics->p != AT_F32 && numerics->p != AT_F64;
-}
+int at_softmax_rounds_p(const struct at_numerics *numerics) { return numerics->p != AT_F32 && numerics->p != AT_F64; }
 
 /* Operands a unit takes: `p` is what the problem or P offers. */
 static at_status check_operands(const char *which, int unit, enum at_format offered, enum at_format dtype) {
     const char *name = at_format_info(offered)->name;
     if (is_tensor_core(unit) && (offered != dtype || (offered != AT_F16 && offered != AT_BF16)))
-        return AT_FAIL(AT_UNSUPPORTED, "%s on tensor cores with operands %s and %s, wanted both f16 or both bf16", which,
-                       name, at_format_info(dtype)->name);
+        return AT_FAIL(AT_UNSUPPORTED, "%s on tensor cores with operands %s and %s, wanted both f16 or both bf16",
+                       which, name, at_format_info(dtype)->name);
     if (unit == AT_UNIT_F16_FMA && (offered != AT_F16 || dtype != AT_F16))
         return AT_FAIL(AT_UNSUPPORTED, "%s by f16 FMA with operands %s and %s, wanted f16", which, name,
                        at_format_info(dtype)->name);

@@ -46,16 +46,16 @@ struct at_softmax_row {
     int64_t n;            /* visible keys */
     double max, sum, lse; /* m, sum_t exp(s_t - m), m + log(sum); n = 0: -inf, 0, -inf */
     /* The rest by at_softmax_limit_row(): what is known of the kernel's own weights. */
-    int in_range;      /* 0: a score may overflow in the declared arithmetic; no limit */
-    double spread;     /* H = sum_t p_t h_t */
-    double worst;      /* largest exponent error, h_t = expm1(of it) */
-    double drift;      /* how far the kernel's maximum can be from m */
-    double least;      /* the kernel's sum of weights is at least this */
-    double most;       /* and at most this */
-    double tallest;    /* no weight is larger */
-    double flush;      /* absolute error of each weight by underflow */
-    double flush_sum;  /* of the sum of weights */
-    double e_sum;      /* relative error of adding the weights up */
+    int in_range;     /* 0: a score may overflow in the declared arithmetic; no limit */
+    double spread;    /* H = sum_t p_t h_t */
+    double worst;     /* largest exponent error, h_t = expm1(of it) */
+    double drift;     /* how far the kernel's maximum can be from m */
+    double least;     /* the kernel's sum of weights is at least this */
+    double most;      /* and at most this */
+    double tallest;   /* no weight is larger */
+    double flush;     /* absolute error of each weight by underflow */
+    double flush_sum; /* of the sum of weights */
+    double e_sum;     /* relative error of adding the weights up */
 };
 
 /* dot[t] = <q, k_t> unscaled, the n visible keys in ascending order: fills s[t] = scale dot[t], p[t] (the
@@ -73,23 +73,23 @@ struct at_softmax_limit {
     int64_t d, split, block;
     struct at_order qk, pv;
     double scale;
-    double u_q, eta_q;         /* rounding of the scaled q */
-    double e_qk;               /* of sum |q||k| */
-    double u_score, eta_score; /* scaling the finished dot product, or storing it as f32 */
-    double u_argument;         /* argument of the exponential, of |s - m| */
-    double u_shift;            /* the same, of |m|: forms that round m * log2(e) by itself */
-    double u_exp, flush;       /* the exponential: relative, and what it may flush to 0 */
-    double u_sum, eta_sum;     /* one addition to the sum, one rescaling of it */
-    double u_p, eta_p;         /* format of P */
-    double pv_share;           /* 1: how much of at_accumulate_error is charged for p.v */
+    double u_q, eta_q;             /* rounding of the scaled q */
+    double e_qk;                   /* of sum |q||k| */
+    double u_score, eta_score;     /* scaling the finished dot product, or storing it as f32 */
+    double u_argument;             /* argument of the exponential, of |s - m| */
+    double u_shift;                /* the same, of |m|: forms that round m * log2(e) by itself */
+    double u_exp, flush;           /* the exponential: relative, and what it may flush to 0 */
+    double u_sum, eta_sum;         /* one addition to the sum, one rescaling of it */
+    double u_p, eta_p;             /* format of P */
+    double pv_share;               /* 1: how much of at_accumulate_error is charged for p.v */
     double u_rescale, eta_rescale; /* rescaling the p.v accumulator */
-    double u_store;            /* an f64 accumulator stored as f32 */
-    double u_merge, eta_merge; /* product and addition in f32 when partial results are merged */
+    double u_store;                /* an f64 accumulator stored as f32 */
+    double u_merge, eta_merge;     /* product and addition in f32 when partial results are merged */
     double u_divide, eta_divide;
-    double u_out, eta_out;     /* rounding of o to its format */
-    double u_log, log_floor;   /* logarithm: relative, and absolute near l = 1 */
-    double u_max;              /* m kept in units of log 2 */
-    double u_add, u_lse;       /* m + log l, and storing it */
+    double u_out, eta_out;                            /* rounding of o to its format */
+    double u_log, log_floor;                          /* logarithm: relative, and absolute near l = 1 */
+    double u_max;                                     /* m kept in units of log 2 */
+    double u_add, u_lse;                              /* m + log l, and storing it */
     double q_end, qk_end, score_end, pv_end, out_end; /* magnitudes that round to infinity */
 };
 /* numerics NULL: no kernel. AT_UNSUPPORTED when the numerics make no sense for the problem's dtype, as
@@ -111,8 +111,8 @@ struct at_softmax_scores {
 /* h[t]: the kernel's weight of key t is p_t (1 + x) times a factor common to all keys of the row, |x| <= h[t].
  * s, p, row: what at_softmax_weights() gave for scores->dot. Fills the rest of *row. The sums dot and abs may
  * have been made in any order (BLAS, FMA): their own error, d 2^-53 abs[t], is included. */
-void at_softmax_limit_row(const struct at_softmax_limit *limit, const struct at_softmax_scores *scores,
-                          const double *s, const double *p, struct at_softmax_row *row, double *h);
+void at_softmax_limit_row(const struct at_softmax_limit *limit, const struct at_softmax_scores *scores, const double *s,
+                          const double *p, struct at_softmax_row *row, double *h);
 
 /* One output element; sums and maxima over the row's keys, all of them or those with p_t != 0 when
  * limit->skips_zeros. Upper bounds do in place of everything but o: |v - o| <= |v| + |o| turns `spread` into
@@ -133,8 +133,8 @@ double at_softmax_limit_o(const struct at_softmax_limit *limit, const struct at_
 double at_softmax_limit_lse(const struct at_softmax_limit *limit, const struct at_softmax_row *row);
 
 /* evaluate() with a ready limit (may be NULL when no limit array is set). */
-at_status at_softmax_evaluate_with(const struct at_problem *problem, const struct at_softmax_limit *limit,
-                                   int64_t row0, int64_t row1, struct at_eval *eval);
+at_status at_softmax_evaluate_with(const struct at_problem *problem, const struct at_softmax_limit *limit, int64_t row0,
+                                   int64_t row1, struct at_eval *eval);
 
 /* The members of the descriptor, each in the file of its name. */
 at_status at_softmax_evaluate(const struct at_problem *problem, const struct at_numerics *numerics, int64_t row0,

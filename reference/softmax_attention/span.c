@@ -1,12 +1,12 @@
 /* Steps of the modelled softmax, each on a value and on the interval around it.
  * SPDX-License-Identifier: Apache-2.0
  *
- * The scores are declared to the bit, the exponential is not: libm's is within one ulp (2u), ex2.approx within two (4u).
- * The model takes the correctly rounded one, so a kernel's weight is within 2u + u of the modelled one, widened to
- * 3u(1 + 2^-20); f64: two libms, 4u. An argument of exactly 0 gives exactly 1 (for ex2.approx only when maximum and score
- * are subtracted first, so there the interval stays); far below the format's range every one gives 0. ex2.approx: 4u + u, and the argument's forms differ: each of the
- * two has up to 2.25u |s - m| (limit.c, step 2), 5u together, and scaling the scores with log2(e) folded in skips their own
- * rounding: 2u (|s| + |m|).
+ * The scores are declared to the bit, the exponential is not: libm's is within one ulp (2u), ex2.approx within two
+ * (4u). The model takes the correctly rounded one, so a kernel's weight is within 2u + u of the modelled one, widened
+ * to 3u(1 + 2^-20); f64: two libms, 4u. An argument of exactly 0 gives exactly 1 (for ex2.approx only when maximum and
+ * score are subtracted first, so there the interval stays); far below the format's range every one gives 0. ex2.approx:
+ * 4u + u, and the argument's forms differ: each of the two has up to 2.25u |s - m| (limit.c, step 2), 5u together, and
+ * scaling the scores with log2(e) folded in skips their own rounding: 2u (|s| + |m|).
  *
  * Rounding to nearest (and truncation) is monotone, so an interval goes through a rounded operation by its ends:
  * exactly when the ends are equal, which is what makes most of them a single value again once P is rounded. A tensor

@@ -4,13 +4,13 @@
 
 #include <math.h>
 
-/* Scales the scores and finds their maximum; NaN if any score is NaN, since `>` would pass it over. */
+/* Scales the scores and finds the maximum of those that are numbers: a NaN makes the sum NaN by its own weight. */
 static double scale_scores(int64_t n, double scale, const double *dot, double *s) {
     double max = -INFINITY;
     for (int64_t t = 0; t < n; t++) {
         s[t] = scale * dot[t];
-        if (s[t] > max || isnan(s[t]))
-            max = isnan(max) ? max : s[t];
+        if (s[t] > max)
+            max = s[t];
     }
     return max;
 }
@@ -18,7 +18,7 @@ static double scale_scores(int64_t n, double scale, const double *dot, double *s
 void at_softmax_weights(int64_t n, double scale, const double *dot, double *s, double *p, struct at_softmax_row *row) {
     double max = scale_scores(n, scale, dot, s), sum = 0;
     /* Nothing but -inf: exp(-inf) = 0 for each, whatever is subtracted; -inf - -inf would say NaN. */
-    double shift = max > -INFINITY || isnan(max) ? max : 0;
+    double shift = max > -INFINITY ? max : 0;
     for (int64_t t = 0; t < n; t++) {
         p[t] = exp(s[t] - shift);
         sum += p[t];

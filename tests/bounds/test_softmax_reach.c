@@ -32,8 +32,14 @@ static void set_v(struct at_test_problem *p, int64_t t, double v) {
 
 /* The limit with every constant 0 ... */
 static struct at_softmax_limit nothing(const struct at_softmax_limit *all) {
-    struct at_softmax_limit none = { .declared = 1, .scale_on = all->scale_on, .d = all->d, .split = all->split,
-                                     .block = all->block, .qk = all->qk, .pv = all->pv, .scale = all->scale };
+    struct at_softmax_limit none = { .declared = 1,
+                                     .scale_on = all->scale_on,
+                                     .d = all->d,
+                                     .split = all->split,
+                                     .block = all->block,
+                                     .qk = all->qk,
+                                     .pv = all->pv,
+                                     .scale = all->scale };
     none.q_end = none.qk_end = none.score_end = none.pv_end = none.out_end = INFINITY;
     return none;
 }
@@ -42,22 +48,55 @@ enum { QK, SCORE, QUERY, ARGUMENT, SUM, P, ETA_P, PV, RESCALE, STORE, MERGE, DIV
 static struct at_softmax_limit only(const struct at_softmax_limit *all, int stage) {
     struct at_softmax_limit one = nothing(all);
     switch (stage) {
-    case QK: one.e_qk = all->e_qk; break;
-    case SCORE: one.u_score = all->u_score; break;
-    case QUERY: one.u_q = all->u_q; break;
-    case ARGUMENT: one.u_argument = all->u_argument; break;
-    case SUM: one.u_sum = all->u_sum; break;
-    case P: one.u_p = all->u_p; break;
-    case ETA_P: one.eta_p = all->eta_p; break;
-    case PV: one.pv_share = all->pv_share; break;
-    case RESCALE: one.u_rescale = all->u_rescale; one.u_out = all->u_out; break; /* o is as coarse as acc */
-    case STORE: one.u_store = all->u_store; break;
-    case MERGE: one.u_merge = all->u_merge; break;
-    case DIVIDE: one.u_divide = all->u_divide; break;
-    case OUT: one.u_out = all->u_out; break;
-    case ADD: one.u_add = all->u_add; break;
-    case LSE: one.u_lse = all->u_lse; break;
-    default: one.flush = all->flush; break;
+    case QK:
+        one.e_qk = all->e_qk;
+        break;
+    case SCORE:
+        one.u_score = all->u_score;
+        break;
+    case QUERY:
+        one.u_q = all->u_q;
+        break;
+    case ARGUMENT:
+        one.u_argument = all->u_argument;
+        break;
+    case SUM:
+        one.u_sum = all->u_sum;
+        break;
+    case P:
+        one.u_p = all->u_p;
+        break;
+    case ETA_P:
+        one.eta_p = all->eta_p;
+        break;
+    case PV:
+        one.pv_share = all->pv_share;
+        break;
+    case RESCALE:
+        one.u_rescale = all->u_rescale;
+        one.u_out = all->u_out;
+        break; /* o is as coarse as acc */
+    case STORE:
+        one.u_store = all->u_store;
+        break;
+    case MERGE:
+        one.u_merge = all->u_merge;
+        break;
+    case DIVIDE:
+        one.u_divide = all->u_divide;
+        break;
+    case OUT:
+        one.u_out = all->u_out;
+        break;
+    case ADD:
+        one.u_add = all->u_add;
+        break;
+    case LSE:
+        one.u_lse = all->u_lse;
+        break;
+    default:
+        one.flush = all->flush;
+        break;
     }
     return one;
 }
@@ -189,6 +228,9 @@ static void test_sum(void **state) {
     make(512, 1, AT_F32, &p); /* weights of just under half an ulp of 1: the sum stays 1 */
     for (int64_t t = 1; t < 512; t++)
         set_score(&p, t, -16.64);
+    set_v(&p, 0, 1);
+    double o = reached(&p, "qk_unit=f64 pv_unit=f32_fma", SUM, AT_SOFTMAX_O);
+    at_assert_true(o > 0.5 && o <= 1, "the sum in o: %g", o);
     expect(&p, "qk_unit=f64 pv_unit=f32_fma", SUM, AT_SOFTMAX_LSE, 0);
 }
 
@@ -351,9 +393,9 @@ static void test_logarithm(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dot_products), cmocka_unit_test(test_scale),       cmocka_unit_test(test_argument),
-        cmocka_unit_test(test_sum),          cmocka_unit_test(test_p),           cmocka_unit_test(test_accumulators),
-        cmocka_unit_test(test_rescaling),    cmocka_unit_test(test_division),    cmocka_unit_test(test_log_sum_exp),
+        cmocka_unit_test(test_dot_products), cmocka_unit_test(test_scale),     cmocka_unit_test(test_argument),
+        cmocka_unit_test(test_sum),          cmocka_unit_test(test_p),         cmocka_unit_test(test_accumulators),
+        cmocka_unit_test(test_rescaling),    cmocka_unit_test(test_division),  cmocka_unit_test(test_log_sum_exp),
         cmocka_unit_test(test_exponential),  cmocka_unit_test(test_logarithm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

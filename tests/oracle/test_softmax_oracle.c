@@ -50,8 +50,15 @@ static void test_named_shapes(void **state) {
     for (int causal = 0; causal <= 1; causal++)
         for (int page = 0; page <= 4; page += 2)
             for (int i = 0; i < 3; i++) {
-                struct at_test_shape shape = { .b = 5, .h = 4, .hk = 2, .d = 5, .page = page, .causal = causal,
-                                               .sq = sq, .sk = sk, .dtype = dtypes[i] };
+                struct at_test_shape shape = { .b = 5,
+                                               .h = 4,
+                                               .hk = 2,
+                                               .d = 5,
+                                               .page = page,
+                                               .causal = causal,
+                                               .sq = sq,
+                                               .sk = sk,
+                                               .dtype = dtypes[i] };
                 at_assert_true(compare_shape(shape, 11) == 13 * 4 * 5, "an element was not compared");
             }
 }
@@ -83,10 +90,29 @@ static void test_random_shapes(void **state) {
 static void test_large_scores(void **state) {
     (void)state;
     for (int i = 0; i < 3; i++) {
-        struct at_test_shape shape = { .b = 2, .h = 2, .d = 8, .max_sq = 3, .max_sk = 15, .dtype = dtypes[i],
-                                       .q_scale = 40, .k_scale = 10 };
+        struct at_test_shape shape = {
+            .b = 2, .h = 2, .d = 8, .max_sq = 3, .max_sk = 15, .dtype = dtypes[i], .q_scale = 40, .k_scale = 10
+        };
         compare_shape(shape, 5 + (uint64_t)i);
     }
+}
+
+/* Products of a million that cancel to a score of one: what the sum in double loses is in the bound. */
+static void test_cancelling_scores(void **state) {
+    (void)state;
+    struct at_test_problem p;
+    const int sq = 2, sk = 9;
+    struct at_test_shape shape = { .b = 1, .d = 3, .sq = &sq, .sk = &sk, .dtype = AT_F32 };
+    at_assert_ok(at_test_attention_problem(&at_op_softmax_attention, &shape, 9, &p));
+    for (int64_t row = 0; row < 2; row++)
+        at_test_set(&p.problem, "q", row * 3 + 2, at_test_get(&p.problem, "q", row * 3 + 1));
+    for (int64_t t = 0; t < 9; t++) {
+        double x = 1e6 * at_test_get(&p.problem, "k", t * 3 + 1);
+        at_test_set(&p.problem, "k", t * 3 + 1, x);
+        at_test_set(&p.problem, "k", t * 3 + 2, -x);
+    }
+    compare(&p.problem);
+    at_test_problem_release(&p);
 }
 
 /* The intermediates are what they are called. */
@@ -132,9 +158,8 @@ static void test_trace_and_ledger(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_named_shapes),
-        cmocka_unit_test(test_random_shapes),
-        cmocka_unit_test(test_large_scores),
+        cmocka_unit_test(test_named_shapes),     cmocka_unit_test(test_random_shapes),
+        cmocka_unit_test(test_large_scores),     cmocka_unit_test(test_cancelling_scores),
         cmocka_unit_test(test_trace_and_ledger),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,8 +10,9 @@ static const int lengths[] = { 13, 6, 1, 0 }, queries[] = { 3, 2, 1, 2 };
 
 static struct at_test_problem make(int page, int causal, enum at_format dtype, uint64_t seed) {
     struct at_test_problem p;
-    struct at_test_shape shape = { .b = 4, .h = 4, .hk = 2, .d = 6, .page = page, .causal = causal, .dtype = dtype,
-                                   .sq = queries, .sk = lengths };
+    struct at_test_shape shape = {
+        .b = 4, .h = 4, .hk = 2, .d = 6, .page = page, .causal = causal, .dtype = dtype, .sq = queries, .sk = lengths
+    };
     at_assert_ok(at_test_attention_problem(op, &shape, seed, &p));
     return p;
 }
@@ -68,7 +69,8 @@ static void test_mean(void **state) {
             for (int64_t c = 0; c < 6 && at.visible > 0; c++) {
                 double least = INFINITY, greatest = -INFINITY, o = e.eval.value[AT_SOFTMAX_O][row * 6 + c];
                 for (int64_t t = 0; t < at.visible; t++) {
-                    double v = at_test_get(&p.problem, "v", at_attn_kv_index(&p.problem, at.request, t, at.kv_head) + c);
+                    double v =
+                        at_test_get(&p.problem, "v", at_attn_kv_index(&p.problem, at.request, t, at.kv_head) + c);
                     least = fmin(least, v);
                     greatest = fmax(greatest, v);
                 }
@@ -151,7 +153,8 @@ static void test_split_merge(void **state) {
         double sum = exp(x - m) + exp(y - m);
         at_assert_within(m + log(sum), whole.eval.value[AT_SOFTMAX_LSE][row], 1e-14);
         for (int64_t i = row * 6; i < row * 6 + 6; i++)
-            at_assert_within((a.eval.value[AT_SOFTMAX_O][i] * exp(x - m) + b.eval.value[AT_SOFTMAX_O][i] * exp(y - m)) / sum,
+            at_assert_within((a.eval.value[AT_SOFTMAX_O][i] * exp(x - m) + b.eval.value[AT_SOFTMAX_O][i] * exp(y - m)) /
+                                 sum,
                              whole.eval.value[AT_SOFTMAX_O][i], 1e-14);
     }
     at_test_eval_release(&whole);
@@ -185,7 +188,9 @@ static void test_paged_is_contiguous(void **state) {
 static void test_decode_is_last_prefill_row(void **state) {
     (void)state;
     const int sq = 5, sk = 21, one = 1;
-    struct at_test_shape shape = { .b = 1, .h = 2, .hk = 1, .d = 16, .causal = 1, .dtype = AT_F16, .sq = &sq, .sk = &sk };
+    struct at_test_shape shape = {
+        .b = 1, .h = 2, .hk = 1, .d = 16, .causal = 1, .dtype = AT_F16, .sq = &sq, .sk = &sk
+    };
     struct at_test_problem prefill, decode;
     struct at_test_eval a, b;
     struct at_numerics numerics;

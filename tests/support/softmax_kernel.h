@@ -9,8 +9,8 @@ struct softmax_kernel {
     double o, lse; /* rounded to their formats */
 };
 /* Channel c of a row in the default numerics (qk and pv one f32 FMA chain, no blocks), P rounded to `p`. Each
- * exponential of a non-zero argument is moved by a random -ulps .. ulps ulp of its true value; the weights are
- * summed from the last key to the first, another order than the model's. */
+ * exponential of an argument from -120 to 0, 0 excluded, is moved by a random -ulps .. ulps ulp of its true value; the
+ * weights are summed from the last key to the first, another order than the model's. */
 struct softmax_kernel softmax_kernel(const struct at_problem *problem, enum at_format p, int64_t row, int64_t c,
                                      double ulps, struct at_test_random *random);
 

@@ -34,13 +34,15 @@ static struct at_test_eval run(const struct at_problem *p, int decoy, int split)
 /* Row `row` of both outputs within rounding of double. */
 static void same_row(const struct at_test_eval *got, const struct at_test_eval *want, int64_t row) {
     for (int64_t c = 0; c < D; c++)
-        at_assert_within(got->eval.value[AT_SOFTMAX_O][row * D + c], want->eval.value[AT_SOFTMAX_O][row * D + c], 1e-13);
+        at_assert_within(got->eval.value[AT_SOFTMAX_O][row * D + c], want->eval.value[AT_SOFTMAX_O][row * D + c],
+                         1e-13);
     at_assert_within(got->eval.value[AT_SOFTMAX_LSE][row], want->eval.value[AT_SOFTMAX_LSE][row], 1e-13);
 }
 
 /* The decoy on p equals the right answer of `twin`, and is far from the right answer of p in some row. */
 static void expect_twin(struct at_test_problem *p, int decoy, struct at_test_problem *twin, int64_t rows) {
-    struct at_test_eval got = run(&p->problem, decoy, 0), want = run(&twin->problem, -1, 0), right = run(&p->problem, -1, 0);
+    struct at_test_eval got = run(&p->problem, decoy, 0), want = run(&twin->problem, -1, 0),
+                        right = run(&p->problem, -1, 0);
     double square = 0, gap = 0;
     for (int64_t row = 0; row < rows; row++)
         same_row(&got, &want, row);
@@ -192,9 +194,12 @@ static void test_short_rows(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_keys),          cmocka_unit_test(test_scale),
-        cmocka_unit_test(test_swapped_values), cmocka_unit_test(test_base),
-        cmocka_unit_test(test_unweighted_merge), cmocka_unit_test(test_sum_without_a_key),
+        cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_scale),
+        cmocka_unit_test(test_swapped_values),
+        cmocka_unit_test(test_base),
+        cmocka_unit_test(test_unweighted_merge),
+        cmocka_unit_test(test_sum_without_a_key),
         cmocka_unit_test(test_short_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,7 +34,8 @@ static struct at_test_eval model(const struct at_test_problem *p, const char *te
 /* d = 1, scores s, values v: the documented order in plain floats, blocks of two, splits of four. */
 static void test_order_by_hand(void **state) {
     (void)state;
-    const float s[7] = { 0.3f, -1.7f, 0.9f, 0.4f, 2.1f, -0.2f, 1.3f }, v[7] = { 1.1f, -2.3f, 0.7f, 3.1f, -0.9f, 2.2f, 0.3f };
+    const float s[7] = { 0.3f, -1.7f, 0.9f, 0.4f, 2.1f, -0.2f, 1.3f },
+                v[7] = { 1.1f, -2.3f, 0.7f, 3.1f, -0.9f, 2.2f, 0.3f };
     struct at_test_problem p = make(7, 1, AT_F32);
     at_test_set(&p.problem, "q", 0, 1);
     float m[2], l[2], acc[2];
@@ -73,7 +74,7 @@ static void test_exact_cases_have_no_interval(void **state) {
     const char *texts[] = { "pv_unit=f32_fma", "qk_unit=tc_f16 pv_unit=tc_f16 pv_chunk=16 p=f16 block=16 split=16",
                             "qk_unit=f64 pv_unit=f64 block=3" };
     for (int i = 0; i < 3; i++) {
-        struct at_test_problem p = make(40, 2, AT_F16);
+        struct at_test_problem p = make(40, 2, i == 1 ? AT_F16 : AT_F32);
         at_test_set_all(&p.problem, "q", 1);
         for (int64_t t = 0; t < 40; t++)
             for (int64_t c = 0; c < 2; c++) {
@@ -85,6 +86,24 @@ static void test_exact_cases_have_no_interval(void **state) {
             at_assert_same(e.eval.value[AT_SOFTMAX_O][c], -0.375);
             at_assert_same(e.eval.limit[AT_SOFTMAX_O][c], 0);
         }
+        at_test_eval_release(&e);
+        at_test_problem_release(&p);
+    }
+}
+
+/* A weight at a tie of bf16: the next exponential rounds it the other way, and only such a weight widens o. */
+static void test_ties_of_p_widen_the_interval(void **state) {
+    (void)state;
+    for (int tie = 0; tie <= 1; tie++) {
+        struct at_test_problem p = make(2, 1, AT_F32);
+        at_test_set(&p.problem, "q", 0, 1);
+        at_test_set(&p.problem, "k", 0, 0);
+        at_test_set(&p.problem, "k", 1, log(0.5 * (1 + (tie ? 0x1p-8 : 0x1p-9))));
+        at_test_set(&p.problem, "v", 0, 0);
+        at_test_set(&p.problem, "v", 1, 1);
+        struct at_test_eval e = model(&p, "p=bf16", NULL);
+        double width = e.eval.limit[AT_SOFTMAX_O][0];
+        at_assert_true(tie ? width > 0x1p-10 : width < 0x1p-20, "tie %d: interval %g", tie, width);
         at_test_eval_release(&e);
         at_test_problem_release(&p);
     }
@@ -163,8 +182,8 @@ static void test_zero_weights(void **state) {
         struct at_numerics numerics = parse(i ? "pv_zero=multiplied" : "pv_zero=skipped");
         at_assert_ok(at_test_eval_init(&p.problem, 1, &e));
         at_assert_ok(op->evaluate(&p.problem, &numerics, 0, 1, &e.eval));
-        at_assert_true(isfinite(e.eval.value[AT_SOFTMAX_O][0]) && isinf(e.eval.limit[AT_SOFTMAX_O][0]) == i,
-                       "limit %g", e.eval.limit[AT_SOFTMAX_O][0]);
+        at_assert_true(isfinite(e.eval.value[AT_SOFTMAX_O][0]) && isinf(e.eval.limit[AT_SOFTMAX_O][0]) == i, "limit %g",
+                       e.eval.limit[AT_SOFTMAX_O][0]);
         at_test_eval_release(&e);
     }
     at_test_eval_release(&skipped);
@@ -230,9 +249,13 @@ static void test_pv_range(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order_by_hand), cmocka_unit_test(test_exact_cases_have_no_interval),
-        cmocka_unit_test(test_what_is_refused), cmocka_unit_test(test_specials),
-        cmocka_unit_test(test_zero_weights), cmocka_unit_test(test_range_and_ledger),
+        cmocka_unit_test(test_order_by_hand),
+        cmocka_unit_test(test_exact_cases_have_no_interval),
+        cmocka_unit_test(test_ties_of_p_widen_the_interval),
+        cmocka_unit_test(test_what_is_refused),
+        cmocka_unit_test(test_specials),
+        cmocka_unit_test(test_zero_weights),
+        cmocka_unit_test(test_range_and_ledger),
         cmocka_unit_test(test_pv_range),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
