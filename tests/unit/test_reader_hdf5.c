@@ -177,7 +177,7 @@ static void test_not_hdf5(void **state) {
     (void)state;
     struct at_bytes bytes = { 0 };
     struct at_reader *reader;
-    at_bytes_add(&bytes, "\x89HDF\r\n\x1a\nthe rest is something else", 36);
+    at_bytes_add(&bytes, "\x89HDF\r\n\x1a\nthe rest is something else", 34);
     at_assert_fails(at_reader_open(at_temp_file("bad.h5", &bytes), &reader), AT_USAGE, "bad.h5");
     at_bytes_release(&bytes);
 }
