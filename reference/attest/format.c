@@ -45,10 +45,10 @@ static const struct at_format_info infos[AT_FORMAT_COUNT] = {
 #define ETA_E4M3 0x1p-10
 #define ETA_E5M2 0x1p-17
 #define X(id, text, bytes, p, emin, emax, max) \
-    [AT_##id] = { text, bytes, p, emin, emax, max, U(p), ETA_##id, AT_##id != AT_E4M3 },
+    [AT_##id] = { text, bytes, p, emin, emax, AT_##id != AT_E4M3, max, U(p), ETA_##id },
     AT_FORMAT_LIST(X)
 #undef X
-    [AT_I32] = { "i32", 4, 32, 0, 30, 2147483647.0, 0, 0, 0 },
+    [AT_I32] = { "i32", 4, 32, 0, 30, 0, 2147483647.0, 0, 0 },
 };
 /* clang-format on */
 

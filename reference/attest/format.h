@@ -33,7 +33,7 @@ enum at_format {
 #define X(name, text, bytes, p, emin, emax, max) AT_##name,
     AT_FORMAT_LIST(X)
 #undef X
-        AT_I32,     /* two's complement, for lengths and page tables; never rounded to */
+        AT_I32, /* two's complement, for lengths and page tables; never rounded to */
     AT_FORMAT_COUNT
 };
 
@@ -41,11 +41,10 @@ struct at_format_info {
     const char *name;
     size_t bytes;
     int precision; /* p: significand bits, hidden bit included */
-    int emin, emax;
-    double max;     /* largest finite value */
-    double u;       /* unit roundoff 2^-p */
-    double eta;     /* half the smallest subnormal: the absolute error of one rounding that underflows */
-    int has_infinity;
+    int emin, emax, has_infinity;
+    double max; /* largest finite value */
+    double u;   /* unit roundoff 2^-p */
+    double eta; /* half the smallest subnormal: the absolute error of one rounding that underflows */
 };
 
 /* Facts of a format; the pointer is static. AT_I32 has precision 32 and u = eta = 0. */

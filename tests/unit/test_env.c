@@ -180,6 +180,31 @@ static void test_lowest_failure(void **state) {
         }
 }
 
+/* Chunk 0 fails only after chunk 1 has, for sure: it waits for that, and then a little for the loop to have
+ * taken note. A loop that runs them one after the other is waited for no longer than two seconds. */
+static at_status fail_backwards(void *context, int64_t begin, int64_t end, int worker) {
+    int *second_failed = context;
+    struct timespec pause = { .tv_nsec = 20000000 };
+    (void)end, (void)worker;
+    if (begin == 1) {
+        __atomic_store_n(second_failed, 1, __ATOMIC_SEQ_CST);
+        return AT_FAIL(AT_IO, "the second");
+    }
+    for (int i = 0; i < 100 && !__atomic_load_n(second_failed, __ATOMIC_SEQ_CST); i++)
+        nanosleep(&pause, NULL);
+    nanosleep(&pause, NULL);
+    return AT_FAIL(AT_USAGE, "the first");
+}
+
+static void test_lowest_failure_comes_last(void **state) {
+    (void)state;
+    for (int round = 0; round < 5; round++) {
+        int second_failed = 0;
+        at_assert_fails(at_parallel(2, 1, 2, fail_backwards, &second_failed), AT_USAGE, "the first");
+        assert_int_equal(second_failed, 1); /* or the order was never the one meant */
+    }
+}
+
 /* After a failure nothing new is started: with one thread, nothing behind the failing chunk. */
 static void test_stops_after_failure(void **state) {
     (void)state;
@@ -243,6 +268,7 @@ int main(void) {
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_everything_once),
         cmocka_unit_test(test_lowest_failure),
+        cmocka_unit_test(test_lowest_failure_comes_last),
         cmocka_unit_test(test_stops_after_failure),
         cmocka_unit_test(test_all_fail),
         cmocka_unit_test(test_nested_and_quiet),

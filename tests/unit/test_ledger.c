@@ -139,13 +139,15 @@ static void record(struct at_ledger *ledger, const struct event *event) {
     at_ledger_note(ledger, event->stage, event->value, &event->place);
     if (event->stage != AT_STAGE_gate_in || isfinite(event->value))
         return;
-    /* operators fill these directly, as here */
-    struct at_ledger one;
-    at_ledger_init(&one);
-    one.laundered = one.inf_made = one.has_laundered = 1;
-    one.clamped_low = 2, one.clamped_high = 3, one.inf_cancelled = 4;
-    one.first_laundered = event->place;
-    at_ledger_merge(ledger, &one);
+    /* operators fill these themselves; merge must add them up */
+    ledger->inf_made += 1;
+    ledger->inf_cancelled += 2;
+    ledger->clamped_low += 3;
+    ledger->clamped_high += 4;
+    ledger->laundered += 5;
+    if (!ledger->has_laundered || at_place_compare(&event->place, &ledger->first_laundered) < 0)
+        ledger->first_laundered = event->place;
+    ledger->has_laundered = 1;
 }
 
 /* The ledger of all events in one go, against any split into parts merged in any order and grouping. */
