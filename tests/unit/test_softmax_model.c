@@ -91,22 +91,42 @@ static void test_exact_cases_have_no_interval(void **state) {
     }
 }
 
-/* A weight at a tie of bf16: the next exponential rounds it the other way, and only such a weight widens o. */
+/* A weight within 2u of a tie of bf16, below it or above: another exponential rounds it the other way, up or down, and
+ * only such a weight widens o. */
 static void test_ties_of_p_widen_the_interval(void **state) {
     (void)state;
-    for (int tie = 0; tie <= 1; tie++) {
+    for (int side = -1; side <= 1; side++) {
         struct at_test_problem p = make(2, 1, AT_F32);
+        float s = (float)log(0.5 * (1 + (side ? 0x1p-8 : 0x1p-9)));
+        for (int i = 0; i < 2 && side; i++)
+            s = nextafterf(s, side > 0 ? 0 : -1);
         at_test_set(&p.problem, "q", 0, 1);
         at_test_set(&p.problem, "k", 0, 0);
-        at_test_set(&p.problem, "k", 1, log(0.5 * (1 + (tie ? 0x1p-8 : 0x1p-9))));
+        at_test_set(&p.problem, "k", 1, (double)s);
         at_test_set(&p.problem, "v", 0, 0);
         at_test_set(&p.problem, "v", 1, 1);
         struct at_test_eval e = model(&p, "p=bf16", NULL);
-        double width = e.eval.limit[AT_SOFTMAX_O][0];
-        at_assert_true(tie ? width > 0x1p-10 : width < 0x1p-20, "tie %d: interval %g", tie, width);
+        double width = e.eval.limit[AT_SOFTMAX_O][0], o = e.eval.value[AT_SOFTMAX_O][0];
+        at_assert_true(side ? width > 0x1p-10 : width < 0x1p-20, "side %d: interval %g", side, width);
+        /* below the tie P is 0.5, above it 0.5 (1 + 2^-7) */
+        at_assert_within(o * 1.501953125, side > 0 ? 0.50390625 : 0.5, 0x1p-9 * 0.5);
         at_test_eval_release(&e);
         at_test_problem_release(&p);
     }
+}
+
+/* Rows own their elements in order, none twice, none left out; inputs belong to no row. */
+static void test_row_spans(void **state) {
+    (void)state;
+    struct at_test_problem p = make(3, 5, AT_F32);
+    for (int tensor = 0; tensor < op->n_tensors; tensor++) {
+        int64_t first, count, each = tensor == AT_SOFTMAX_O ? 5 : tensor == AT_SOFTMAX_LSE;
+        for (int64_t row = 0; row < 4; row++) {
+            op->row_span(&p.problem, tensor, row, &first, &count);
+            at_assert_true(count == each && first == row * each, "%s row %d", op->tensors[tensor].name, (int)row);
+        }
+    }
+    at_test_problem_release(&p);
 }
 
 static void test_what_is_refused(void **state) {
@@ -252,6 +272,7 @@ int main(void) {
         cmocka_unit_test(test_order_by_hand),
         cmocka_unit_test(test_exact_cases_have_no_interval),
         cmocka_unit_test(test_ties_of_p_widen_the_interval),
+        cmocka_unit_test(test_row_spans),
         cmocka_unit_test(test_what_is_refused),
         cmocka_unit_test(test_specials),
         cmocka_unit_test(test_zero_weights),
