@@ -17,17 +17,17 @@ enum { AT_CASE_ID_BYTES = 1024, AT_CASE_MAX_REQUIRE = 16 };
 
 struct at_case {
     char id[AT_CASE_ID_BYTES];
-    char role[32];           /* the case file's name without folder and suffix; "line" for a bare line */
-    char where[256];         /* "file:line", for messages */
+    char role[32];   /* the case file's name without folder and suffix; "line" for a bare line */
+    char where[256]; /* "file:line", for messages */
     const struct at_family *family;
     const struct at_op *op;
-    uint64_t hash;           /* at_hash_bytes of id: shards and seeds */
+    uint64_t hash; /* at_hash_bytes of id: shards and seeds */
     int n_require;
     char require[AT_CASE_MAX_REQUIRE][32]; /* decoys that must count here */
-    char expect[16];         /* a state name, "" for PASS */
-    char data[32];           /* data family, or the dataset's name */
-    int exact;               /* 1: every order of operations gives the same bits (data=exact) */
-    struct at_case_keys *keys; /* the parsed values; owned */
+    char expect[16];                       /* a state name, "" for PASS */
+    char data[32];                         /* data family, or the dataset's name */
+    int exact;                             /* 1: every order of operations gives the same bits (data=exact) */
+    struct at_case_keys *keys;             /* the parsed values; owned */
 };
 
 struct at_case_list {

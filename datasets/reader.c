@@ -81,8 +81,10 @@ static at_status choose_type(const char *path, const struct at_reader_type **typ
     if (!*type && name)
         return AT_FAIL(AT_UNSUPPORTED, "%s: is a file of type %s, and this program has no reader of it", path, name);
     if (!*type)
-        return AT_FAIL(AT_USAGE, "%s: not a tensor file: neither its first bytes nor its suffix are known; wanted "
-                                 ".safetensors, .npy, .npz, .h5 or .hdf5", path);
+        return AT_FAIL(AT_USAGE,
+                       "%s: not a tensor file: neither its first bytes nor its suffix are known; wanted "
+                       ".safetensors, .npy, .npz, .h5 or .hdf5",
+                       path);
     return AT_OK;
 }
 

@@ -41,8 +41,8 @@ enum { AT_NPY_MAX_HEADER = 65536, AT_NPY_PREFIX = AT_NPY_MAX_HEADER + 12 };
 /* Reads the header from the first n = min(total, AT_NPY_PREFIX) bytes of an array of `total` bytes. Sets
  * everything in `tensor` but its name, and where the elements start. Arrays that are valid but not read (other
  * types, big-endian, Fortran order) come out with supported = 0. `where`: "file" or "file: member 'q.npy'". */
-at_status at_npy_parse(const char *where, const uint8_t *bytes, int64_t n, int64_t total,
-                       struct at_file_tensor *tensor, int64_t *data_offset);
+at_status at_npy_parse(const char *where, const uint8_t *bytes, int64_t n, int64_t total, struct at_file_tensor *tensor,
+                       int64_t *data_offset);
 
 /* --- reader_zip.c ------------------------------------------------------------------------------- */
 

@@ -22,7 +22,7 @@ struct cursor {
 
 /* What the dictionary says. */
 struct header {
-    int seen[3]; /* descr, fortran_order, shape */
+    int seen[3];    /* descr, fortran_order, shape */
     char descr[24]; /* "structured" when it is a list */
     int structured, fortran;
     int64_t rank, shape[AT_READER_MAX_RANK];
@@ -215,13 +215,14 @@ static at_status find_text(const char *where, const uint8_t *bytes, int64_t n, i
     *start = 8 + field;
     *length = n < *start ? 0 : (int64_t)at_read_le(bytes + 8, field);
     if (n < *start || *length > AT_NPY_MAX_HEADER || *length > total - *start)
-        return AT_FAIL(AT_USAGE, "%s: offset 8: npy header of %" PRId64 " bytes, wanted at most %d within %" PRId64
-                       " bytes", where, *length, AT_NPY_MAX_HEADER, total);
+        return AT_FAIL(AT_USAGE,
+                       "%s: offset 8: npy header of %" PRId64 " bytes, wanted at most %d within %" PRId64 " bytes",
+                       where, *length, AT_NPY_MAX_HEADER, total);
     return AT_OK;
 }
 
-at_status at_npy_parse(const char *where, const uint8_t *bytes, int64_t n, int64_t total,
-                       struct at_file_tensor *tensor, int64_t *data_offset) {
+at_status at_npy_parse(const char *where, const uint8_t *bytes, int64_t n, int64_t total, struct at_file_tensor *tensor,
+                       int64_t *data_offset) {
     int64_t start = 0, length = 0;
     AT_TRY(find_text(where, bytes, n, total, &start, &length));
     if (length == 0 || bytes[start + length - 1] != '\n')
@@ -238,7 +239,7 @@ at_status at_npy_parse(const char *where, const uint8_t *bytes, int64_t n, int64
     if (element)
         AT_TRY(at_shape_bytes(where, tensor, element, &tensor->bytes));
     if (tensor->bytes != held)
-        return AT_FAIL(AT_USAGE, "%s: holds %" PRId64 " bytes of elements, its shape and type '%s' want %" PRId64, where,
-                       held, tensor->type_name, tensor->bytes);
+        return AT_FAIL(AT_USAGE, "%s: holds %" PRId64 " bytes of elements, its shape and type '%s' want %" PRId64,
+                       where, held, tensor->type_name, tensor->bytes);
     return AT_OK;
 }

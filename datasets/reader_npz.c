@@ -52,9 +52,7 @@ static at_status parse_part(const struct handle *handle, struct part *part, uint
     return AT_OK;
 }
 
-static int by_name(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
+static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
 /* Two members of one name would make what is read depend on the search order. */
 static at_status check_names(const char *path, const struct at_file_tensor *tensors, int n) {

@@ -34,9 +34,9 @@ static const struct {
     int supported; /* 1: `format` holds */
     enum at_format format;
 } dtypes[] = {
-    { "F64", 8, 1, AT_F64 },      { "F32", 4, 1, AT_F32 },      { "F16", 2, 1, AT_F16 }, { "BF16", 2, 1, AT_BF16 },
-    { "F8_E4M3", 1, 1, AT_E4M3 }, { "F8_E5M2", 1, 1, AT_E5M2 }, { "I32", 4, 1, AT_I32 }, { "I64", 8, 0, AT_I32 },
-    { "U64", 8, 0, AT_I32 },      { "U32", 4, 0, AT_I32 },      { "I16", 2, 0, AT_I32 }, { "U16", 2, 0, AT_I32 },
+    { "F64", 8, 1, AT_F64 },      { "F32", 4, 1, AT_F32 },      { "F16", 2, 1, AT_F16 },  { "BF16", 2, 1, AT_BF16 },
+    { "F8_E4M3", 1, 1, AT_E4M3 }, { "F8_E5M2", 1, 1, AT_E5M2 }, { "I32", 4, 1, AT_I32 },  { "I64", 8, 0, AT_I32 },
+    { "U64", 8, 0, AT_I32 },      { "U32", 4, 0, AT_I32 },      { "I16", 2, 0, AT_I32 },  { "U16", 2, 0, AT_I32 },
     { "I8", 1, 0, AT_I32 },       { "U8", 1, 0, AT_I32 },       { "BOOL", 1, 0, AT_I32 },
 };
 
@@ -153,8 +153,9 @@ static at_status parse_entry(const char *path, const char *name, const json_t *v
     AT_TRY(get_size(where, "data_offsets", json_array_get(offsets, 0), &entry->begin));
     AT_TRY(get_size(where, "data_offsets", json_array_get(offsets, 1), &entry->end));
     if (entry->begin > entry->end || entry->end > room)
-        return AT_FAIL(AT_USAGE, "%s: data_offsets are [%" PRId64 ", %" PRId64 "], wanted ascending and at most %" PRId64,
-                       where, entry->begin, entry->end, room);
+        return AT_FAIL(AT_USAGE,
+                       "%s: data_offsets are [%" PRId64 ", %" PRId64 "], wanted ascending and at most %" PRId64, where,
+                       entry->begin, entry->end, room);
     int64_t held = entry->end - entry->begin;
     entry->tensor.bytes = held;
     if (element)
@@ -170,9 +171,8 @@ static at_status check_metadata(const char *path, json_t *value) {
     json_t *text;
     if (!json_is_object(value))
         return AT_FAIL(AT_USAGE, "%s: __metadata__ is not an object", path);
-    json_object_foreach(value, key, text)
-        if (!json_is_string(text))
-            return AT_FAIL(AT_USAGE, "%s: __metadata__ holds a value that is not text", path);
+    json_object_foreach(value, key, text) if (!json_is_string(text)) return AT_FAIL(
+        AT_USAGE, "%s: __metadata__ holds a value that is not text", path);
     return AT_OK;
 }
 

@@ -67,8 +67,8 @@ static at_status inflate_some(struct at_unzip *u, int64_t n, uint8_t *out, int64
         u->at += room - u->stream.avail_out;
         u->ended = code == Z_STREAM_END;
         if (code != Z_OK && code != Z_STREAM_END)
-            return AT_FAIL(AT_USAGE, "%s: member '%s': damaged at unpacked byte %" PRId64 ": %s", u->input->path, m->name,
-                           u->at, code == Z_BUF_ERROR ? "the deflated data is cut short" : zError(code));
+            return AT_FAIL(AT_USAGE, "%s: member '%s': damaged at unpacked byte %" PRId64 ": %s", u->input->path,
+                           m->name, u->at, code == Z_BUF_ERROR ? "the deflated data is cut short" : zError(code));
     }
     return AT_OK;
 }

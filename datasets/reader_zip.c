@@ -61,16 +61,17 @@ static at_status read_end64(const struct at_input *input, int64_t end_at, struct
         return AT_OK;
     uint64_t at = at_read_le(locator + 8, 8);
     if (end_at < LOCATOR_BYTES + END64_BYTES || at > (uint64_t)(end_at - LOCATOR_BYTES - END64_BYTES))
-        return AT_FAIL(AT_USAGE, "%s: offset %" PRId64 ": zip64 end record at %" PRIu64 ", beyond its place", input->path,
-                       end_at - LOCATOR_BYTES, at);
+        return AT_FAIL(AT_USAGE, "%s: offset %" PRId64 ": zip64 end record at %" PRIu64 ", beyond its place",
+                       input->path, end_at - LOCATOR_BYTES, at);
     AT_TRY(at_input_read(input, (int64_t)at, END64_BYTES, end64));
     if (!has_signature(end64, 6, 6))
         return AT_FAIL(AT_USAGE, "%s: offset %" PRIu64 ": no zip64 end record there", input->path, at);
     uint64_t members = at_read_le(end64 + 32, 8), bytes = at_read_le(end64 + 40, 8), offset = at_read_le(end64 + 48, 8);
     if (members > MAX_MEMBERS || bytes > MAX_DIRECTORY || offset > (uint64_t)input->size)
-        return AT_FAIL(AT_USAGE, "%s: offset %" PRIu64 ": zip64 directory of %" PRIu64 " members, %" PRIu64
-                       " bytes at %" PRIu64 "; wanted at most %d, %d and %" PRId64, input->path, at, members, bytes,
-                       offset, MAX_MEMBERS, MAX_DIRECTORY, input->size);
+        return AT_FAIL(AT_USAGE,
+                       "%s: offset %" PRIu64 ": zip64 directory of %" PRIu64 " members, %" PRIu64 " bytes at %" PRIu64
+                       "; wanted at most %d, %d and %" PRId64,
+                       input->path, at, members, bytes, offset, MAX_MEMBERS, MAX_DIRECTORY, input->size);
     *d = (struct directory){ (int64_t)offset, (int64_t)bytes, (int64_t)members };
     *limit = (int64_t)at;
     return AT_OK;
@@ -88,13 +89,15 @@ static at_status find_directory(const struct at_input *input, struct directory *
     int64_t limit = end_at;
     AT_TRY(read_end64(input, end_at, d, &limit));
     if (d->bytes > MAX_DIRECTORY || d->offset > limit || d->bytes != limit - d->offset)
-        return AT_FAIL(AT_USAGE, "%s: offset %" PRId64 ": zip directory of %" PRId64 " bytes at %" PRId64
-                       ", wanted it to end at %" PRId64 " and at most %d bytes", input->path, end_at, d->bytes,
-                       d->offset, limit, MAX_DIRECTORY);
+        return AT_FAIL(AT_USAGE,
+                       "%s: offset %" PRId64 ": zip directory of %" PRId64 " bytes at %" PRId64
+                       ", wanted it to end at %" PRId64 " and at most %d bytes",
+                       input->path, end_at, d->bytes, d->offset, limit, MAX_DIRECTORY);
     if (d->members > MAX_MEMBERS || d->members > d->bytes / ENTRY_BYTES)
-        return AT_FAIL(AT_USAGE, "%s: offset %" PRId64 ": zip directory of %" PRId64 " bytes for %" PRId64
-                       " members, wanted at most %d of %d bytes or more each", input->path, end_at, d->bytes,
-                       d->members, MAX_MEMBERS, ENTRY_BYTES);
+        return AT_FAIL(AT_USAGE,
+                       "%s: offset %" PRId64 ": zip directory of %" PRId64 " bytes for %" PRId64
+                       " members, wanted at most %d of %d bytes or more each",
+                       input->path, end_at, d->bytes, d->members, MAX_MEMBERS, ENTRY_BYTES);
     return AT_OK;
 }
 
@@ -127,8 +130,8 @@ static at_status apply_zip64(const char *where, const uint8_t *extra, int64_t n,
 static at_status set_sizes(const char *where, struct at_zip_member *m, const uint64_t fields[3], int64_t limit) {
     uint64_t unpacked = fields[0], packed = fields[1], header = fields[2];
     if (header > (uint64_t)limit || packed > (uint64_t)limit - header)
-        return AT_FAIL(AT_USAGE, "%s: %" PRIu64 " bytes at offset %" PRIu64 ", wanted them before %" PRId64, where, packed,
-                       header, limit);
+        return AT_FAIL(AT_USAGE, "%s: %" PRIu64 " bytes at offset %" PRIu64 ", wanted them before %" PRId64, where,
+                       packed, header, limit);
     /* packed < 2^63 / 2^11 for any file that exists; the product cannot wrap after this */
     uint64_t most = !m->deflated ? packed : packed > (uint64_t)INT64_MAX / DEFLATE_RATIO ? 0 : packed * DEFLATE_RATIO;
     if (unpacked > most || (!m->deflated && unpacked != packed))

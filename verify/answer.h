@@ -21,8 +21,8 @@ struct at_answer {
     double *value[AT_MAX_TENSORS];          /* exact */
     struct at_ledger ledger;                /* of the exact evaluation */
     int has_ledger;
-    int fast_tier;                          /* 1: exact values come from OpenBLAS, cross-checked */
-    double fast_ratio;                      /* largest error/bound of that cross-check */
+    int fast_tier;     /* 1: exact values come from OpenBLAS, cross-checked */
+    double fast_ratio; /* largest error/bound of that cross-check */
 
     /* Rows the decoys are tried on: all, or an even spread with each request's last row when that is too much. */
     int64_t n_sample, *sample;

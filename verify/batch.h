@@ -17,7 +17,8 @@ struct at_batch_part {
 int64_t at_batch_units(const struct at_problem *problem);
 /* Gathers units[0..n) of `problem`, in that order. Paged keys and values stay shared and whole: only the table's rows
  * are gathered. Inputs only; outputs get shapes and no data. */
-at_status at_batch_gather(const struct at_problem *problem, const int64_t *units, int64_t n, struct at_batch_part *part);
+at_status at_batch_gather(const struct at_problem *problem, const int64_t *units, int64_t n,
+                          struct at_batch_part *part);
 void at_batch_release(struct at_batch_part *part);
 /* First row of the operator that belongs to unit u, and how many. */
 void at_batch_rows(const struct at_problem *problem, int64_t u, int64_t *first, int64_t *count);

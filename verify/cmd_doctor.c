@@ -36,7 +36,8 @@ static int run(const struct at_args *args) {
     (void)args;
     printf("attest %s (%s), %s, %s\n", AT_VERSION, AT_COMMIT, AT_COMPILER, AT_BUILD_FLAGS);
     at_status numeric = at_env_check();
-    good &= line("numeric environment", numeric == AT_OK, numeric == AT_OK ? "subnormals kept, round to nearest" : at_error_message());
+    good &= line("numeric environment", numeric == AT_OK,
+                 numeric == AT_OK ? "subnormals kept, round to nearest" : at_error_message());
     snprintf(detail, sizeof detail, "%d threads (AT_THREADS sets another number)", at_threads());
     line("processors", 1, detail);
     line("BLAS", 1, at_fast_blas_name());

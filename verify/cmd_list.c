@@ -81,7 +81,8 @@ static at_status list_datasets(const struct at_args *args, int json) {
         return AT_FAIL(AT_ENVIRONMENT, "%s: no recorded activations there; AT_DATASETS names another place", dir);
     for (int i = 0; i < n; i++) {
         *strrchr(found[i]->d_name, '.') = 0;
-        item(json, found[i]->d_name, "kind", "recorded", "activations recorded from a real model (dataset=NAME layer=N)");
+        item(json, found[i]->d_name, "kind", "recorded",
+             "activations recorded from a real model (dataset=NAME layer=N)");
         free(found[i]);
     }
     free(found);
@@ -116,8 +117,11 @@ static at_status list_runners(const struct at_args *args, int json) {
 static const struct {
     const char *name;
     at_status (*list)(const struct at_args *args, int json);
-} kinds[] = { { "operators", list_operators }, { "kernels", list_kernels }, { "cases", list_cases },
-              { "datasets", list_datasets },   { "runners", list_runners } };
+} kinds[] = { { "operators", list_operators },
+              { "kernels", list_kernels },
+              { "cases", list_cases },
+              { "datasets", list_datasets },
+              { "runners", list_runners } };
 
 static int run(const struct at_args *args) {
     int json = at_args_has(args, "--json"), known = 0;
@@ -131,7 +135,8 @@ static int run(const struct at_args *args) {
         status = kinds[i].list(args, json);
     }
     if (!known)
-        status = AT_FAIL(AT_USAGE, "list: found '%s', wanted operators, kernels, cases, datasets or runners", args->words[0]);
+        status = AT_FAIL(AT_USAGE, "list: found '%s', wanted operators, kernels, cases, datasets or runners",
+                         args->words[0]);
     return status == AT_OK ? 0 : at_report_failure(status);
 }
 

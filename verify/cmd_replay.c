@@ -21,7 +21,8 @@ static const struct at_option options[] = {
 static at_status split_line(const char *line, char *glob, size_t size, const char **case_line) {
     const char *space = strchr(line, ' '), *slash = strchr(line, '/');
     if (!space || !slash || slash > space || (size_t)(space - line) >= size)
-        return AT_FAIL(AT_USAGE, "replay: found \"%.60s\", wanted 'family/variant case line', as a result prints it", line);
+        return AT_FAIL(AT_USAGE, "replay: found \"%.60s\", wanted 'family/variant case line', as a result prints it",
+                       line);
     snprintf(glob, size, "%.*s", (int)(space - line), line);
     *case_line = space + 1;
     return AT_OK;
@@ -68,7 +69,8 @@ const struct at_command at_command_replay = {
     .name = "replay",
     .synopsis = "replay 'FAMILY/VARIANT CASE LINE' [options]",
     .summary = "repeat one job from the line that its result prints",
-    .example = "attest replay 'asynct_decode/00_split_k asynct_decode b=2 h=8 hk=4 sk=300 d=128 dtype=bf16' --dump job.h5",
+    .example =
+        "attest replay 'asynct_decode/00_split_k asynct_decode b=2 h=8 hk=4 sk=300 d=128 dtype=bf16' --dump job.h5",
     .options = options,
     .min_words = 1,
     .max_words = 1,

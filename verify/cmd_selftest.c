@@ -152,14 +152,17 @@ static at_status score(const struct at_args *args, int *survivors, int *idle) {
         char states[256];
         AT_TRY_OUT(try_mutant(m, (int)jobs, verbose));
         states_text(m, states, sizeof states);
-        printf("%-9s %-44s %-11s %-36s %s\n", m->hits ? "killed" : "SURVIVED", m->name, at_state_name(m->expect), states, m->fault);
+        printf("%-9s %-44s %-11s %-36s %s\n", m->hits ? "killed" : "SURVIVED", m->name, at_state_name(m->expect),
+               states, m->fault);
         fflush(stdout);
         *survivors += !m->hits;
     }
     if (!at_args_has(args, "--mutants"))
         AT_TRY_OUT(idle_decoys((int)jobs, idle));
     printf("%d of %d mutants killed (%.1f %%)%s\n", n - *survivors, n, 100.0 * (n - *survivors) / n,
-           at_args_has(args, "--mutants") ? "" : *idle ? "" : "; every decoy counts somewhere");
+           at_args_has(args, "--mutants") ? ""
+           : *idle                        ? ""
+                                          : "; every decoy counts somewhere");
 out:
     free(list);
     return status;

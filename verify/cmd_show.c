@@ -54,7 +54,8 @@ static int run(const struct at_args *args) {
     struct at_run_record record;
     at_run_record_init(&record);
     at_status status = show(args, &record);
-    int code = status == AT_OK ? at_run_record_exit_code(&record, at_args_has(args, "--strict")) : at_report_failure(status);
+    int code =
+        status == AT_OK ? at_run_record_exit_code(&record, at_args_has(args, "--strict")) : at_report_failure(status);
     at_run_record_release(&record);
     return code;
 }

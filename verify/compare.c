@@ -90,7 +90,8 @@ static double badness(double error, double limit, int wrong) {
     return (wrong ? 1e300 : 0) + (ratio < 1e299 ? ratio : 1e299);
 }
 
-static void note_worst(struct at_comparison *c, struct at_result *r, struct sums *s, int64_t i, double got, double bad) {
+static void note_worst(struct at_comparison *c, struct at_result *r, struct sums *s, int64_t i, double got,
+                       double bad) {
     if (r->worst_index >= 0 && !(bad > s->worst_badness))
         return;
     s->worst_badness = bad;

@@ -7,12 +7,12 @@
 #include "verify/result.h"
 
 struct at_comparison {
-    const struct at_tensor *got; /* as the kernel left it */
-    const double *want;          /* exact */
-    const double *limit;         /* of |got - want|; +inf: none (class RANGE) */
+    const struct at_tensor *got;    /* as the kernel left it */
+    const double *want;             /* exact */
+    const double *limit;            /* of |got - want|; +inf: none (class RANGE) */
     const double *model, *interval; /* NULL: the variant declares no order */
     int64_t count;
-    int64_t first_wrong; /* filled in: -1 when none */
+    int64_t first_wrong;                                    /* filled in: -1 when none */
     int64_t beyond_limit, off_model, laundered, overflowed; /* filled in */
     int64_t first_laundered;
 };

@@ -170,9 +170,12 @@ static at_status own_chunk(void *context, int64_t begin, int64_t end, int worker
     struct at_eval eval = { 0 };
     (void)worker;
     memcpy(eval.value, w->whole, sizeof w->whole);
-    for (int64_t s = begin; s < end; s++) {
-        int64_t row = w->a->sample[s];
-        AT_TRY(w->a->problem->op->decoy(w->a->problem, w->numerics, w->decoy, row, row + 1, &eval));
+    /* Neighbouring rows go together: an operator decodes the keys they share once a call. */
+    for (int64_t s = begin, next; s < end; s = next) {
+        const int64_t first = w->a->sample[s];
+        for (next = s + 1; next < end && w->a->sample[next] == first + (next - s);)
+            next++;
+        AT_TRY(w->a->problem->op->decoy(w->a->problem, w->numerics, w->decoy, first, first + (next - s), &eval));
     }
     return AT_OK;
 }
@@ -210,7 +213,9 @@ out:
 
 at_status at_answer_decoys(struct at_answer *a, const struct at_numerics *numerics, int threads) {
     const struct at_op *op = a->problem->op;
-    if (a->decoy_split == numerics->split)
+    /* A split that no row reaches makes the same decoys as none. */
+    const int64_t split = numerics->split < a->problem->sizes.max_sk ? numerics->split : 0;
+    if (a->decoy_split == split)
         return AT_OK;
     if (!a->sample) {
         AT_TRY(choose_rows(a));
@@ -228,7 +233,7 @@ at_status at_answer_decoys(struct at_answer *a, const struct at_numerics *numeri
         }
     }
     AT_TRY(make_own(a, numerics, threads));
-    a->decoy_split = numerics->split;
+    a->decoy_split = split;
     return AT_OK;
 }
 

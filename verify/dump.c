@@ -20,8 +20,9 @@ struct dump {
     int64_t rows, max_sk;
 };
 
-static struct at_array *add(struct dump *d, const char *group, const char *name, const char *long_name, const char *axis0,
-                            int64_t n0, const char *axis1, int64_t n1, const double *data, double *owned) {
+static struct at_array *add(struct dump *d, const char *group, const char *name, const char *long_name,
+                            const char *axis0, int64_t n0, const char *axis1, int64_t n1, const double *data,
+                            double *owned) {
     if (d->n == MAX_ARRAYS)
         return NULL;
     struct at_array *a = &d->arrays[d->n];
@@ -64,10 +65,12 @@ static at_status add_outputs(struct dump *d, const struct at_answer *a, const st
         const char *name = a->problem->op->tensors[t].name;
         int64_t n0 = a->problem->tensors[t].rank ? a->problem->tensors[t].shape[0] : 0, n1 = n0 ? a->count[t] / n0 : 0;
         AT_TRY(add_tensor(d, name, "got", "what the kernel wrote", &outputs->tensors[t]));
-        add(d, name, "exact", "exact value of the operator on the stored inputs", "got_row", n0, "got_element", n1, a->value[t], NULL);
+        add(d, name, "exact", "exact value of the operator on the stored inputs", "got_row", n0, "got_element", n1,
+            a->value[t], NULL);
         add(d, name, "limit", "limit of |got - exact|", "got_row", n0, "got_element", n1, j->limit[t], NULL);
         if (j->has_model) {
-            add(d, name, "model", "value of the declared arithmetic", "got_row", n0, "got_element", n1, j->model[t], NULL);
+            add(d, name, "model", "value of the declared arithmetic", "got_row", n0, "got_element", n1, j->model[t],
+                NULL);
             add(d, name, "interval", "deviation from the model still allowed", "got_row", n0, "got_element", n1,
                 j->interval[t], NULL);
         }
@@ -82,7 +85,8 @@ static void keep_stage(void *context, int64_t row, enum at_stage stage, int64_t 
 }
 
 /* Scores, FIR and P of the exact evaluation, and of the modelled one where there is one. */
-static at_status add_stages(struct dump *d, const struct at_answer *a, const struct at_numerics *numerics, int modelled) {
+static at_status add_stages(struct dump *d, const struct at_answer *a, const struct at_numerics *numerics,
+                            int modelled) {
     static const enum at_stage kept[] = { AT_STAGE_score, AT_STAGE_scaled, AT_STAGE_gate_in, AT_STAGE_p };
     struct at_eval eval = { .trace = keep_stage, .trace_context = d };
     const struct at_op *op = a->problem->op;
@@ -94,7 +98,8 @@ static at_status add_stages(struct dump *d, const struct at_answer *a, const str
     for (size_t k = 0; k < sizeof kept / sizeof *kept; k++) {
         size_t n = (size_t)(d->rows * d->max_sk);
         double *table = calloc(n + 1, sizeof *table);
-        if (!table || !add(d, group, at_stage_name(kept[k]), at_stage_meaning(kept[k]), "row", d->rows, "key", d->max_sk, table, table)) {
+        if (!table || !add(d, group, at_stage_name(kept[k]), at_stage_meaning(kept[k]), "row", d->rows, "key",
+                           d->max_sk, table, table)) {
             free(table);
             return AT_FAIL(AT_NO_MEMORY, "no memory for a dump of %lld rows", (long long)d->rows);
         }

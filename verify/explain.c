@@ -63,12 +63,17 @@ static void coordinate_spans(const struct at_evidence *e, struct span *spans, in
 
 static const char *axis_name(const struct at_op *op, int tensor, int axis) {
     switch (op->tensors[tensor].dims[axis]) {
-    case AT_DIM_tokens: return "token";
-    case AT_DIM_h: return "head";
-    case AT_DIM_hk: return "kv head";
+    case AT_DIM_tokens:
+        return "token";
+    case AT_DIM_h:
+        return "head";
+    case AT_DIM_hk:
+        return "kv head";
     case AT_DIM_d:
-    case AT_DIM_channels: return "channel";
-    default: return "index";
+    case AT_DIM_channels:
+        return "channel";
+    default:
+        return "index";
     }
 }
 
@@ -95,7 +100,8 @@ void at_explain_wrong(const struct at_evidence *e, char *text, size_t size) {
     size_t at = strlen(text);
     for (int d = 0; d < e->answer->n_decoys; d++)
         if (e->decoys->fate[d] != AT_DECOY_INERT && agrees(e, d)) {
-            snprintf(text + at, size - at, "; looks like %s: %s", e->answer->decoys[d].name, e->answer->decoys[d].meaning);
+            snprintf(text + at, size - at, "; looks like %s: %s", e->answer->decoys[d].name,
+                     e->answer->decoys[d].meaning);
             return;
         }
     const struct at_comparison *c = e->comparison;

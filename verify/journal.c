@@ -39,7 +39,7 @@ struct scan {
     struct at_run_record *record;
     int started, ended;
     char shard[32];
-    int64_t length;     /* up to the end of the last whole line, the end mark left out */
+    int64_t length; /* up to the end of the last whole line, the end mark left out */
     int64_t file_bytes;
 };
 
@@ -56,8 +56,8 @@ static at_status take_start(struct scan *scan, int64_t line, const json_t *json)
     if (line != 1 || !request || !provenance)
         return bad_line(scan, line, "the start of a journal, once, with its request and provenance");
     if (format != FORMAT)
-        return AT_FAIL(AT_UNSUPPORTED, "%s: journal format %" JSON_INTEGER_FORMAT ", this program reads %d",
-                       scan->path, format, FORMAT);
+        return AT_FAIL(AT_UNSUPPORTED, "%s: journal format %" JSON_INTEGER_FORMAT ", this program reads %d", scan->path,
+                       format, FORMAT);
     scan->record->request = strdup(request);
     scan->record->provenance = strdup(provenance);
     scan->started = 1;
@@ -266,8 +266,7 @@ static at_status check_resume(const struct scan *scan, const struct at_run_recor
 }
 
 /* Decides what becomes of a file that exists, and cuts it to what stays. */
-static at_status adopt(struct at_journal *journal, const struct at_run_record *record, int resume,
-                       struct scan *scan) {
+static at_status adopt(struct at_journal *journal, const struct at_run_record *record, int resume, struct scan *scan) {
     AT_TRY(scan_descriptor(journal->fd, scan));
     if (scan->started && !resume && !scan->ended)
         return AT_FAIL(AT_USAGE,
@@ -301,8 +300,8 @@ static at_status write_start(struct at_journal *journal, const struct at_run_rec
                                           record->provenance ? record->provenance : "{}"));
 }
 
-at_status at_journal_open(const char *path, const struct at_run_record *record, int resume,
-                          struct at_run_record *done, struct at_journal **journal) {
+at_status at_journal_open(const char *path, const struct at_run_record *record, int resume, struct at_run_record *done,
+                          struct at_journal **journal) {
     at_status status = AT_OK;
     struct at_journal *j = calloc(1, sizeof *j);
     struct scan scan = { .path = path, .record = done };

@@ -11,8 +11,8 @@ struct at_journal;
 /* Opens or creates. With `resume`: reads the finished results of an earlier run into `done` after checking
  * that its request equals record->request (AT_USAGE otherwise: what differs); a torn last line is dropped.
  * Without: an existing journal is an error unless it is empty or its run ended. */
-at_status at_journal_open(const char *path, const struct at_run_record *record, int resume,
-                          struct at_run_record *done, struct at_journal **journal);
+at_status at_journal_open(const char *path, const struct at_run_record *record, int resume, struct at_run_record *done,
+                          struct at_journal **journal);
 /* Appends the results of one finished job (all tensors) as one durable step. */
 at_status at_journal_append(struct at_journal *journal, const struct at_result *results, int n);
 /* Marks the end of the run and closes. `shard`: "1/4" or "". */

@@ -45,7 +45,8 @@ static double case_work(const struct at_problem *p) {
     return work;
 }
 
-/* A plain loop does some 10^8 multiply-adds a second under the slowest sanitizer; a bit-exact tensor-core model 10^7. */
+/* A plain loop does some 10^8 multiply-adds a second under the slowest sanitizer; a bit-exact tensor-core model 10^7.
+ */
 static double time_limit(const struct job *j) {
     if (j->bench->options->timeout > 0)
         return j->bench->options->timeout;
@@ -95,10 +96,17 @@ static at_status launch_failed(struct job *j, at_status status) {
     char cause[sizeof j->results[0].cause];
     snprintf(cause, sizeof cause, "%s", at_error_message());
     switch (status) {
-    case AT_CRASHED: one_fate(j, AT_STATE_CRASHED, cause); return AT_OK;
-    case AT_HUNG: one_fate(j, AT_STATE_HUNG, cause); return AT_OK;
-    case AT_PROTOCOL: one_fate(j, AT_STATE_ERROR, cause); return AT_OK;
-    default: return status;
+    case AT_CRASHED:
+        one_fate(j, AT_STATE_CRASHED, cause);
+        return AT_OK;
+    case AT_HUNG:
+        one_fate(j, AT_STATE_HUNG, cause);
+        return AT_OK;
+    case AT_PROTOCOL:
+        one_fate(j, AT_STATE_ERROR, cause);
+        return AT_OK;
+    default:
+        return status;
     }
 }
 
@@ -121,7 +129,8 @@ static at_status rerun(struct job *j) {
     struct at_run_reply reply;
     struct at_outputs again;
     const struct at_problem *p = &j->bench->data.problem;
-    at_status status = at_guarded_launch(j->bench->runner, j->variant, p, launch_seed(j, 1), time_limit(j), &reply, &again);
+    at_status status =
+        at_guarded_launch(j->bench->runner, j->variant, p, launch_seed(j, 1), time_limit(j), &reply, &again);
     if (status != AT_OK)
         return status;
     if (reply.outcome == AT_RAN)
@@ -143,7 +152,8 @@ static at_status compare_part(struct job *j, const struct at_batch_part *part, u
     struct at_run_reply reply;
     struct at_outputs got;
     const struct at_problem *whole = &j->bench->data.problem;
-    AT_TRY(at_guarded_launch(j->bench->runner, j->variant, &part->problem, launch_seed(j, launch), time_limit(j), &reply, &got));
+    AT_TRY(at_guarded_launch(j->bench->runner, j->variant, &part->problem, launch_seed(j, launch), time_limit(j),
+                             &reply, &got));
     for (int o = 0; reply.outcome == AT_RAN && o < j->n_results; o++) {
         int t = j->bench->answer.outputs[o];
         for (int64_t u = 0; u < part->n; u++) {
@@ -215,8 +225,8 @@ static void required_inert(const struct job *j, char *text, size_t size) {
         int counted = 0;
         for (int d = 0; d < a->n_decoys; d++)
             for (int o = 0; o < a->n_outputs; o++)
-                counted |= strcmp(a->decoys[d].name, c->require[q]) == 0 &&
-                           j->decoys[a->outputs[o]].fate[d] != AT_DECOY_INERT;
+                counted |=
+                    strcmp(a->decoys[d].name, c->require[q]) == 0 && j->decoys[a->outputs[o]].fate[d] != AT_DECOY_INERT;
         if (!counted && at < size)
             at += (size_t)snprintf(text + at, size - at, "%s%s", at ? " " : "", c->require[q]);
     }
@@ -228,7 +238,8 @@ static void note_decoys(const struct job *j, int tensor, const char *inert, stru
     r->n_decoys = a->n_decoys;
     snprintf(r->decoy_fate, sizeof r->decoy_fate, "%s", j->decoys[tensor].fate);
     for (int d = 0; d < a->n_decoys && at < sizeof r->decoy_names; d++)
-        at += (size_t)snprintf(r->decoy_names + at, sizeof r->decoy_names - at, "%s%s", d ? "," : "", a->decoys[d].name);
+        at +=
+            (size_t)snprintf(r->decoy_names + at, sizeof r->decoy_names - at, "%s%s", d ? "," : "", a->decoys[d].name);
     snprintf(r->required_inert, sizeof r->required_inert, "%s", inert);
 }
 
@@ -249,11 +260,20 @@ static at_status judge_tensor(struct job *j, int o, const char *inert) {
     const struct at_problem *p = &j->bench->data.problem;
     int t = a->outputs[o];
     struct at_result *r = &j->results[o];
-    struct at_comparison c = { .got = &j->outputs.tensors[t], .want = a->value[t], .limit = j->judgement.limit[t],
-                               .model = j->judgement.model[t], .interval = j->judgement.interval[t], .count = a->count[t] };
+    struct at_comparison c = { .got = &j->outputs.tensors[t],
+                               .want = a->value[t],
+                               .limit = j->judgement.limit[t],
+                               .model = j->judgement.model[t],
+                               .interval = j->judgement.interval[t],
+                               .count = a->count[t] };
     AT_TRY(at_compare(&c, r));
-    struct at_evidence e = { .numerics = &j->v->numerics, .answer = a, .judgement = &j->judgement, .comparison = &c,
-                             .decoys = &j->decoys[t], .tensor = t, .required_inert = inert,
+    struct at_evidence e = { .numerics = &j->v->numerics,
+                             .answer = a,
+                             .judgement = &j->judgement,
+                             .comparison = &c,
+                             .decoys = &j->decoys[t],
+                             .tensor = t,
+                             .required_inert = inert,
                              .dirty = j->outputs.dirty[t][0] ? j->outputs.dirty[t] : NULL };
     /* An input that was changed, or a band damaged beside one, is every output's fault. */
     for (int i = 0; !e.dirty && o == 0 && i < p->op->n_tensors; i++)
@@ -297,7 +317,8 @@ static at_status answer_for(struct bench *b) {
 static at_status run_job(struct job *j) {
     struct bench *b = j->bench;
     struct at_run_reply reply;
-    at_status status = at_guarded_launch(b->runner, j->variant, &b->data.problem, launch_seed(j, 0), time_limit(j), &reply, &j->outputs);
+    at_status status = at_guarded_launch(b->runner, j->variant, &b->data.problem, launch_seed(j, 0), time_limit(j),
+                                         &reply, &j->outputs);
     if (status != AT_OK)
         return launch_failed(j, status);
     if (reply.outcome != AT_RAN) {
@@ -341,7 +362,8 @@ out:
     return status;
 }
 
-at_status at_judge_case(struct at_runner *runner, const struct at_plan_case *item, const struct at_judge_options *options) {
+at_status at_judge_case(struct at_runner *runner, const struct at_plan_case *item,
+                        const struct at_judge_options *options) {
     struct bench b = { .runner = runner, .item = item, .options = options };
     at_status status = AT_OK;
     AT_TRY(at_case_build(item->c, &b.data));

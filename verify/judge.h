@@ -7,12 +7,12 @@
 #include "verify/result.h"
 
 struct at_judge_options {
-    uint64_t seed;        /* of marks, guard bytes and batch orders; data seeds are part of the case */
-    double timeout;       /* seconds; 0: 20 x the expected time and at least 10 s */
-    int threads;          /* for references */
-    double limit_factor;  /* 1; a test makes limits wider by hand and must see VACUOUS */
+    uint64_t seed;       /* of marks, guard bytes and batch orders; data seeds are part of the case */
+    double timeout;      /* seconds; 0: 20 x the expected time and at least 10 s */
+    int threads;         /* for references */
+    double limit_factor; /* 1; a test makes limits wider by hand and must see VACUOUS */
     const char *runner_spec;
-    const char *dump;     /* replay: write every intermediate of the (single) job to this HDF5 file; NULL otherwise */
+    const char *dump; /* replay: write every intermediate of the (single) job to this HDF5 file; NULL otherwise */
     /* Called after each job with its results, in plan order within the case; owns nothing. */
     at_status (*emit)(void *context, const struct at_result *results, int n);
     /* 1: this job is already in the journal. May be NULL. */
@@ -21,6 +21,7 @@ struct at_judge_options {
 };
 
 /* Runs every variant of item->variants on the case and emits their results. A runner that dies costs one job. */
-at_status at_judge_case(struct at_runner *runner, const struct at_plan_case *item, const struct at_judge_options *options);
+at_status at_judge_case(struct at_runner *runner, const struct at_plan_case *item,
+                        const struct at_judge_options *options);
 
 #endif

@@ -49,8 +49,9 @@ static void check_hygiene(const struct at_problem *placed, const struct at_buffe
     if (at_buffer_damaged(buffer, &index, &distance)) {
         int64_t size = (int64_t)at_format_info(placed->tensors[index].format)->bytes;
         snprintf(out->dirty[index], sizeof out->dirty[index], "wrote %s tensor %s: byte %lld %s its %s (element %+lld)",
-                 distance < 0 ? "before" : "past", op->tensors[index].name, (long long)(distance < 0 ? -distance : distance),
-                 distance < 0 ? "before" : "past", distance < 0 ? "start" : "end", (long long)(distance / size));
+                 distance < 0 ? "before" : "past", op->tensors[index].name,
+                 (long long)(distance < 0 ? -distance : distance), distance < 0 ? "before" : "past",
+                 distance < 0 ? "start" : "end", (long long)(distance / size));
         out->is_dirty = 1;
     }
     for (int t = 0; t < op->n_tensors; t++) {
@@ -63,8 +64,9 @@ static void check_hygiene(const struct at_problem *placed, const struct at_buffe
         } else if (op->tensors[t].role == AT_OUT) {
             int64_t left = at_mark_count(tensor, seed, &first);
             if (left) {
-                snprintf(out->dirty[t], sizeof out->dirty[t], "left %lld of %lld elements of %s unwritten, the first at index %lld",
-                         (long long)left, (long long)at_tensor_count(tensor), op->tensors[t].name, (long long)first);
+                snprintf(out->dirty[t], sizeof out->dirty[t],
+                         "left %lld of %lld elements of %s unwritten, the first at index %lld", (long long)left,
+                         (long long)at_tensor_count(tensor), op->tensors[t].name, (long long)first);
                 out->is_dirty = 1;
             }
         }

@@ -24,7 +24,8 @@ int at_report_failure(at_status status) {
 }
 
 static void usage(void) {
-    printf("attest judges GPU attention kernels against plain C references.\n\nusage: attest COMMAND [ARGUMENTS]\n\ncommands:\n");
+    printf("attest judges GPU attention kernels against plain C references.\n\nusage: attest COMMAND "
+           "[ARGUMENTS]\n\ncommands:\n");
     for (int i = 0; i < N_COMMANDS; i++)
         printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
     printf("\n`attest COMMAND --help` tells more. Exit codes: 0 all good, 1 a verdict failed, 2 usage, 3 environment,\n"

@@ -41,9 +41,9 @@ static at_status nothing_matches(const struct at_runner *runner, const char *glo
     }
     if (names && list)
         nearest = at_nearest_name(glob, list, n);
-    at_status status = AT_FAIL(AT_NOT_FOUND, "no variant of runner %s matches '%s'%s%s%s; `attest list kernels` names all",
-                               at_runner_device(runner), glob, nearest ? "; nearest is " : "", nearest ? nearest : "",
-                               nearest ? "" : "");
+    at_status status = AT_FAIL(
+        AT_NOT_FOUND, "no variant of runner %s matches '%s'%s%s%s; `attest list kernels` names all",
+        at_runner_device(runner), glob, nearest ? "; nearest is " : "", nearest ? nearest : "", nearest ? "" : "");
     free(list);
     free(names);
     return status;
@@ -73,7 +73,8 @@ static at_status match_variants(const struct at_runner *runner, const char *chos
 static at_status check_required(const struct at_case *c) {
     for (int i = 0; i < c->n_require; i++)
         if (!at_decoy_known(c->op, c->require[i]))
-            return AT_FAIL(AT_USAGE, "%s: require=%s: operator %s has no such decoy", c->where, c->require[i], c->op->name);
+            return AT_FAIL(AT_USAGE, "%s: require=%s: operator %s has no such decoy", c->where, c->require[i],
+                           c->op->name);
     return AT_OK;
 }
 
@@ -159,7 +160,8 @@ at_status at_shard_parse(const char *text, int *shard, int *shards) {
         *shard -= 1;
     } else if (env_int("TEST_TOTAL_SHARDS", shards) && *shards > 0) {
         if (!env_int("TEST_SHARD_INDEX", shard) || *shard >= *shards)
-            return AT_FAIL(AT_USAGE, "TEST_TOTAL_SHARDS is %d, but TEST_SHARD_INDEX is not in 0..%d", *shards, *shards - 1);
+            return AT_FAIL(AT_USAGE, "TEST_TOTAL_SHARDS is %d, but TEST_SHARD_INDEX is not in 0..%d", *shards,
+                           *shards - 1);
     } else if (env_int("SLURM_ARRAY_TASK_COUNT", shards) && *shards > 0) {
         if (!env_int("SLURM_ARRAY_TASK_ID", shard) || !env_int("SLURM_ARRAY_TASK_MIN", &first) || *shard < first ||
             *shard - first >= *shards)

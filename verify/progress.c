@@ -37,8 +37,8 @@ void at_progress_step(struct at_progress *p, int64_t done, int64_t failed, const
     memset(bar, '#', WIDTH);
     memset(bar + filled, '.', (size_t)(WIDTH - filled));
     bar[WIDTH] = 0;
-    fprintf(stderr, "\r\x1b[K%s [%s] %lld/%lld, %lld failed  %.40s", p->what, bar, (long long)p->done, (long long)p->total,
-            (long long)p->failed, current);
+    fprintf(stderr, "\r\x1b[K%s [%s] %lld/%lld, %lld failed  %.40s", p->what, bar, (long long)p->done,
+            (long long)p->total, (long long)p->failed, current);
     fflush(stderr);
     p->visible = 1;
 }

@@ -23,8 +23,8 @@ static json_t *selection(const struct at_selection *s) {
                      s->case_line ? s->case_line : "");
 }
 
-at_status at_provenance_fill(const struct at_session_options *o, const struct at_plan *plan, const struct at_runner *runner,
-                             struct at_run_record *record) {
+at_status at_provenance_fill(const struct at_session_options *o, const struct at_plan *plan,
+                             const struct at_runner *runner, struct at_run_record *record) {
     char hash[32], seed[32];
     snprintf(hash, sizeof hash, "%016" PRIx64, plan->cases_hash);
     snprintf(seed, sizeof seed, "%" PRIu64, o->seed);

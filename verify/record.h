@@ -9,9 +9,9 @@
 #include "verify/result_fields.h"
 
 struct at_run_record {
-    char *request; /* canonical JSON of what was asked: selection, case hash, seed, options that change
-                      results. No times, hosts, paths, shards or thread counts. */
-    char *provenance; /* canonical JSON: version, commit, flags, compiler, BLAS core, numeric environment */
+    char *request;             /* canonical JSON of what was asked: selection, case hash, seed, options that change
+                                  results. No times, hosts, paths, shards or thread counts. */
+    char *provenance;          /* canonical JSON: version, commit, flags, compiler, BLAS core, numeric environment */
     struct at_result *results; /* sorted by (case order in plan, variant, tensor) */
     int64_t n, capacity;
 };

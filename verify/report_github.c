@@ -27,7 +27,8 @@ static void put_escaped(FILE *out, const char *text, int property) {
 static void put_annotation(FILE *out, const char *kind, const struct at_result *r) {
     char title[256], text[4096];
     snprintf(title, sizeof title, "%s %s [%s]", at_state_name(r->state), r->variant, r->tensor);
-    snprintf(text, sizeof text, "%s: %s\n%s", r->case_id, r->cause[0] ? r->cause : at_state_meaning(r->state), r->repro);
+    snprintf(text, sizeof text, "%s: %s\n%s", r->case_id, r->cause[0] ? r->cause : at_state_meaning(r->state),
+             r->repro);
     at_text_clean(title);
     fprintf(out, "::%s file=", kind);
     put_escaped(out, r->path, 1);
@@ -56,7 +57,8 @@ static void put_kind(const struct at_run_record *record, int strict, const char 
             put++;
         }
     if (n > put)
-        fprintf(out, "::%s title=attest::%" PRId64 " more results like these; the table has all of them\n", kind, n - put);
+        fprintf(out, "::%s title=attest::%" PRId64 " more results like these; the table has all of them\n", kind,
+                n - put);
 }
 
 void at_report_github(const struct at_run_record *record, int strict, FILE *out) {

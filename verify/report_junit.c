@@ -75,8 +75,9 @@ static struct totals count(const struct at_run_record *record, const char *famil
 }
 
 static void put_totals(FILE *out, const struct totals *t) {
-    fprintf(out, " tests=\"%" PRId64 "\" failures=\"%" PRId64 "\" errors=\"%" PRId64 "\" skipped=\"%" PRId64
-                 "\" time=\"%.6f\"",
+    fprintf(out,
+            " tests=\"%" PRId64 "\" failures=\"%" PRId64 "\" errors=\"%" PRId64 "\" skipped=\"%" PRId64
+            "\" time=\"%.6f\"",
             t->tests, t->failures, t->errors, t->skipped, t->seconds);
 }
 

@@ -19,9 +19,9 @@ static const struct {
     const char *title;
     int right; /* numbers */
 } columns[COLUMNS] = {
-    [STATE] = { "STATE", 0 },   [VARIANT] = { "VARIANT", 0 }, [CASE] = { "CASE", 0 },     [TENSOR] = { "TENSOR", 0 },
-    [ERROR] = { "ERROR", 1 },   [LIMIT] = { "LIMIT", 1 },     [RATIO] = { "RATIO", 1 },   [ULP] = { "ULP99", 1 },
-    [ZERO] = { "P=0%", 1 },     [BITS] = { "BITS", 1 },       [MEETS] = { "MEETS", 0 },   [DECOYS] = { "DECOYS", 1 },
+    [STATE] = { "STATE", 0 }, [VARIANT] = { "VARIANT", 0 }, [CASE] = { "CASE", 0 },   [TENSOR] = { "TENSOR", 0 },
+    [ERROR] = { "ERROR", 1 }, [LIMIT] = { "LIMIT", 1 },     [RATIO] = { "RATIO", 1 }, [ULP] = { "ULP99", 1 },
+    [ZERO] = { "P=0%", 1 },   [BITS] = { "BITS", 1 },       [MEETS] = { "MEETS", 0 }, [DECOYS] = { "DECOYS", 1 },
 };
 
 /* A family and runner: results that share a heading. */
@@ -67,24 +67,49 @@ static void compared_cell(const struct at_result *r, enum column column, char *t
     int rejected, counted;
     at_result_decoys(r, &rejected, &counted);
     switch (column) {
-    case ERROR: put_number(text, "%.1e", r->err_max); break;
-    case LIMIT: put_number(text, "%.1e", r->limit_median); break;
-    case RATIO: put_number(text, "%.2g", r->ratio_max); break;
-    case ULP: put_ulp(text, r->ulp_p99); break;
-    case ZERO: put_number(text, "%.1f", 100 * r->p_zero_share); break;
-    case BITS: put_number(text, "%.1f", at_result_headroom(r)); break;
-    case MEETS: snprintf(text, CELL_BYTES, "%s", met(r)); break;
-    case DECOYS: snprintf(text, CELL_BYTES, counted ? "%d/%d" : "-", rejected, counted); break;
-    default: break;
+    case ERROR:
+        put_number(text, "%.1e", r->err_max);
+        break;
+    case LIMIT:
+        put_number(text, "%.1e", r->limit_median);
+        break;
+    case RATIO:
+        put_number(text, "%.2g", r->ratio_max);
+        break;
+    case ULP:
+        put_ulp(text, r->ulp_p99);
+        break;
+    case ZERO:
+        put_number(text, "%.1f", 100 * r->p_zero_share);
+        break;
+    case BITS:
+        put_number(text, "%.1f", at_result_headroom(r));
+        break;
+    case MEETS:
+        snprintf(text, CELL_BYTES, "%s", met(r));
+        break;
+    case DECOYS:
+        snprintf(text, CELL_BYTES, counted ? "%d/%d" : "-", rejected, counted);
+        break;
+    default:
+        break;
     }
 }
 
 static void cell(const struct group *g, const struct at_result *r, enum column column, char *text) {
     switch (column) {
-    case STATE: snprintf(text, CELL_BYTES, "%s", at_state_name(r->state)); break;
-    case VARIANT: snprintf(text, CELL_BYTES, "%s", r->variant); break;
-    case CASE: at_case_short(r->case_id, g->common, text, CELL_BYTES); break;
-    case TENSOR: snprintf(text, CELL_BYTES, "%s", r->tensor); break;
+    case STATE:
+        snprintf(text, CELL_BYTES, "%s", at_state_name(r->state));
+        break;
+    case VARIANT:
+        snprintf(text, CELL_BYTES, "%s", r->variant);
+        break;
+    case CASE:
+        at_case_short(r->case_id, g->common, text, CELL_BYTES);
+        break;
+    case TENSOR:
+        snprintf(text, CELL_BYTES, "%s", r->tensor);
+        break;
     default:
         snprintf(text, CELL_BYTES, "-");
         if (r->compared > 0)
@@ -165,12 +190,13 @@ static void put_failure(const struct group *g, const struct at_result *r) {
         at_result_worst(r, place, sizeof place);
         if (!isnan(r->worst_limit))
             snprintf(limit, sizeof limit, "%.3g", r->worst_limit);
-        int used = snprintf(text, sizeof text, "%s: got %.9g, want %.9g, limit %s", place, r->worst_got, r->worst_want,
-                            limit);
+        int used =
+            snprintf(text, sizeof text, "%s: got %.9g, want %.9g, limit %s", place, r->worst_got, r->worst_want, limit);
         if (!isnan(r->worst_model) && used > 0 && (size_t)used < sizeof text)
             used += snprintf(text + used, sizeof text - (size_t)used, ", model %.9g", r->worst_model);
         if (used > 0 && (size_t)used < sizeof text)
-            snprintf(text + used, sizeof text - (size_t)used, "; %" PRId64 " of %" PRId64 " wrong", r->wrong, r->compared);
+            snprintf(text + used, sizeof text - (size_t)used, "; %" PRId64 " of %" PRId64 " wrong", r->wrong,
+                     r->compared);
         at_put_wrapped(g->out, "    worst ", text, WIDTH);
     }
     if (r->cause[0])
@@ -232,8 +258,12 @@ static int is_first_of_family(const struct at_run_record *record, int64_t i) {
 
 static void put_table(const struct at_run_record *record, int strict, int colour, int brief, FILE *out) {
     for (int64_t i = 0; i < record->n; i++) {
-        struct group g = { .record = record, .family = record->results[i].family, .strict = strict, .colour = colour,
-                           .brief = brief, .out = out };
+        struct group g = { .record = record,
+                           .family = record->results[i].family,
+                           .strict = strict,
+                           .colour = colour,
+                           .brief = brief,
+                           .out = out };
         if (is_first_of_family(record, i))
             put_group(&g);
     }

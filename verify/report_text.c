@@ -155,14 +155,21 @@ double at_result_headroom(const struct at_result *result) {
 
 static const char *dim_name(enum at_dim dim) {
     switch (dim) {
-    case AT_DIM_b: return "request";
-    case AT_DIM_tokens: return "token";
-    case AT_DIM_h: return "head";
-    case AT_DIM_hk: return "kv head";
+    case AT_DIM_b:
+        return "request";
+    case AT_DIM_tokens:
+        return "token";
+    case AT_DIM_h:
+        return "head";
+    case AT_DIM_hk:
+        return "kv head";
     case AT_DIM_d:
-    case AT_DIM_channels: return "channel";
-    case AT_DIM_slots: return "slot";
-    default: return "index";
+    case AT_DIM_channels:
+        return "channel";
+    case AT_DIM_slots:
+        return "slot";
+    default:
+        return "index";
     }
 }
 

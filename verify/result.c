@@ -37,10 +37,14 @@ int at_state_fails(enum at_state state, const char *expect, int strict) {
     if (!known(state))
         return 1;
     switch (states[state].fails) {
-    case 0: return 0;
-    case 2: return strict != 0;
-    case 3: return strcmp(expect, states[state].name) != 0;
-    default: return 1;
+    case 0:
+        return 0;
+    case 2:
+        return strict != 0;
+    case 3:
+        return strcmp(expect, states[state].name) != 0;
+    default:
+        return 1;
     }
 }
 

@@ -54,7 +54,7 @@ struct at_result {
     char numerics[640]; /* at_numerics_format */
     char format[8];     /* of the tensor */
     enum at_state state;
-    char cause[384];    /* likely cause or reason, one line; "" for a plain PASS */
+    char cause[384]; /* likely cause or reason, one line; "" for a plain PASS */
     int64_t total, compared, wrong, nan_got, nan_want, inf_got, inf_want;
     double err_max, err_rms, err_rel_l2; /* error = |got - exact| over finite pairs */
     double rms;                          /* of the exact result */
@@ -63,8 +63,8 @@ struct at_result {
     uint64_t err_hist[AT_HIST_BINS];
     int judged_by_limit, judged_by_model; /* which references decided */
     int within;                           /* all inside the limit */
-    int64_t model_equal, model_compared;  /* elements equal to (or within the interval of) the model; 0 of 0: no model */
-    int model_exact;                      /* the model allows no deviation and every bit was equal */
+    int64_t model_equal, model_compared; /* elements equal to (or within the interval of) the model; 0 of 0: no model */
+    int model_exact;                     /* the model allows no deviation and every bit was equal */
     int n_decoys;
     char decoy_fate[AT_RESULT_DECOYS + 1];
     char decoy_names[640]; /* comma-separated, in the order of decoy_fate */
@@ -76,11 +76,11 @@ struct at_result {
     int64_t rerun_compared, rerun_different;
     int64_t batch_compared, batch_different; /* solo and permuted batch; 0 of 0: not checked */
     int has_ledger;
-    struct at_ledger ledger;       /* declared arithmetic where modelled, else the exact evaluation */
+    struct at_ledger ledger; /* declared arithmetic where modelled, else the exact evaluation */
     int ledger_modelled;
-    double p_zero_share;           /* share of visible keys with p == 0; NaN when not attention */
-    double seconds;                /* never archived */
-    char repro[1400];              /* the command that repeats it */
+    double p_zero_share; /* share of visible keys with p == 0; NaN when not attention */
+    double seconds;      /* never archived */
+    char repro[1400];    /* the command that repeats it */
 };
 
 #endif

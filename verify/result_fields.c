@@ -94,8 +94,8 @@
     X(BOOL, has_laundered, R, 1, "1", "some gate input was laundered")
 /* clang-format on */
 
-#define FIELD(owner, kind, field, group, count, units, meaning)                                           \
-    { #field, AT_FIELD_##kind, group, offsetof(struct owner, field), sizeof(((struct owner *)0)->field), \
+#define FIELD(owner, kind, field, group, count, units, meaning) \
+    { #field, AT_FIELD_##kind, group,  offsetof(struct owner, field), sizeof(((struct owner *)0)->field), \
       count,  units,           meaning },
 
 static const struct at_field result_fields[] = {
@@ -124,9 +124,7 @@ const struct at_field *at_ledger_total_field(int i) { return PICK(ledger_total_f
 
 void *at_field_at(const struct at_field *field, void *base) { return (char *)base + field->offset; }
 
-const void *at_field_of(const struct at_field *field, const void *base) {
-    return (const char *)base + field->offset;
-}
+const void *at_field_of(const struct at_field *field, const void *base) { return (const char *)base + field->offset; }
 
 at_status at_result_check(const struct at_result *result, const char *where) {
     if (!((int)result->state >= 0 && result->state < AT_STATE_COUNT))

@@ -50,14 +50,21 @@ static json_t *from_text(const char *text) {
 
 static json_t *from_value(const struct at_field *field, const void *at, int i) {
     switch (field->kind) {
-    case AT_FIELD_TEXT: return from_text(at);
-    case AT_FIELD_STATE: return json_string(at_state_name(*(const enum at_state *)at));
-    case AT_FIELD_BOOL: return json_boolean(*(const int *)at);
-    case AT_FIELD_INT: return json_integer(*(const int *)at);
+    case AT_FIELD_TEXT:
+        return from_text(at);
+    case AT_FIELD_STATE:
+        return json_string(at_state_name(*(const enum at_state *)at));
+    case AT_FIELD_BOOL:
+        return json_boolean(*(const int *)at);
+    case AT_FIELD_INT:
+        return json_integer(*(const int *)at);
     case AT_FIELD_I64:
-    case AT_FIELD_PLACE: return json_integer(((const int64_t *)at)[i]);
-    case AT_FIELD_U64: return from_u64(((const uint64_t *)at)[i]);
-    case AT_FIELD_F64: return from_f64(((const double *)at)[i]);
+    case AT_FIELD_PLACE:
+        return json_integer(((const int64_t *)at)[i]);
+    case AT_FIELD_U64:
+        return from_u64(((const uint64_t *)at)[i]);
+    case AT_FIELD_F64:
+        return from_f64(((const double *)at)[i]);
     }
     return NULL;
 }
@@ -78,8 +85,8 @@ static json_t *from_field(const struct at_field *field, const void *base) {
 static json_t *from_place(int has, const struct at_place *place) {
     if (!has)
         return json_null();
-    return json_pack("{sIsIsIsIsI}", "b", (json_int_t)place->b, "h", (json_int_t)place->h, "q",
-                     (json_int_t)place->q, "k", (json_int_t)place->k, "step", (json_int_t)place->step);
+    return json_pack("{sIsIsIsIsI}", "b", (json_int_t)place->b, "h", (json_int_t)place->h, "q", (json_int_t)place->q,
+                     "k", (json_int_t)place->k, "step", (json_int_t)place->step);
 }
 
 static json_t *from_ledger(const struct at_ledger *ledger) {
@@ -96,7 +103,8 @@ static json_t *from_ledger(const struct at_ledger *ledger) {
     }
     for (int i = 0; (field = at_ledger_total_field(i)); i++)
         failed |= json_object_set_new(object, field->name, from_field(field, ledger));
-    failed |= json_object_set_new(object, "first_laundered", from_place(ledger->has_laundered, &ledger->first_laundered));
+    failed |=
+        json_object_set_new(object, "first_laundered", from_place(ledger->has_laundered, &ledger->first_laundered));
     failed |= json_object_set_new(object, "stages", stages);
     if (!failed)
         return object;
@@ -173,7 +181,8 @@ static int to_u64(const json_t *json, uint64_t *value) {
 static at_status to_value(const struct reading *in, const struct at_field *field, const json_t *json, void *at, int i) {
     json_int_t integer = json_integer_value(json);
     switch (field->kind) {
-    case AT_FIELD_TEXT: return to_text(in, field, json, at);
+    case AT_FIELD_TEXT:
+        return to_text(in, field, json, at);
     case AT_FIELD_STATE:
         if (!json_is_string(json) || at_state_parse(json_string_value(json), at) != AT_OK)
             return refuse(in, field->name, "the name of a state", json);
@@ -183,13 +192,15 @@ static at_status to_value(const struct reading *in, const struct at_field *field
         return json_is_boolean(json) ? AT_OK : refuse(in, field->name, "true or false", json);
     case AT_FIELD_INT:
         *(int *)at = (int)integer;
-        return json_is_integer(json) && *(int *)at == integer ? AT_OK : refuse(in, field->name, "a 32-bit integer", json);
+        return json_is_integer(json) && *(int *)at == integer ? AT_OK
+                                                              : refuse(in, field->name, "a 32-bit integer", json);
     case AT_FIELD_I64:
     case AT_FIELD_PLACE:
         ((int64_t *)at)[i] = integer;
         return json_is_integer(json) ? AT_OK : refuse(in, field->name, "an integer", json);
     case AT_FIELD_U64:
-        return to_u64(json, &((uint64_t *)at)[i]) ? AT_OK : refuse(in, field->name, "an integer from 0 to 2^64-1", json);
+        return to_u64(json, &((uint64_t *)at)[i]) ? AT_OK
+                                                  : refuse(in, field->name, "an integer from 0 to 2^64-1", json);
     case AT_FIELD_F64:
         return to_f64(json, &((double *)at)[i]) ? AT_OK : refuse(in, field->name, "a number, NaN or Infinity", json);
     }

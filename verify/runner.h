@@ -41,7 +41,7 @@ struct at_run_reply {
 
 /* Runs variant i on a problem whose tensors all lie inside the shared block [0, used). timeout in
  * seconds. AT_OK with the reply; AT_CRASHED (signal or exit named in the error), AT_HUNG, AT_PROTOCOL. */
-at_status at_runner_run(struct at_runner *runner, int variant, const struct at_problem *problem,
-                        int64_t used, double timeout, struct at_run_reply *reply);
+at_status at_runner_run(struct at_runner *runner, int variant, const struct at_problem *problem, int64_t used,
+                        double timeout, struct at_run_reply *reply);
 
 #endif

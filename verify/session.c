@@ -38,10 +38,9 @@ static volatile sig_atomic_t interrupted;
 static void on_signal(int number) { interrupted = number; }
 
 struct at_session_options at_session_defaults(void) {
-    return (struct at_session_options){ .selection = { .cases_glob = "smoke:*", .shards = 1 },
-                                        .runner = "cpu",
-                                        .jobs = at_threads(),
-                                        .limit_factor = 1 };
+    return (struct at_session_options){
+        .selection = { .cases_glob = "smoke:*", .shards = 1 }, .runner = "cpu", .jobs = at_threads(), .limit_factor = 1
+    };
 }
 
 static int already_done(void *context, int64_t plan_index) {
@@ -75,7 +74,8 @@ out:
 
 static const struct at_plan_case *take(struct session *s) {
     pthread_mutex_lock(&s->lock);
-    const struct at_plan_case *item = s->stop || interrupted || s->next >= s->plan.n_items ? NULL : &s->plan.items[s->next++];
+    const struct at_plan_case *item =
+        s->stop || interrupted || s->next >= s->plan.n_items ? NULL : &s->plan.items[s->next++];
     pthread_mutex_unlock(&s->lock);
     return item;
 }
@@ -94,9 +94,15 @@ static void *work(void *context) {
     struct worker *w = context;
     struct session *s = w->session;
     const struct at_session_options *o = s->options;
-    struct at_judge_options judge = { .seed = o->seed, .timeout = o->timeout, .threads = o->jobs > 1 ? 1 : at_threads(),
-                                      .limit_factor = o->limit_factor, .runner_spec = o->runner, .dump = o->dump,
-                                      .emit = emit, .is_done = s->done.n ? already_done : NULL, .context = s };
+    struct at_judge_options judge = { .seed = o->seed,
+                                      .timeout = o->timeout,
+                                      .threads = o->jobs > 1 ? 1 : at_threads(),
+                                      .limit_factor = o->limit_factor,
+                                      .runner_spec = o->runner,
+                                      .dump = o->dump,
+                                      .emit = emit,
+                                      .is_done = s->done.n ? already_done : NULL,
+                                      .context = s };
     at_status status = AT_OK;
     if (!w->runner)
         status = at_runner_open(o->runner, &w->runner);

@@ -14,7 +14,8 @@ static void say(struct at_result *r, enum at_state state, const char *text) {
 static int is_racy(const struct at_evidence *e, struct at_result *r) {
     char text[256];
     if (e->numerics->repeats && r->rerun_different > 0) {
-        snprintf(text, sizeof text, "%lld of %lld elements changed bits between two equal launches, and the variant says they repeat",
+        snprintf(text, sizeof text,
+                 "%lld of %lld elements changed bits between two equal launches, and the variant says they repeat",
                  (long long)r->rerun_different, (long long)r->rerun_compared);
     } else if (e->numerics->batch_invariant && r->batch_different > 0) {
         snprintf(text, sizeof text,
@@ -39,18 +40,24 @@ static int is_laundered(const struct at_evidence *e, struct at_result *r) {
         if (ledger->laundered) {
             const struct at_place *p = &ledger->first_laundered;
             snprintf(text, sizeof text,
-                     "%llu non-finite gate inputs became ordinary numbers, first at request %lld, head %lld, query %lld, key %lld; "
+                     "%llu non-finite gate inputs became ordinary numbers, first at request %lld, head %lld, query "
+                     "%lld, key %lld; "
                      "the modelled arithmetic does the same",
-                     (unsigned long long)ledger->laundered, (long long)p->b, (long long)p->h, (long long)p->q, (long long)p->k);
+                     (unsigned long long)ledger->laundered, (long long)p->b, (long long)p->h, (long long)p->q,
+                     (long long)p->k);
         } else {
-            snprintf(text, sizeof text, "%lld outputs are ordinary numbers where the exact result is not finite; the modelled "
-                     "arithmetic does the same", (long long)c->laundered);
+            snprintf(text, sizeof text,
+                     "%lld outputs are ordinary numbers where the exact result is not finite; the modelled "
+                     "arithmetic does the same",
+                     (long long)c->laundered);
         }
     } else {
         if (!c->laundered || r->wrong != c->laundered)
             return 0;
-        snprintf(text, sizeof text, "%lld outputs are ordinary numbers where the exact result is not finite (no declared order: "
-                 "not modelled)", (long long)c->laundered);
+        snprintf(text, sizeof text,
+                 "%lld outputs are ordinary numbers where the exact result is not finite (no declared order: "
+                 "not modelled)",
+                 (long long)c->laundered);
     }
     say(r, AT_STATE_LAUNDERED, text);
     return 1;
@@ -66,7 +73,8 @@ static int is_wrong(const struct at_evidence *e, struct at_result *r) {
     }
     /* On the model and yet beyond a finite limit: the derivation of the limit and the model contradict each other. */
     if (e->judgement->has_model && c->beyond_limit > c->overflowed + c->laundered) {
-        snprintf(text, sizeof text, "%lld elements equal the modelled value but lie beyond the derived limit: one of the two is wrong",
+        snprintf(text, sizeof text,
+                 "%lld elements equal the modelled value but lie beyond the derived limit: one of the two is wrong",
                  (long long)(c->beyond_limit - c->overflowed - c->laundered));
         say(r, AT_STATE_WRONG, text);
         return 1;
@@ -86,8 +94,8 @@ static int is_overflowed(const struct at_evidence *e, struct at_result *r) {
             const struct at_place *p = &l->stage[s].first;
             snprintf(text + at, sizeof text - (size_t)at,
                      "; first out of range at stage %s: request %lld, head %lld, query %lld, key %lld, step %lld",
-                     at_stage_name((enum at_stage)s), (long long)p->b, (long long)p->h, (long long)p->q, (long long)p->k,
-                     (long long)p->step);
+                     at_stage_name((enum at_stage)s), (long long)p->b, (long long)p->h, (long long)p->q,
+                     (long long)p->k, (long long)p->step);
             break;
         }
     say(r, AT_STATE_OVERFLOWED, text);
@@ -136,7 +144,8 @@ void at_verdict(const struct at_evidence *e, struct at_result *r) {
     if (is_vacuous(e, r))
         return;
     if (r->judged_by_limit && ran_out_of_range(e)) {
-        say(r, AT_STATE_VACUOUS, "the declared accumulator can overflow here, so there is no limit, and no declared order to model");
+        say(r, AT_STATE_VACUOUS,
+            "the declared accumulator can overflow here, so there is no limit, and no declared order to model");
         return;
     }
     say(r, AT_STATE_PASS, "");

@@ -91,8 +91,8 @@ def part_of(output, which, layout, h, hk, d):
 
 def run_with_projection_hooks(model, requests):
     """Per request and layer {"q", "k", "v"}, from forward hooks on the projections."""
-    h, hk, d = sizes(model.config)
     layers = attention_layers(model)
+    h, hk, d = sizes(model.config)
     current = {}
     handles = []
     for n, (_, projections) in enumerate(layers):
@@ -129,6 +129,9 @@ def run_with_attention_function(model, requests):
         return inner(module, query, key, value, attention_mask, **options)
 
     interface.register("attest_capture", recording)
+    if hasattr(transformers, "AttentionMaskInterface"):  # masks are made by the name of the attention function too
+        masks = transformers.AttentionMaskInterface
+        masks.register("attest_capture", masks()["sdpa"])
     before = model.config._attn_implementation
     model.set_attn_implementation("attest_capture")
     try:

@@ -30,7 +30,8 @@ enum { RESIDUAL_DROPPED = 4 };
 static void declared(const struct at_norm_call *call, int64_t first, int64_t n, double *from, double *y) {
     const struct at_problem *p = call->problem;
     for (int64_t c = 0; c < n; c++) {
-        double x = at_tensor_get(&p->tensors[AT_ADD_RMS_X], first + c), res = at_tensor_get(&p->tensors[AT_ADD_RMS_RES], first + c);
+        double x = at_tensor_get(&p->tensors[AT_ADD_RMS_X], first + c),
+               res = at_tensor_get(&p->tensors[AT_ADD_RMS_RES], first + c);
         double s = at_add_declared(call->numerics, x, res), rounded = at_round(p->dtype, s);
         from[c] = p->params.from == AT_FROM_EXACT ? s : rounded;
         at_norm_put(call, AT_ADD_RMS_RES_OUT, first + c, (struct at_bounded){ rounded, 0 });
@@ -40,7 +41,8 @@ static void declared(const struct at_norm_call *call, int64_t first, int64_t n, 
         at_norm_put(call, AT_ADD_RMS_Y, first + c, (struct at_bounded){ at_round(p->dtype, y[c]), 0 });
 }
 
-static void bounded(const struct at_norm_call *call, int64_t first, int64_t n, struct at_bounded *from, struct at_bounded *y) {
+static void bounded(const struct at_norm_call *call, int64_t first, int64_t n, struct at_bounded *from,
+                    struct at_bounded *y) {
     const struct at_problem *p = call->problem;
     struct at_norm_arith arith = at_norm_arithmetic(call->numerics);
     int wrong = call->mode == AT_NORM_DECOY ? call->decoy : -1;

@@ -31,7 +31,8 @@ static void element(const struct at_norm_call *call, const struct at_uclip *ucli
     const struct at_problem *p = call->problem;
     struct at_norm_arith arith = at_norm_arithmetic(call->numerics);
     int wrong = call->mode == AT_NORM_DECOY, exact = p->params.from == AT_FROM_EXACT;
-    enum at_uclip_fault fault = wrong && call->decoy < RESIDUAL_DROPPED ? (enum at_uclip_fault)(call->decoy + 1) : AT_UCLIP_RIGHT;
+    enum at_uclip_fault fault =
+        wrong && call->decoy < RESIDUAL_DROPPED ? (enum at_uclip_fault)(call->decoy + 1) : AT_UCLIP_RIGHT;
     struct at_bounded x = { at_tensor_get(&p->tensors[AT_ADD_UCLIP_X], i), 0 };
     struct at_bounded res = { at_tensor_get(&p->tensors[AT_ADD_UCLIP_RES], i), 0 }, sum;
     if (call->mode == AT_NORM_MODEL) {
@@ -50,7 +51,8 @@ static void element(const struct at_norm_call *call, const struct at_uclip *ucli
 static at_status row(const struct at_norm_call *call, int64_t token) {
     const struct at_problem *p = call->problem;
     const struct at_tensor *t = p->tensors;
-    struct at_uclip uclip = { &t[AT_ADD_UCLIP_ALPHA], &t[AT_ADD_UCLIP_GAMMA], &t[AT_ADD_UCLIP_BETA], p->params.lo, p->params.hi };
+    struct at_uclip uclip = { &t[AT_ADD_UCLIP_ALPHA], &t[AT_ADD_UCLIP_GAMMA], &t[AT_ADD_UCLIP_BETA], p->params.lo,
+                              p->params.hi };
     for (int64_t c = 0; c < p->sizes.channels; c++)
         element(call, &uclip, c, token * p->sizes.channels + c);
     return AT_OK;

@@ -71,20 +71,20 @@ void at_asynct_gate_row(const struct at_asynct_head *head, int64_t n, const doub
  * constant and see the limit fail; everybody else only passes it on. All zero, with infinite ends of
  * range, for "no kernel": then every limit is the reference's own error alone. */
 struct at_asynct_limit {
-    int declared;          /* 0: the reference's own error alone */
-    int64_t d, split;      /* head size; keys per partial, 0: one pass */
+    int declared;     /* 0: the reference's own error alone */
+    int64_t d, split; /* head size; keys per partial, 0: one pass */
     int scale_on, gamma_on, multiplies_zeros;
     struct at_order qk, pv;
-    double u_q, eta_q;     /* rounding of the scaled q */
-    double e_qk;           /* of sum |q'||k| */
-    double u_store;        /* a double score stored as f32 */
+    double u_q, eta_q;       /* rounding of the scaled q */
+    double e_qk;             /* of sum |q'||k| */
+    double u_store;          /* a double score stored as f32 */
     double u_step, eta_step; /* f32 or f64 operations between q.k and P */
-    double u_scale;        /* u_step, 0 where the product is exact */
-    double fir;            /* of sum wbar (|r| + dr) */
-    double u_p, eta_p;     /* format of P */
-    double pv_share;       /* 1: how much of at_accumulate_error is charged for p.v */
-    double u_split;        /* one addition of a partial result */
-    double u_out, eta_out; /* rounding to the output's format */
+    double u_scale;          /* u_step, 0 where the product is exact */
+    double fir;              /* of sum wbar (|r| + dr) */
+    double u_p, eta_p;       /* format of P */
+    double pv_share;         /* 1: how much of at_accumulate_error is charged for p.v */
+    double u_split;          /* one addition of a partial result */
+    double u_out, eta_out;   /* rounding to the output's format */
     double q_end, qk_end, step_end, p_end, pv_end, sum_end, out_end; /* magnitudes that round to infinity */
 };
 /* numerics NULL: the reference's own error alone. AT_UNSUPPORTED when the numerics make no sense for the
@@ -123,15 +123,15 @@ double at_asynct_limit_out(const struct at_asynct_limit *limit, const struct at_
                            const struct at_asynct_sum *sum);
 
 /* evaluate() with a ready limit (may be NULL when no limit array is set). */
-at_status at_asynct_evaluate_with(const struct at_problem *problem, const struct at_asynct_limit *limit,
-                                  int64_t row0, int64_t row1, struct at_eval *eval);
+at_status at_asynct_evaluate_with(const struct at_problem *problem, const struct at_asynct_limit *limit, int64_t row0,
+                                  int64_t row1, struct at_eval *eval);
 
 /* The members of the descriptor, each in the file of its name. */
 at_status at_asynct_evaluate(const struct at_problem *problem, const struct at_numerics *numerics, int64_t row0,
                              int64_t row1, struct at_eval *eval);
 at_status at_asynct_model(const struct at_problem *problem, const struct at_numerics *numerics, int64_t row0,
                           int64_t row1, struct at_eval *eval);
-at_status at_asynct_decoy(const struct at_problem *problem, const struct at_numerics *numerics, int decoy,
-                          int64_t row0, int64_t row1, struct at_eval *eval);
+at_status at_asynct_decoy(const struct at_problem *problem, const struct at_numerics *numerics, int decoy, int64_t row0,
+                          int64_t row1, struct at_eval *eval);
 
 #endif

@@ -12,9 +12,9 @@
 struct decoy {
     const struct at_problem *problem;
     enum at_asynct_decoy kind;
-    int64_t split;   /* declared keys per partial, 0: none */
-    double *values;  /* of the whole output */
-    double *s, *p;   /* [max_sk]; s is the allocation */
+    int64_t split;  /* declared keys per partial, 0: none */
+    double *values; /* of the whole output */
+    double *s, *p;  /* [max_sk]; s is the allocation */
 };
 
 /* Where the filter's history begins for key t: the start of t's split. Where the declared split leaves the row
@@ -74,15 +74,16 @@ static at_status decoy_row(void *context, const struct at_asynct_input *in) {
     return AT_OK;
 }
 
-at_status at_asynct_decoy(const struct at_problem *problem, const struct at_numerics *numerics, int decoy,
-                          int64_t row0, int64_t row1, struct at_eval *eval) {
+at_status at_asynct_decoy(const struct at_problem *problem, const struct at_numerics *numerics, int decoy, int64_t row0,
+                          int64_t row1, struct at_eval *eval) {
     if (decoy < 0 || decoy >= AT_ASYNCT_DECOYS)
         return AT_FAIL(AT_BUG, "decoy %d of asynct_attention, which has %d", decoy, AT_ASYNCT_DECOYS);
     if (!eval->value[AT_ASYNCT_O])
         return AT_OK;
     const size_t keys = (size_t)problem->sizes.max_sk;
-    struct decoy x = { problem, (enum at_asynct_decoy)decoy, numerics ? numerics->split : 0,
-                       eval->value[AT_ASYNCT_O], NULL, NULL };
+    struct decoy x = {
+        problem, (enum at_asynct_decoy)decoy, numerics ? numerics->split : 0, eval->value[AT_ASYNCT_O], NULL, NULL
+    };
     x.s = malloc((2 * keys + 1) * sizeof *x.s);
     if (!x.s)
         return AT_FAIL(AT_NO_MEMORY, "a row of %zu keys", keys);

@@ -43,8 +43,8 @@ static at_status check_params(const struct at_problem *problem) {
     if (p->fir_form == AT_FIR_TAPS && p->edge == AT_EDGE_SHRINK)
         return AT_FAIL(AT_USAGE, "edge=shrink with given taps, wanted fir_form=pooled: taps have no divisor");
     if (!isfinite(p->clip_min) || isnan(p->clip_max) || !(p->clip_min <= p->clip_max))
-        return AT_FAIL(AT_USAGE, "gate is [%g, %g], wanted a finite lower end not above the upper",
-                       (double)p->clip_min, (double)p->clip_max);
+        return AT_FAIL(AT_USAGE, "gate is [%g, %g], wanted a finite lower end not above the upper", (double)p->clip_min,
+                       (double)p->clip_max);
     if (problem->sizes.taps < 1 || problem->sizes.taps > AT_ASYNCT_MAX_TAPS)
         return AT_FAIL(AT_USAGE, "size taps is %lld, wanted 1 to %d", (long long)problem->sizes.taps,
                        AT_ASYNCT_MAX_TAPS);
@@ -58,12 +58,10 @@ static at_status check_parameter(const struct at_problem *problem, int index) {
     int64_t want = problem->sizes.h * (index == AT_ASYNCT_TAPS ? problem->sizes.taps : 1);
     if (!x->data || x->format != AT_F32 || at_tensor_count(x) != want)
         return AT_FAIL(AT_USAGE, "tensor %s has %lld elements of %s, wanted %lld of f32", name,
-                       x->data ? (long long)at_tensor_count(x) : 0LL, at_format_info(x->format)->name,
-                       (long long)want);
+                       x->data ? (long long)at_tensor_count(x) : 0LL, at_format_info(x->format)->name, (long long)want);
     for (int64_t i = 0; i < want; i++)
         if (!isfinite(at_tensor_get(x, i)))
-            return AT_FAIL(AT_USAGE, "%s[%lld] is %g, wanted a finite number", name, (long long)i,
-                           at_tensor_get(x, i));
+            return AT_FAIL(AT_USAGE, "%s[%lld] is %g, wanted a finite number", name, (long long)i, at_tensor_get(x, i));
     return AT_OK;
 }
 

@@ -89,8 +89,8 @@ static double derive_fir(const struct at_problem *problem, const struct at_numer
 at_status at_asynct_limit_init(const struct at_problem *problem, const struct at_numerics *numerics,
                                struct at_asynct_limit *out) {
     *out = (struct at_asynct_limit){ .d = problem->sizes.d, .pv_share = 1 };
-    double *ends[] = { &out->q_end, &out->qk_end, &out->step_end, &out->p_end, &out->pv_end, &out->sum_end,
-                       &out->out_end };
+    double *ends[] = { &out->q_end,  &out->qk_end,  &out->step_end, &out->p_end,
+                       &out->pv_end, &out->sum_end, &out->out_end };
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
         *ends[i] = (double)INFINITY;
     if (!numerics)
@@ -245,7 +245,7 @@ static double sum_error(const struct at_asynct_limit *limit, const struct at_asy
     const int64_t parts = length > 0 ? (sum->n + length - 1) / length : 0;
     const int64_t live = sum->live * at_order_chunk(&limit->pv);
     const struct at_sum_error pv = at_accumulate_error_within(&limit->pv, live < length ? live : length,
-                                                          fmax(fmax(1, gamma) * sum->p_max, sum->v_max));
+                                                              fmax(fmax(1, gamma) * sum->p_max, sum->v_max));
     const double m = (double)(parts < sum->live ? parts : sum->live);
     double error = sum->err_pv + limit->pv_share * pv.e * terms + m * pv.eta;
     double size = terms * (1 + pv.e) + m * pv.eta;

@@ -102,7 +102,8 @@ static void scale_query(const struct model *m, const double *q, double scale) {
 static void scores(const struct model *m, const struct at_asynct_input *in, const struct at_asynct_head *head) {
     const int64_t d = m->problem->sizes.d;
     const enum at_format step = m->formats.step;
-    struct at_watch watch = { m->eval->ledger, AT_STAGE_qk_acc,
+    struct at_watch watch = { m->eval->ledger,
+                              AT_STAGE_qk_acc,
                               { in->row.request, in->row.head, in->row.query, 0, 0 } };
     for (int64_t t = 0; t < in->row.visible; t++) {
         watch.place.k = t;
@@ -213,7 +214,8 @@ static void output(const struct model *m, const struct at_asynct_input *in, doub
     const int64_t d = m->problem->sizes.d, visible = in->row.visible;
     const int64_t length = m->numerics->split > 0 ? m->numerics->split : visible;
     const enum at_format format = m->formats.sum;
-    struct at_watch watch = { m->eval->ledger, AT_STAGE_pv_acc,
+    struct at_watch watch = { m->eval->ledger,
+                              AT_STAGE_pv_acc,
                               { in->row.request, in->row.head, in->row.query, 0, 0 } };
     for (int64_t c = 0; c < d; c++)
         m->o[c] = 0;
@@ -222,8 +224,8 @@ static void output(const struct model *m, const struct at_asynct_input *in, doub
         int64_t n = gather(m, in, first, end);
         watch.place.k = first;
         for (int64_t c = 0; c < d; c++) {
-            double part = at_accumulate(&m->pv, n, m->live_p, 1, m->live_v + c, d, 0.0,
-                                        m->eval->ledger ? &watch : NULL);
+            double part =
+                at_accumulate(&m->pv, n, m->live_p, 1, m->live_v + c, d, 0.0, m->eval->ledger ? &watch : NULL);
             double sum = first == 0 ? part : add(format, m->o[c], part);
             note_made(m, isfinite(part) && isfinite(m->o[c]), sum);
             m->o[c] = sum;

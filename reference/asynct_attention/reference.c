@@ -11,8 +11,8 @@ struct scratch {
     const struct at_problem *problem;
     const struct at_asynct_limit *limit; /* NULL: no limits wanted */
     struct at_eval *eval;
-    double *dot, *abs, *k_abs; /* [max_sk]; dot is the one allocation */
-    double *s, *z, *p, *dp;    /* [max_sk] */
+    double *dot, *abs, *k_abs;   /* [max_sk]; dot is the one allocation */
+    double *s, *z, *p, *dp;      /* [max_sk] */
     double *o, *abs_pv, *err_pv; /* [d] */
 };
 
@@ -125,8 +125,8 @@ static at_status evaluate_row(void *context, const struct at_asynct_input *in) {
     return AT_OK;
 }
 
-at_status at_asynct_evaluate_with(const struct at_problem *problem, const struct at_asynct_limit *limit,
-                                  int64_t row0, int64_t row1, struct at_eval *eval) {
+at_status at_asynct_evaluate_with(const struct at_problem *problem, const struct at_asynct_limit *limit, int64_t row0,
+                                  int64_t row1, struct at_eval *eval) {
     const size_t keys = (size_t)problem->sizes.max_sk, d = (size_t)problem->sizes.d;
     struct scratch x = { .problem = problem, .limit = eval->limit[AT_ASYNCT_O] ? limit : NULL, .eval = eval };
     x.dot = malloc((7 * keys + 3 * d) * sizeof *x.dot);

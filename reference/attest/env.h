@@ -19,8 +19,7 @@ int at_threads(void);
  * must not depend on which worker runs a chunk. Returns the first failing chunk's status (lowest
  * begin), its trail copied to the calling thread. */
 at_status at_parallel(int64_t n, int64_t chunk, int threads,
-                      at_status (*work)(void *context, int64_t begin, int64_t end, int worker),
-                      void *context);
+                      at_status (*work)(void *context, int64_t begin, int64_t end, int worker), void *context);
 
 /* Monotonic seconds. */
 double at_seconds(void);

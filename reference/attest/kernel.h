@@ -46,12 +46,12 @@ const struct at_kernel_entry *at_kernel_at(int i);
 
 #ifdef __cplusplus
 }
-#define AT_KERNEL(family, name)                                                                    \
-    extern "C" const struct at_kernel at_kernel_##family##_##name;                                 \
+#define AT_KERNEL(family, name) \
+    extern "C" const struct at_kernel at_kernel_##family##_##name; \
     const struct at_kernel at_kernel_##family##_##name
 #else
-#define AT_KERNEL(family, name)                                                                    \
-    extern const struct at_kernel at_kernel_##family##_##name;                                     \
+#define AT_KERNEL(family, name) \
+    extern const struct at_kernel at_kernel_##family##_##name; \
     const struct at_kernel at_kernel_##family##_##name
 #endif
 

@@ -43,17 +43,16 @@ struct at_ledger_row {
 
 struct at_ledger {
     struct at_ledger_row stage[AT_STAGE_COUNT];
-    uint64_t inf_made;      /* infinite scores or sums from finite operands */
-    uint64_t inf_cancelled; /* an accumulator was infinite at a step and its result is not */
+    uint64_t inf_made;                  /* infinite scores or sums from finite operands */
+    uint64_t inf_cancelled;             /* an accumulator was infinite at a step and its result is not */
     uint64_t clamped_low, clamped_high; /* gate inputs beyond an end of the gate */
-    uint64_t laundered;     /* non-finite gate input became an ordinary p */
+    uint64_t laundered;                 /* non-finite gate input became an ordinary p */
     int has_laundered;
     struct at_place first_laundered;
 };
 
 void at_ledger_init(struct at_ledger *ledger);
-void at_ledger_note(struct at_ledger *ledger, enum at_stage stage, double value,
-                    const struct at_place *place);
+void at_ledger_note(struct at_ledger *ledger, enum at_stage stage, double value, const struct at_place *place);
 /* Adds `from` to `into`; associative and commutative, so any split over threads or shards gives the
  * same ledger. */
 void at_ledger_merge(struct at_ledger *into, const struct at_ledger *from);

@@ -53,8 +53,7 @@ struct at_op {
     /* Independent rows: (token, query head) for attention, in that order; token for norms. */
     int64_t (*rows)(const struct at_problem *problem);
     /* The elements of output tensor `tensor` that belong to `row`: [*first, *first + *count). */
-    void (*row_span)(const struct at_problem *problem, int tensor, int64_t row, int64_t *first,
-                     int64_t *count);
+    void (*row_span)(const struct at_problem *problem, int tensor, int64_t row, int64_t *first, int64_t *count);
     /* Multiply-adds of one row, for planning and progress. */
     double (*row_work)(const struct at_problem *problem, int64_t row);
 
@@ -63,18 +62,18 @@ struct at_op {
      * numerics, rounding of the output and the reference's own error included; +inf where the
      * declared arithmetic has no limit (an f16 accumulator that can overflow: class RANGE).
      * `numerics` may be NULL when no limit is wanted. Non-finite values propagate. */
-    at_status (*evaluate)(const struct at_problem *problem, const struct at_numerics *numerics,
-                          int64_t row0, int64_t row1, struct at_eval *eval);
+    at_status (*evaluate)(const struct at_problem *problem, const struct at_numerics *numerics, int64_t row0,
+                          int64_t row1, struct at_eval *eval);
     /* The value a kernel with these numerics must produce, rounded to the output's format, through
      * reference/tensor_core and never through kernel source. `limit` arrays receive the deviation
      * still allowed (0: to the bit). AT_UNSUPPORTED when the numerics declare no order. The ledger
      * is that of the declared arithmetic. */
-    at_status (*model)(const struct at_problem *problem, const struct at_numerics *numerics,
-                       int64_t row0, int64_t row1, struct at_eval *eval);
+    at_status (*model)(const struct at_problem *problem, const struct at_numerics *numerics, int64_t row0, int64_t row1,
+                       struct at_eval *eval);
     /* The exact value of the operator made wrong in way `decoy` (index into decoys). Elements the
      * fault does not touch equal evaluate()'s. */
-    at_status (*decoy)(const struct at_problem *problem, const struct at_numerics *numerics,
-                       int decoy, int64_t row0, int64_t row1, struct at_eval *eval);
+    at_status (*decoy)(const struct at_problem *problem, const struct at_numerics *numerics, int decoy, int64_t row0,
+                       int64_t row1, struct at_eval *eval);
 };
 
 /* The operator of that name, NULL if none; at_op_count()/at_op_at() walk the table. */

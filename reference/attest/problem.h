@@ -43,9 +43,9 @@ enum at_dim {
         AT_DIM_b_plus_1
 };
 
-enum at_edge { AT_EDGE_ZERO, AT_EDGE_SHRINK };          /* FIR at key 0: divisor K, or min(t+1, K) */
-enum at_fir_form { AT_FIR_POOLED, AT_FIR_TAPS };        /* taps from sigma, or given */
-enum at_from { AT_FROM_ROUNDED, AT_FROM_EXACT };        /* pre-MLP norm reads res' rounded or not */
+enum at_edge { AT_EDGE_ZERO, AT_EDGE_SHRINK };   /* FIR at key 0: divisor K, or min(t+1, K) */
+enum at_fir_form { AT_FIR_POOLED, AT_FIR_TAPS }; /* taps from sigma, or given */
+enum at_from { AT_FROM_ROUNDED, AT_FROM_EXACT }; /* pre-MLP norm reads res' rounded or not */
 
 /* Scalar parameters: one list makes the struct, the wire names, the case keys and the help.
  * C type, name, default, meaning. Floats are f32 values: a kernel receives exactly these. */

@@ -42,11 +42,11 @@ const char *at_status_meaning(at_status status);
 int at_status_exit_code(at_status status);
 
 /* Starts a new trail with one formatted line; returns `status`. Use through AT_FAIL. */
-at_status at_fail_at(at_status status, const char *file, int line, const char *function,
-                     const char *format, ...) __attribute__((format(printf, 5, 6)));
+at_status at_fail_at(at_status status, const char *file, int line, const char *function, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
 /* Adds a frame (with an optional formatted note, NULL for none) to the trail; returns `status`. */
-at_status at_frame_at(at_status status, const char *file, int line, const char *function,
-                      const char *format, ...) __attribute__((format(printf, 5, 6)));
+at_status at_frame_at(at_status status, const char *file, int line, const char *function, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
 
 /* The first line of the trail: the message a user should read. "" when there is none. */
 const char *at_error_message(void);
@@ -66,28 +66,28 @@ void at_error_restore(const struct at_error_copy *error);
 #define AT_FAIL(status, ...) at_fail_at((status), __FILE__, __LINE__, __func__, __VA_ARGS__)
 
 /* Returns the status of `call` to the caller, adding a frame, unless it is AT_OK. */
-#define AT_TRY(call)                                                                               \
-    do {                                                                                           \
-        at_status at_try_ = (call);                                                                \
-        if (at_try_ != AT_OK)                                                                      \
-            return at_frame_at(at_try_, __FILE__, __LINE__, __func__, NULL);                       \
+#define AT_TRY(call) \
+    do { \
+        at_status at_try_ = (call); \
+        if (at_try_ != AT_OK) \
+            return at_frame_at(at_try_, __FILE__, __LINE__, __func__, NULL); \
     } while (0)
 
 /* The same for functions that own something: needs `at_status status` and a label `out:`. */
-#define AT_TRY_OUT(call)                                                                           \
-    do {                                                                                           \
-        status = (call);                                                                           \
-        if (status != AT_OK) {                                                                     \
-            at_frame_at(status, __FILE__, __LINE__, __func__, NULL);                               \
-            goto out;                                                                              \
-        }                                                                                          \
+#define AT_TRY_OUT(call) \
+    do { \
+        status = (call); \
+        if (status != AT_OK) { \
+            at_frame_at(status, __FILE__, __LINE__, __func__, NULL); \
+            goto out; \
+        } \
     } while (0)
 
 /* Fails into `out:` with a new trail. */
-#define AT_FAIL_OUT(code, ...)                                                                     \
-    do {                                                                                           \
-        status = AT_FAIL((code), __VA_ARGS__);                                                     \
-        goto out;                                                                                  \
+#define AT_FAIL_OUT(code, ...) \
+    do { \
+        status = AT_FAIL((code), __VA_ARGS__); \
+        goto out; \
     } while (0)
 
 #endif

@@ -37,8 +37,6 @@ static inline double at_tensor_get(const struct at_tensor *t, int64_t i) {
     return at_load(t->format, t->data, (size_t)i);
 }
 
-static inline int32_t at_tensor_i32(const struct at_tensor *t, int64_t i) {
-    return ((const int32_t *)t->data)[i];
-}
+static inline int32_t at_tensor_i32(const struct at_tensor *t, int64_t i) { return ((const int32_t *)t->data)[i]; }
 
 #endif

@@ -75,14 +75,22 @@ static int64_t place(struct at_fast_work *work, struct extent e, double *base) {
         double **array;
         int64_t count;
     } parts[] = {
-        { &work->q, e.rows * d },       { &work->panel, panel },
-        { &work->first, e.scores },     { &work->s, e.stride },
-        { &work->z, e.stride },         { &work->p, e.stride },
-        { &work->o, e.rows * d },       { &work->dp, extra * e.stride },
-        { &work->k_abs, extra * e.stride },    { &work->q_abs, extra * e.rows * d },
-        { &work->panel_abs, extra * panel },   { &work->second, extra * e.scores },
-        { &work->abs_sum, extra * e.rows * d }, { &work->err_sum, extra * e.rows * d },
-        { &work->v_sum, extra * d },    { &work->v_top, extra * d },
+        { &work->q, e.rows * d },
+        { &work->panel, panel },
+        { &work->first, e.scores },
+        { &work->s, e.stride },
+        { &work->z, e.stride },
+        { &work->p, e.stride },
+        { &work->o, e.rows * d },
+        { &work->dp, extra * e.stride },
+        { &work->k_abs, extra * e.stride },
+        { &work->q_abs, extra * e.rows * d },
+        { &work->panel_abs, extra * panel },
+        { &work->second, extra * e.scores },
+        { &work->abs_sum, extra * e.rows * d },
+        { &work->err_sum, extra * e.rows * d },
+        { &work->v_sum, extra * d },
+        { &work->v_top, extra * d },
     };
     int64_t used = 0;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {

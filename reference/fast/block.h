@@ -13,9 +13,9 @@
 #include "softmax_attention/softmax_attention.h"
 
 enum {
-    AT_FAST_ROWS = 256,    /* most rows of a block, but for head groups that are larger */
-    AT_FAST_PANEL = 1024,  /* keys decoded at a time */
-    AT_FAST_EDGE = 32,     /* keys a product covers along the causal edge */
+    AT_FAST_ROWS = 256,      /* most rows of a block, but for head groups that are larger */
+    AT_FAST_PANEL = 1024,    /* keys decoded at a time */
+    AT_FAST_EDGE = 32,       /* keys a product covers along the causal edge */
     AT_FAST_SCORES = 1 << 21 /* rows * keys of a block, unless one row has more */
 };
 
@@ -57,16 +57,16 @@ struct at_fast_work {
     int charge_zeros;     /* a non-finite v counts for the limit though its weight is 0 */
     struct at_fast_block block;
     int64_t stride;
-    struct at_fast_row *row; /* [rows] */
-    double *q, *q_abs;       /* [rows d] */
-    double *panel, *panel_abs; /* [AT_FAST_PANEL d] */
-    double *first, *second;  /* the matrices [rows stride] */
-    double *s, *z, *p, *dp;  /* [stride] scratch of a row */
-    double *k_abs;           /* [stride] sum |k_t| */
-    double k_max, v_max;     /* largest finite magnitudes among the block's keys */
-    double *v_sum, *v_top;   /* [d] sum and largest of the finite |v_tc| of the block's keys */
+    struct at_fast_row *row;       /* [rows] */
+    double *q, *q_abs;             /* [rows d] */
+    double *panel, *panel_abs;     /* [AT_FAST_PANEL d] */
+    double *first, *second;        /* the matrices [rows stride] */
+    double *s, *z, *p, *dp;        /* [stride] scratch of a row */
+    double *k_abs;                 /* [stride] sum |k_t| */
+    double k_max, v_max;           /* largest finite magnitudes among the block's keys */
+    double *v_sum, *v_top;         /* [d] sum and largest of the finite |v_tc| of the block's keys */
     double *o, *abs_sum, *err_sum; /* [rows d] first V, |first| |V|, second |V| */
-    double *memory;          /* what all the arrays are parts of */
+    double *memory;                /* what all the arrays are parts of */
 };
 
 /* Bytes that a thread's work needs, *doubles of them in arrays of double. */

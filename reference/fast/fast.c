@@ -37,10 +37,10 @@ int at_fast_supports(const struct at_problem *problem) {
 struct job {
     struct at_fast_run run;
     const struct at_fast_kind *kind;
-    int64_t *first_block; /* [b+1] */
-    struct at_fast_work *work;  /* [threads] */
-    struct at_ledger *ledgers;  /* [threads] */
-    pthread_mutex_t lock;       /* of what follows, and of the caller's trace */
+    int64_t *first_block;      /* [b+1] */
+    struct at_fast_work *work; /* [threads] */
+    struct at_ledger *ledgers; /* [threads] */
+    pthread_mutex_t lock;      /* of what follows, and of the caller's trace */
     int64_t done;
     void (*progress)(void *context, double share);
     void *progress_context;

@@ -17,13 +17,13 @@ int at_fast_supports(const struct at_problem *problem);
  * *peak_bytes (may be NULL) is what was allocated at most. progress (may be NULL) is called with the
  * share done, from one thread at a time. */
 at_status at_fast_evaluate(const struct at_problem *problem, const struct at_numerics *numerics, int threads,
-                           struct at_eval *eval, int64_t *peak_bytes,
-                           void (*progress)(void *context, double share), void *progress_context);
+                           struct at_eval *eval, int64_t *peak_bytes, void (*progress)(void *context, double share),
+                           void *progress_context);
 
 /* Evaluates `samples` rows (spread by seed) again with op->evaluate and demands |fast - plain| within the
  * tier's stated bound; AT_BUG naming the element otherwise. *worst_ratio = largest error/bound seen. */
-at_status at_fast_cross_check(const struct at_problem *problem, const struct at_eval *fast, int samples,
-                              uint64_t seed, double *worst_ratio);
+at_status at_fast_cross_check(const struct at_problem *problem, const struct at_eval *fast, int samples, uint64_t seed,
+                              double *worst_ratio);
 
 /* Name and core type of the BLAS in use, for provenance. */
 const char *at_fast_blas_name(void);

@@ -85,15 +85,15 @@ static void scores_of(const struct at_fast_work *work, struct strip x, const dou
                       double *matrix) {
     const int64_t d = work->problem->sizes.d;
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)(work->block.rows - x.i0), (int)(x.k1 - x.k0), (int)d, 1,
-                q + x.i0 * d, (int)d, panel + (x.k0 - x.base) * d, (int)d, 0,
-                matrix + x.i0 * work->stride + x.k0, (int)work->stride);
+                q + x.i0 * d, (int)d, panel + (x.k0 - x.base) * d, (int)d, 0, matrix + x.i0 * work->stride + x.k0,
+                (int)work->stride);
 }
 
 static void sums_of(const struct at_fast_work *work, struct strip x, const double *matrix, const double *panel,
                     double *sums) {
     const int64_t d = work->problem->sizes.d;
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)(work->block.rows - x.i0), (int)d, (int)(x.k1 - x.k0), 1,
-                matrix + x.i0 * work->stride + x.k0, (int)work->stride, panel + (x.k0 - x.base) * d, (int)d, 1,
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)(work->block.rows - x.i0), (int)d, (int)(x.k1 - x.k0),
+                1, matrix + x.i0 * work->stride + x.k0, (int)work->stride, panel + (x.k0 - x.base) * d, (int)d, 1,
                 sums + x.i0 * d, (int)d);
 }
 

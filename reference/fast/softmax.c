@@ -63,7 +63,9 @@ static double limit_of(const struct at_fast_run *run, const struct at_fast_work 
     const struct at_softmax_row *row = &work->row[i].softmax;
     const int64_t at = i * run->problem->sizes.d + c;
     const double spread = work->err_sum[at];
-    struct at_softmax_sums sums = { .o = o, .spread = spread + fabs(o) * row->spread, .abs = work->abs_sum[at] + spread };
+    struct at_softmax_sums sums = { .o = o,
+                                    .spread = spread + fabs(o) * row->spread,
+                                    .abs = work->abs_sum[at] + spread };
     sums.all = work->v_sum[c];
     sums.v_max = work->v_top[c];
     if (!isfinite(spread)) /* a v of the row is not finite, or nothing bounds the weights */

@@ -33,7 +33,8 @@ static double distance(double a, double b) { return a == b ? 0 : fabs(a - b); }
 
 struct at_bounded at_bounded_round(enum at_format format, struct at_bounded x) {
     double value = at_round(format, x.value);
-    double up = distance(at_round(format, x.value + x.error), value), down = distance(at_round(format, x.value - x.error), value);
+    double up = distance(at_round(format, x.value + x.error), value),
+           down = distance(at_round(format, x.value - x.error), value);
     return (struct at_bounded){ value, up > down ? up : down };
 }
 
@@ -49,8 +50,8 @@ static double channel_of(const struct at_tensor *t, int64_t channel, int next) {
     return at_tensor_get(t, next ? (channel + 1) % at_tensor_count(t) : channel);
 }
 
-struct at_bounded at_uclip_bounded(const struct at_uclip *p, struct at_norm_arith arith, int64_t channel, struct at_bounded x,
-                                   enum at_uclip_fault fault) {
+struct at_bounded at_uclip_bounded(const struct at_uclip *p, struct at_norm_arith arith, int64_t channel,
+                                   struct at_bounded x, enum at_uclip_fault fault) {
     int next = fault == AT_UCLIP_NEXT_CHANNEL;
     double alpha = fault == AT_UCLIP_NO_ALPHA ? 1 : channel_of(p->alpha, channel, next);
     double gamma = fault == AT_UCLIP_NO_GAMMA ? 1 : channel_of(p->gamma, channel, next);

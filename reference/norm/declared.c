@@ -8,9 +8,11 @@
 
 static int is_double(const struct at_numerics *numerics) { return numerics->qk_unit == AT_UNIT_F64; }
 
-/* One rounding of an operation's exact-enough result: sums, products and quotients of two floats rounded from double are
- * correctly rounded floats, because 53 >= 2 * 24 + 2. */
-static double once(const struct at_numerics *numerics, double value) { return is_double(numerics) ? value : (double)(float)value; }
+/* One rounding of an operation's exact-enough result: sums, products and quotients of two floats rounded from double
+ * are correctly rounded floats, because 53 >= 2 * 24 + 2. */
+static double once(const struct at_numerics *numerics, double value) {
+    return is_double(numerics) ? value : (double)(float)value;
+}
 
 double at_add_declared(const struct at_numerics *numerics, double a, double b) { return once(numerics, a + b); }
 
@@ -30,8 +32,8 @@ double at_uclip_declared(const struct at_uclip *p, const struct at_numerics *num
     return once(numerics, once(numerics, gamma * c) + beta);
 }
 
-void at_rms_declared(const struct at_numerics *numerics, int64_t n, const double *x, const struct at_tensor *gamma, double eps,
-                     double *y) {
+void at_rms_declared(const struct at_numerics *numerics, int64_t n, const double *x, const struct at_tensor *gamma,
+                     double eps, double *y) {
     struct at_order order = at_order_qk(numerics);
     double sum = at_accumulate(&order, n, x, 1, x, 1, 0, NULL);
     double mean = once(numerics, once(numerics, sum / (double)n) + eps);
@@ -69,8 +71,8 @@ static double mean_square(int64_t n, const struct at_bounded *x, double eps, enu
     return *sum / (fault == AT_RMS_NO_MEAN ? 1 : (double)n) + eps;
 }
 
-void at_rms_bounded(const struct at_numerics *numerics, int64_t n, const struct at_bounded *x, const struct at_tensor *gamma,
-                    double eps, enum at_rms_fault fault, struct at_bounded *y) {
+void at_rms_bounded(const struct at_numerics *numerics, int64_t n, const struct at_bounded *x,
+                    const struct at_tensor *gamma, double eps, enum at_rms_fault fault, struct at_bounded *y) {
     struct at_norm_arith a = at_norm_arithmetic(numerics);
     double sum, m = mean_square(n, x, eps, fault, &sum);
     double ds = sum_error(numerics, n, x, sum), range = at_format_info(is_double(numerics) ? AT_F64 : AT_F32)->max;

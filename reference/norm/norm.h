@@ -56,10 +56,10 @@ double at_add_declared(const struct at_numerics *numerics, double a, double b);
 
 /* y_i = gamma_i * x_i / sqrt(mean(x^2) + eps) over n channels. x and y may not overlap. */
 enum at_rms_fault { AT_RMS_RIGHT, AT_RMS_NO_MEAN, AT_RMS_NO_GAMMA, AT_RMS_NEXT_CHANNEL, AT_RMS_LAST_CHANNEL_UNSEEN };
-void at_rms_bounded(const struct at_numerics *numerics, int64_t n, const struct at_bounded *x, const struct at_tensor *gamma,
-                    double eps, enum at_rms_fault fault, struct at_bounded *y);
-void at_rms_declared(const struct at_numerics *numerics, int64_t n, const double *x, const struct at_tensor *gamma, double eps,
-                     double *y);
+void at_rms_bounded(const struct at_numerics *numerics, int64_t n, const struct at_bounded *x,
+                    const struct at_tensor *gamma, double eps, enum at_rms_fault fault, struct at_bounded *y);
+void at_rms_declared(const struct at_numerics *numerics, int64_t n, const double *x, const struct at_tensor *gamma,
+                     double eps, double *y);
 
 /* What a row function is asked for. */
 enum at_norm_mode { AT_NORM_EXACT, AT_NORM_MODEL, AT_NORM_DECOY };
@@ -74,8 +74,8 @@ struct at_norm_call {
 void at_norm_put(const struct at_norm_call *call, int tensor, int64_t i, struct at_bounded x);
 
 /* Calls row(call, token) for each token in [row0, row1). */
-at_status at_norm_walk(const struct at_problem *problem, const struct at_numerics *numerics, enum at_norm_mode mode, int decoy,
-                       int64_t row0, int64_t row1, struct at_eval *eval,
+at_status at_norm_walk(const struct at_problem *problem, const struct at_numerics *numerics, enum at_norm_mode mode,
+                       int decoy, int64_t row0, int64_t row1, struct at_eval *eval,
                        at_status (*row)(const struct at_norm_call *call, int64_t token));
 
 /* Descriptor functions common to all norms: a row is a token and owns count/tokens elements of each output. */
@@ -85,22 +85,22 @@ void at_norm_row_span(const struct at_problem *problem, int tensor, int64_t row,
 double at_norm_row_work(const struct at_problem *problem, int64_t row);
 
 /* The three evaluation functions of a norm in terms of its row function. */
-#define AT_NORM_EVALUATIONS(row)                                                                                       \
-    static at_status evaluate(const struct at_problem *problem, const struct at_numerics *numerics, int64_t row0,      \
-                              int64_t row1, struct at_eval *eval) {                                                    \
-        return at_norm_walk(problem, numerics, AT_NORM_EXACT, 0, row0, row1, eval, row);                               \
-    }                                                                                                                  \
-    static at_status model(const struct at_problem *problem, const struct at_numerics *numerics, int64_t row0,         \
-                           int64_t row1, struct at_eval *eval) {                                                       \
-        return at_norm_walk(problem, numerics, AT_NORM_MODEL, 0, row0, row1, eval, row);                               \
-    }                                                                                                                  \
-    static at_status decoy(const struct at_problem *problem, const struct at_numerics *numerics, int which,            \
-                           int64_t row0, int64_t row1, struct at_eval *eval) {                                         \
-        return at_norm_walk(problem, numerics, AT_NORM_DECOY, which, row0, row1, eval, row);                           \
+#define AT_NORM_EVALUATIONS(row) \
+    static at_status evaluate(const struct at_problem *problem, const struct at_numerics *numerics, int64_t row0, \
+                              int64_t row1, struct at_eval *eval) { \
+        return at_norm_walk(problem, numerics, AT_NORM_EXACT, 0, row0, row1, eval, row); \
+    } \
+    static at_status model(const struct at_problem *problem, const struct at_numerics *numerics, int64_t row0, \
+                           int64_t row1, struct at_eval *eval) { \
+        return at_norm_walk(problem, numerics, AT_NORM_MODEL, 0, row0, row1, eval, row); \
+    } \
+    static at_status decoy(const struct at_problem *problem, const struct at_numerics *numerics, int which, \
+                           int64_t row0, int64_t row1, struct at_eval *eval) { \
+        return at_norm_walk(problem, numerics, AT_NORM_DECOY, which, row0, row1, eval, row); \
     }
 /* The rest of a norm's descriptor. */
-#define AT_NORM_FUNCTIONS                                                                                              \
-    .check = at_norm_check, .rows = at_norm_rows, .row_span = at_norm_row_span, .row_work = at_norm_row_work,          \
+#define AT_NORM_FUNCTIONS \
+    .check = at_norm_check, .rows = at_norm_rows, .row_span = at_norm_row_span, .row_work = at_norm_row_work, \
     .evaluate = evaluate, .model = model, .decoy = decoy
 
 #endif

@@ -12,14 +12,15 @@ void at_norm_put(const struct at_norm_call *call, int tensor, int64_t i, struct 
         call->eval->limit[tensor][i] = x.error;
 }
 
-at_status at_norm_walk(const struct at_problem *problem, const struct at_numerics *numerics, enum at_norm_mode mode, int decoy,
-                       int64_t row0, int64_t row1, struct at_eval *eval,
+at_status at_norm_walk(const struct at_problem *problem, const struct at_numerics *numerics, enum at_norm_mode mode,
+                       int decoy, int64_t row0, int64_t row1, struct at_eval *eval,
                        at_status (*row)(const struct at_norm_call *call, int64_t token)) {
     struct at_numerics defaults = at_numerics_default();
     struct at_norm_call call = { problem, numerics ? numerics : &defaults, mode, decoy, eval };
     int unit = call.numerics->qk_unit;
     if (unit != AT_UNIT_F64 && unit != AT_UNIT_F32 && unit != AT_UNIT_F32_FMA)
-        return AT_FAIL(AT_UNSUPPORTED, "%s: norms are computed in f32 or f64; qk_unit declares another unit", problem->op->name);
+        return AT_FAIL(AT_UNSUPPORTED, "%s: norms are computed in f32 or f64; qk_unit declares another unit",
+                       problem->op->name);
     if (mode == AT_NORM_MODEL && call.numerics->free_order)
         return AT_FAIL(AT_UNSUPPORTED, "%s: no order is declared, so there is no modelled value", problem->op->name);
     for (int64_t token = row0; token < row1; token++)
@@ -49,8 +50,8 @@ static at_status check_shape(const struct at_problem *problem, int i) {
     for (int k = 0; k < AT_MAX_RANK && spec->dims[k] != AT_DIM_NONE; k++) {
         int64_t want = at_dim_size(&problem->sizes, spec->dims[k]);
         if (want > 0 && problem->sizes.tokens > 0 && (k >= t->rank || t->shape[k] != want))
-            return AT_FAIL(AT_USAGE, "%s: tensor %s: dimension %d is %lld, wanted %lld", problem->op->name, spec->name, k,
-                           k < t->rank ? (long long)t->shape[k] : -1LL, (long long)want);
+            return AT_FAIL(AT_USAGE, "%s: tensor %s: dimension %d is %lld, wanted %lld", problem->op->name, spec->name,
+                           k, k < t->rank ? (long long)t->shape[k] : -1LL, (long long)want);
     }
     if (spec->role != AT_OUT && at_tensor_count(t) > 0 && !t->data)
         return AT_FAIL(AT_USAGE, "%s: tensor %s has no data", problem->op->name, spec->name);
@@ -65,8 +66,8 @@ at_status at_norm_check(const struct at_problem *problem) {
     if (s->tokens < 0)
         return AT_FAIL(AT_USAGE, "%s: tokens is %lld, wanted 0 or more", name, (long long)s->tokens);
     if (per_head && (s->h < 1 || s->hk < 1 || s->d < 1))
-        return AT_FAIL(AT_USAGE, "%s: h, hk, d are %lld, %lld, %lld, wanted 1 or more", name, (long long)s->h, (long long)s->hk,
-                       (long long)s->d);
+        return AT_FAIL(AT_USAGE, "%s: h, hk, d are %lld, %lld, %lld, wanted 1 or more", name, (long long)s->h,
+                       (long long)s->hk, (long long)s->d);
     if (!per_head && s->channels < 1)
         return AT_FAIL(AT_USAGE, "%s: channels is %lld, wanted 1 or more", name, (long long)s->channels);
     if (!(p->lo <= p->hi))

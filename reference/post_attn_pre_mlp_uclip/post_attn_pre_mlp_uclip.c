@@ -1,7 +1,7 @@
-/* Post-attention and pre-MLP UClip norms in one: u = round(UClip_post(a)); res' = round(u + res); y = UClip_pre(res'), from
- * the rounded sum (from=rounded) or from the sum before it is rounded (from=exact). A kernel that works in place (v1)
- * copies res to res_out first and then reads and writes only res_out; one with a residual of its own (v2) reads res.
- * SPDX-License-Identifier: Apache-2.0 */
+/* Post-attention and pre-MLP UClip norms in one: u = round(UClip_post(a)); res' = round(u + res); y = UClip_pre(res'),
+ * from the rounded sum (from=rounded) or from the sum before it is rounded (from=exact). A kernel that works in place
+ * (v1) copies res to res_out first and then reads and writes only res_out; one with a residual of its own (v2) reads
+ * res. SPDX-License-Identifier: Apache-2.0 */
 #include "post_attn_pre_mlp_uclip/post_attn_pre_mlp_uclip.h"
 
 #include "norm/norm.h"
@@ -35,7 +35,8 @@ struct norms {
     struct at_uclip post, pre;
 };
 
-static void declared(const struct at_norm_call *call, const struct norms *n, int64_t c, int64_t i, double a, double res) {
+static void declared(const struct at_norm_call *call, const struct norms *n, int64_t c, int64_t i, double a,
+                     double res) {
     enum at_format dtype = call->problem->dtype;
     double u = at_round(dtype, at_uclip_declared(&n->post, call->numerics, c, a));
     double s = at_add_declared(call->numerics, u, res), rounded = at_round(dtype, s);
@@ -44,12 +45,16 @@ static void declared(const struct at_norm_call *call, const struct norms *n, int
     at_norm_put(call, AT_PERI_Y, i, (struct at_bounded){ at_round(dtype, y), 0 });
 }
 
-static void bounded(const struct at_norm_call *call, const struct norms *n, int64_t c, int64_t i, double a, double res) {
+static void bounded(const struct at_norm_call *call, const struct norms *n, int64_t c, int64_t i, double a,
+                    double res) {
     enum at_format dtype = call->problem->dtype;
     struct at_norm_arith arith = at_norm_arithmetic(call->numerics);
     int wrong = call->mode == AT_NORM_DECOY ? call->decoy : -1;
     struct at_bounded x = { a, 0 }, r = { wrong == RESIDUAL_DROPPED ? 0 : res, 0 };
-    struct at_bounded u = wrong == POST_SKIPPED ? x : at_uclip_bounded(&n->post, arith, c, x, wrong == POST_UNCLAMPED ? AT_UCLIP_UNCLAMPED : AT_UCLIP_RIGHT);
+    struct at_bounded u =
+        wrong == POST_SKIPPED
+            ? x
+            : at_uclip_bounded(&n->post, arith, c, x, wrong == POST_UNCLAMPED ? AT_UCLIP_UNCLAMPED : AT_UCLIP_RIGHT);
     struct at_bounded s = at_bounded_add(arith, at_bounded_round(dtype, u), r);
     at_norm_put(call, AT_PERI_RES_OUT, i, at_bounded_store(dtype, s));
     enum at_uclip_fault fault = wrong == PRE_UNCLAMPED  ? AT_UCLIP_UNCLAMPED

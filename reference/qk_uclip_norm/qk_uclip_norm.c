@@ -30,7 +30,8 @@ static const struct at_decoy_spec decoys[] = {
 /* The first decoys are listed in the order of enum at_uclip_fault. */
 enum { SWAPPED_PARAMETERS = 4 };
 
-static void one_tensor(const struct at_norm_call *call, int in, int out, int alpha, int gamma, int64_t first, int64_t count) {
+static void one_tensor(const struct at_norm_call *call, int in, int out, int alpha, int gamma, int64_t first,
+                       int64_t count) {
     const struct at_problem *p = call->problem;
     struct at_uclip uclip = { &p->tensors[alpha], &p->tensors[gamma], NULL, p->params.lo, p->params.hi };
     struct at_norm_arith arith = at_norm_arithmetic(call->numerics);
@@ -50,8 +51,10 @@ static void one_tensor(const struct at_norm_call *call, int in, int out, int alp
 static at_status row(const struct at_norm_call *call, int64_t token) {
     const struct at_sizes *s = &call->problem->sizes;
     int swapped = call->mode == AT_NORM_DECOY && call->decoy == SWAPPED_PARAMETERS;
-    int aq = swapped ? AT_QK_UCLIP_ALPHA_K : AT_QK_UCLIP_ALPHA_Q, ak = swapped ? AT_QK_UCLIP_ALPHA_Q : AT_QK_UCLIP_ALPHA_K;
-    int gq = swapped ? AT_QK_UCLIP_GAMMA_K : AT_QK_UCLIP_GAMMA_Q, gk = swapped ? AT_QK_UCLIP_GAMMA_Q : AT_QK_UCLIP_GAMMA_K;
+    int aq = swapped ? AT_QK_UCLIP_ALPHA_K : AT_QK_UCLIP_ALPHA_Q,
+        ak = swapped ? AT_QK_UCLIP_ALPHA_Q : AT_QK_UCLIP_ALPHA_K;
+    int gq = swapped ? AT_QK_UCLIP_GAMMA_K : AT_QK_UCLIP_GAMMA_Q,
+        gk = swapped ? AT_QK_UCLIP_GAMMA_Q : AT_QK_UCLIP_GAMMA_K;
     one_tensor(call, AT_QK_UCLIP_Q, AT_QK_UCLIP_Q_OUT, aq, gq, token * s->h * s->d, s->h * s->d);
     one_tensor(call, AT_QK_UCLIP_K, AT_QK_UCLIP_K_OUT, ak, gk, token * s->hk * s->d, s->hk * s->d);
     return AT_OK;

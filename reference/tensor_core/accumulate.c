@@ -7,7 +7,6 @@
 
 #include <math.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "tensor_core/fdpa.h"
 
@@ -122,22 +121,10 @@ static double lane_f32(struct terms *t, int64_t first, int64_t stride, double st
     return (double)acc;
 }
 
-/* x*y + c rounded once to f16. The product of two f16 values is exact in double, the sum need not be:
- * it is rounded to odd, which keeps the final rounding right (53 >= 11 + 2 bits). */
-static double fma_f16(double x, double y, double c) {
-    double product = x * y, sum = product + c;
-    if (!isfinite(sum))
-        return sum;
-    double part = sum - product;
-    double rest = (product - (sum - part)) + (c - part);
-    uint64_t bits;
-    memcpy(&bits, &sum, sizeof bits);
-    if (rest != 0 && (bits & 1) == 0) {
-        bits += (rest > 0) == (sum > 0) ? 1 : UINT64_MAX;
-        memcpy(&sum, &bits, sizeof sum);
-    }
-    return at_round(AT_F16, sum);
-}
+/* x*y + c rounded once to f16, for f16 values. The product is exact in double. So is the sum, unless the product,
+ * of exponent e and lowest bit at or above 2^(e-21), lies 32 binades or more below c: then it is less than a quarter of
+ * c's last f16 place, and c comes out whatever double makes of the sum. */
+static double fma_f16(double x, double y, double c) { return at_round(AT_F16, x * y + c); }
 
 static double lane_f16(struct terms *t, int64_t first, int64_t stride, double acc) {
     for (int64_t start = first; start < t->n; start += stride)
@@ -212,8 +199,8 @@ static double tensor_core(struct terms *t, const struct at_tc_rule *rule, double
     return acc;
 }
 
-double at_accumulate(const struct at_order *order, int64_t n, const double *a, ptrdiff_t sa,
-                     const double *b, ptrdiff_t sb, double c, const struct at_watch *watch) {
+double at_accumulate(const struct at_order *order, int64_t n, const double *a, ptrdiff_t sa, const double *b,
+                     ptrdiff_t sb, double c, const struct at_watch *watch) {
     struct terms t = { order, a, b, sa, sb, n, order->run, watch, 0 };
     if (t.run <= 0)
         t.run = n > 0 ? (n + order->lanes - 1) / order->lanes : 1;

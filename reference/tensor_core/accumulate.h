@@ -46,8 +46,8 @@ struct at_watch {
 /* c + sum a[i*sa] * b[i*sb], i < n, in the order's arithmetic. a and b hold exact values of their formats
  * (f32 for f32 units; f16 or bf16 for tensor cores; f16 for f16_fma); c and the result are values of the
  * accumulator's format (f32, f16, f64). Specials as the hardware has them. watch may be NULL. */
-double at_accumulate(const struct at_order *order, int64_t n, const double *a, ptrdiff_t sa,
-                     const double *b, ptrdiff_t sb, double c, const struct at_watch *watch);
+double at_accumulate(const struct at_order *order, int64_t n, const double *a, ptrdiff_t sa, const double *b,
+                     ptrdiff_t sb, double c, const struct at_watch *watch);
 
 /* e and absolute part eta such that for finite terms without overflow, in ANY inputs,
  *   |at_accumulate - exact| <= e * (|c| + sum |a_i b_i|) + eta.

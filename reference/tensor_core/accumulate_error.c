@@ -37,8 +37,8 @@
 
 #include "tensor_core/fdpa.h"
 
-static struct at_sum_error tensor_core_error(const struct at_order *order, const struct at_tc_rule *rule,
-                                         int64_t n, double largest) {
+static struct at_sum_error tensor_core_error(const struct at_order *order, const struct at_tc_rule *rule, int64_t n,
+                                             double largest) {
     const int chunk = at_order_chunk(order);
     const double steps = (double)((n + chunk - 1) / chunk);
     const int nearest = rule->rounding == AT_TC_RNE;

@@ -67,8 +67,8 @@ double at_tc_convert(const struct at_tc_rule *rule, double sum) {
     return cut_to(sum, rule->out_bits, out->emin, out->emax);
 }
 
-double at_fdpa(const struct at_tc_rule *rule, enum at_format in, const double *a, ptrdiff_t sa,
-               const double *b, ptrdiff_t sb, int n, double c) {
+double at_fdpa(const struct at_tc_rule *rule, enum at_format in, const double *a, ptrdiff_t sa, const double *b,
+               ptrdiff_t sb, int n, double c) {
     double product[AT_TC_BLOCK_MAX];
     const int emin = at_format_info(in)->emin;
     int e_max = rule->zero_exponent;

@@ -28,12 +28,12 @@ enum at_tc_rounding { AT_TC_RZ, AT_TC_RNE };
 /* One instruction family: a row of the table. */
 struct at_tc_rule {
     const char *name;
-    int block;               /* L: products in one fused step */
-    int kept_bits;           /* F: fraction bits kept at alignment, relative to e_max */
-    enum at_format out;      /* format of c and of the result: AT_F32 or AT_F16 */
-    int out_bits;            /* significand bits of the result, hidden bit included */
+    int block;          /* L: products in one fused step */
+    int kept_bits;      /* F: fraction bits kept at alignment, relative to e_max */
+    enum at_format out; /* format of c and of the result: AT_F32 or AT_F16 */
+    int out_bits;       /* significand bits of the result, hidden bit included */
     enum at_tc_rounding rounding;
-    int zero_exponent;       /* e_zero */
+    int zero_exponent; /* e_zero */
 };
 
 enum { AT_TC_BLOCK_MAX = 64 };
@@ -46,8 +46,8 @@ const struct at_tc_rule *at_tc_rule_at(int i);
 /* One fused step: c + sum a[i*sa] * b[i*sb], i < n <= rule->block, missing products being zeros. a and b
  * hold values of the format `in` (f16, bf16 or narrower), c and the result of rule->out. NaN results are
  * the quiet NaN; their sign and payload mean nothing. */
-double at_fdpa(const struct at_tc_rule *rule, enum at_format in, const double *a, ptrdiff_t sa,
-               const double *b, ptrdiff_t sb, int n, double c);
+double at_fdpa(const struct at_tc_rule *rule, enum at_format in, const double *a, ptrdiff_t sa, const double *b,
+               ptrdiff_t sb, int n, double c);
 
 /* Steps 4 and 5's conversion alone: the sum of cut terms, as an exact double, to the accumulator. */
 double at_tc_convert(const struct at_tc_rule *rule, double sum);

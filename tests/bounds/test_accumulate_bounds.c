@@ -95,8 +95,7 @@ static int between(struct fdpa_random *r, int low, int high) {
 
 enum stratum { ORDINARY, POSITIVE, WIDE, CANCELLING, HALF_ULPS, SUBNORMAL, STRATA };
 
-static void fill_term(struct fdpa_random *r, const struct subject *s, enum stratum stratum, struct input *in,
-                      int i) {
+static void fill_term(struct fdpa_random *r, const struct subject *s, enum stratum stratum, struct input *in, int i) {
     const struct at_format_info *f = at_format_info(s->in);
     double u = at_format_info(at_unit_format(s->order.unit))->u;
     double x = 2 * uniform(r) - 1, y = 2 * uniform(r) - 1;
@@ -156,8 +155,8 @@ static void test_nothing_beyond(void **state) {
                 struct at_sum_error e = at_accumulate_error_within(&s->order, in.n, o.largest);
                 double bound = e.e * o.size + e.eta;
                 if (!(o.error <= bound))
-                    fail_msg("%s, stratum %d, n %d: error %.17g beyond %.17g (sum of magnitudes %g)", s->name, k,
-                             in.n, o.error, bound, o.size);
+                    fail_msg("%s, stratum %d, n %d: error %.17g beyond %.17g (sum of magnitudes %g)", s->name, k, in.n,
+                             o.error, bound, o.size);
                 worst = fmax(worst, o.error / bound);
             }
         print_message("%-18s %ld of %ld claimed, largest error/bound %.3f\n", s->name, claimed, total, worst);

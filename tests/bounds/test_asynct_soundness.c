@@ -50,9 +50,9 @@ static long judge(const struct at_problem *problem, const struct at_numerics *nu
         if (!(error <= limit) && !isinf(limit)) {
             char text[640];
             at_assert_ok(at_numerics_format(numerics, text, sizeof text));
-            fail_msg("element %lld: model %.9g, exact %.9g, limit %.3g, error/limit %.4f, dtype %s\n%s",
-                     (long long)i, model.eval.value[AT_ASYNCT_O][i], exact.eval.value[AT_ASYNCT_O][i], limit,
-                     error / limit, at_format_info(problem->dtype)->name, text);
+            fail_msg("element %lld: model %.9g, exact %.9g, limit %.3g, error/limit %.4f, dtype %s\n%s", (long long)i,
+                     model.eval.value[AT_ASYNCT_O][i], exact.eval.value[AT_ASYNCT_O][i], limit, error / limit,
+                     at_format_info(problem->dtype)->name, text);
         }
         assert_false(isnan(limit));
         at_assert_same(model.eval.limit[AT_ASYNCT_O][i], 0.0);
@@ -72,10 +72,15 @@ static void test_declared_arithmetic_stays_inside(void **state) {
     long elements = 0;
     for (uint64_t seed = 0; elements < want; seed++) {
         struct at_test_random random = { seed };
-        struct at_test_shape shape = { .b = 1 + at_test_below(&random, 2), .hk = 1 + at_test_below(&random, 2),
-                                       .d = 8 + at_test_below(&random, 25), .page = 4 * at_test_below(&random, 2),
-                                       .taps = 1 + at_test_below(&random, 4), .causal = at_test_below(&random, 2),
-                                       .max_sq = 4, .max_sk = 40, .dtype = formats[seed % 4],
+        struct at_test_shape shape = { .b = 1 + at_test_below(&random, 2),
+                                       .hk = 1 + at_test_below(&random, 2),
+                                       .d = 8 + at_test_below(&random, 25),
+                                       .page = 4 * at_test_below(&random, 2),
+                                       .taps = 1 + at_test_below(&random, 4),
+                                       .causal = at_test_below(&random, 2),
+                                       .max_sq = 4,
+                                       .max_sk = 40,
+                                       .dtype = formats[seed % 4],
                                        .fill = (enum at_test_fill)at_test_below(&random, 4) };
         shape.h = 2 * shape.hk;
         /* from scores inside the gate's interval to scores far beyond it */

@@ -282,8 +282,8 @@ static const struct attack attacks[] = {
 
 /* The limit with every constant but one at 0: an attack makes errors in one place only. */
 static struct at_asynct_limit isolated(const struct at_asynct_limit *limit, size_t field) {
-    static const size_t fields[] = { FIELD(u_q), FIELD(eta_q), FIELD(e_qk), FIELD(u_store), FIELD(u_step),
-                                     FIELD(eta_step), FIELD(u_scale), FIELD(fir), FIELD(u_p), FIELD(eta_p),
+    static const size_t fields[] = { FIELD(u_q),      FIELD(eta_q),   FIELD(e_qk),  FIELD(u_store), FIELD(u_step),
+                                     FIELD(eta_step), FIELD(u_scale), FIELD(fir),   FIELD(u_p),     FIELD(eta_p),
                                      FIELD(pv_share), FIELD(u_split), FIELD(u_out), FIELD(eta_out) };
     struct at_asynct_limit out = *limit;
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
@@ -299,8 +299,9 @@ struct outcome {
 
 static struct outcome attempt(const struct attack *attack, struct at_test_random *random) {
     const int sq[] = { 1 }, sk[] = { attack->shape.keys };
-    struct at_test_shape shape = { .b = 1, .d = attack->shape.d, .taps = attack->shape.taps, .sq = sq, .sk = sk,
-                                   .dtype = attack->dtype };
+    struct at_test_shape shape = {
+        .b = 1, .d = attack->shape.d, .taps = attack->shape.taps, .sq = sq, .sk = sk, .dtype = attack->dtype
+    };
     struct at_test_problem made;
     struct at_test_eval exact, model;
     struct at_numerics numerics = at_numerics_default();

@@ -4,7 +4,8 @@
  *   clang -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined -Ireference -I. \
  *       $(pkg-config --cflags hdf5) tests/fuzz/fuzz_reader.c tests/support/reader_*.c datasets/reader*.c \
  *       reference/attest/{status,format,names}.c -o /tmp/fuzz_reader $(pkg-config --libs hdf5 jansson zlib) -lm
- *   mkdir -p /tmp/corpus && AT_FUZZ_WRITE=/tmp/corpus /tmp/fuzz_reader -runs=0 && /tmp/fuzz_reader -max_len=4096 /tmp/corpus
+ *   mkdir -p /tmp/corpus && AT_FUZZ_WRITE=/tmp/corpus /tmp/fuzz_reader -runs=0 && /tmp/fuzz_reader -max_len=4096
+ * /tmp/corpus
  *
  * HDF5 is left out: its parsing is the library's, runs in a child process, and is fuzzed by test_reader_fuzz. */
 #include <stdint.h>
@@ -53,7 +54,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
     at_make_npy(&array, 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", data, sizeof data);
     const struct at_zip_source members[] = { { "q.npy", &array, 1, 0 }, { "k.npy", &array, 0, 1 } };
     at_make_zip(&archive, members, 2, 1);
-    at_make_safetensors(&tensors, "{\"q\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]}}", data, sizeof data);
+    at_make_safetensors(&tensors, "{\"q\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]}}", data,
+                        sizeof data);
     write_seed(folder, "seed.npy", &array);
     write_seed(folder, "seed.npz", &archive);
     write_seed(folder, "seed.safetensors", &tensors);

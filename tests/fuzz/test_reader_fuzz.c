@@ -27,8 +27,18 @@ static size_t below(size_t n) { return n ? (size_t)(next_random() % n) : 0; }
 /* One change of the kinds that damaged and forged files have. `focus`: bytes from the start that get half of the
  * changes, because headers are short and data is long. */
 static void mutate_once(struct at_bytes *b, size_t focus) {
-    static const uint64_t telling[] = { 0, 1, 0x7f, 0x80, 0xff, 0xffff, 0x7fffffff, 0x80000000u, 0xffffffffu,
-                                        0x7fffffffffffffffu, 0x8000000000000000u, 0xffffffffffffffffu };
+    static const uint64_t telling[] = { 0,
+                                        1,
+                                        0x7f,
+                                        0x80,
+                                        0xff,
+                                        0xffff,
+                                        0x7fffffff,
+                                        0x80000000u,
+                                        0xffffffffu,
+                                        0x7fffffffffffffffu,
+                                        0x8000000000000000u,
+                                        0xffffffffffffffffu };
     static const char text[] = "0123456789-,:[]{}()'\"\\ <>feTF";
     if (b->n == 0)
         return;
@@ -37,14 +47,22 @@ static void mutate_once(struct at_bytes *b, size_t focus) {
         at = b->n - 1 - below(focus < b->n ? focus : b->n);
     int width = 1 << below(4);
     switch (next_random() % 7) {
-    case 0: b->data[at] ^= (uint8_t)(1u << below(8)); break;
-    case 1: b->data[at] = (uint8_t)next_random(); break;
-    case 2: b->data[at] = (uint8_t)text[below(sizeof text - 1)]; break;
+    case 0:
+        b->data[at] ^= (uint8_t)(1u << below(8));
+        break;
+    case 1:
+        b->data[at] = (uint8_t)next_random();
+        break;
+    case 2:
+        b->data[at] = (uint8_t)text[below(sizeof text - 1)];
+        break;
     case 3:
         if (at + (size_t)width <= b->n)
             at_bytes_set_le(b, at, telling[below(sizeof telling / sizeof *telling)], width);
         break;
-    case 4: b->n = at; break;
+    case 4:
+        b->n = at;
+        break;
     case 5: { /* a piece of the file again, at its end */
         size_t n = below(b->n - at) % 512;
         struct at_bytes piece = { 0 };
@@ -102,8 +120,8 @@ static void fuzz(const char *name, const struct at_bytes *seed, size_t focus, lo
         opened += result > 0;
         read += result > 1;
     }
-    print_message("%s: seed %llu, %ld files, %ld opened, %ld read from\n", name, (unsigned long long)start, files, opened,
-                  read);
+    print_message("%s: seed %llu, %ld files, %ld opened, %ld read from\n", name, (unsigned long long)start, files,
+                  opened, read);
     /* the damage is neither so mild that nothing is refused nor so wild that nothing past the header is reached */
     at_assert_true(opened > 0 && opened < files, "%ld of %ld files opened", opened, files);
     at_bytes_release(&b);

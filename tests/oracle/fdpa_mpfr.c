@@ -84,8 +84,7 @@ static uint32_t sum_terms(const struct oracle_fdpa *rule, int n, const struct te
     return code;
 }
 
-uint32_t oracle_fdpa(const struct oracle_fdpa *rule, int n, const uint16_t *a, const uint16_t *b,
-                     uint32_t c) {
+uint32_t oracle_fdpa(const struct oracle_fdpa *rule, int n, const uint16_t *a, const uint16_t *b, uint32_t c) {
     struct term terms[MAX_TERMS];
     struct field f = unpack(rule->out, c);
     int nan = f.nan, plus = f.infinite && !f.negative, minus = f.infinite && f.negative;

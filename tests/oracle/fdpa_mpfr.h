@@ -12,13 +12,12 @@ struct oracle_format {
 
 struct oracle_fdpa {
     struct oracle_format in, out;
-    int kept;        /* fraction bits kept at alignment */
-    int to_nearest;  /* final rounding: nearest even, else towards zero */
-    int floor;       /* least exponent of the alignment */
+    int kept;       /* fraction bits kept at alignment */
+    int to_nearest; /* final rounding: nearest even, else towards zero */
+    int floor;      /* least exponent of the alignment */
 };
 
 /* Code of c + sum a_i b_i in the output format; NaN is all ones without the sign. At most 64 products. */
-uint32_t oracle_fdpa(const struct oracle_fdpa *rule, int n, const uint16_t *a, const uint16_t *b,
-                     uint32_t c);
+uint32_t oracle_fdpa(const struct oracle_fdpa *rule, int n, const uint16_t *a, const uint16_t *b, uint32_t c);
 
 #endif

@@ -22,17 +22,14 @@ static uint32_t at_exponent(struct fdpa_random *random, struct oracle_format for
     uint32_t fraction = r & ((1u << format.fraction_bits) - 1), sign = r >> 31;
     int biased = exponent + bias_of(format), top = (1 << format.exponent_bits) - 2;
     biased = biased < 0 ? 0 : biased > top ? top : biased;
-    return sign << (format.exponent_bits + format.fraction_bits) |
-           (uint32_t)biased << format.fraction_bits | fraction;
+    return sign << (format.exponent_bits + format.fraction_bits) | (uint32_t)biased << format.fraction_bits | fraction;
 }
 
-static uint32_t sign_bit(struct oracle_format format) {
-    return 1u << (format.exponent_bits + format.fraction_bits);
-}
+static uint32_t sign_bit(struct oracle_format format) { return 1u << (format.exponent_bits + format.fraction_bits); }
 
 /* Two operands whose product has about this exponent; exactly, without fraction bits, if `power`. */
-static void product_at(struct fdpa_random *random, struct oracle_format in, int exponent, int power,
-                       uint16_t *a, uint16_t *b) {
+static void product_at(struct fdpa_random *random, struct oracle_format in, int exponent, int power, uint16_t *a,
+                       uint16_t *b) {
     int low = exponent / 2;
     *a = (uint16_t)at_exponent(random, in, low);
     *b = (uint16_t)at_exponent(random, in, exponent - low);
@@ -59,8 +56,7 @@ static uint32_t special_code(struct fdpa_random *random, struct oracle_format fo
 }
 
 /* Exponent of product i (and of c at i = n) for the strata that are described by one. */
-static int exponent_for(struct fdpa_random *random, enum fdpa_stratum stratum,
-                        const struct oracle_fdpa *rule, int i) {
+static int exponent_for(struct fdpa_random *random, enum fdpa_stratum stratum, const struct oracle_fdpa *rule, int i) {
     int in_low = 2 - bias_of(rule->in), out_top = bias_of(rule->out);
     switch (stratum) {
     case FDPA_SWAMPED:
@@ -76,8 +72,7 @@ static int exponent_for(struct fdpa_random *random, enum fdpa_stratum stratum,
 
 /* In every 16: half a last output bit at position 3, beside it a bit or a few around the last kept one, which
  * decide the tie if they are seen; 1 at position 0 of the first. Signs are random, the rest is zero. */
-static void fill_ties(struct fdpa_random *random, const struct oracle_fdpa *rule, int n, uint16_t *a,
-                      uint16_t *b) {
+static void fill_ties(struct fdpa_random *random, const struct oracle_fdpa *rule, int n, uint16_t *a, uint16_t *b) {
     for (int i = 0; i < n; i++) {
         int role = i * 11 % 16, exponent = -between(random, rule->kept - 1, rule->kept + 1);
         if (role == 1)
@@ -90,8 +85,7 @@ static void fill_ties(struct fdpa_random *random, const struct oracle_fdpa *rule
     }
 }
 
-static void fill_pairs(struct fdpa_random *random, const struct oracle_fdpa *rule, int n, uint16_t *a,
-                       uint16_t *b) {
+static void fill_pairs(struct fdpa_random *random, const struct oracle_fdpa *rule, int n, uint16_t *a, uint16_t *b) {
     int exactly = between(random, 0, 1); /* pairs cancel to nothing, or to a last bit */
     for (int i = 0; i < n; i += 2) {
         int exponent = between(random, -10, 10);
@@ -105,8 +99,8 @@ static void fill_pairs(struct fdpa_random *random, const struct oracle_fdpa *rul
         product_at(random, rule->in, -between(random, 5, 24), 0, &a[n - 1], &b[n - 1]);
 }
 
-void fdpa_fill(struct fdpa_random *random, enum fdpa_stratum stratum, const struct oracle_fdpa *rule,
-               int n, uint16_t *a, uint16_t *b, uint32_t *c) {
+void fdpa_fill(struct fdpa_random *random, enum fdpa_stratum stratum, const struct oracle_fdpa *rule, int n,
+               uint16_t *a, uint16_t *b, uint32_t *c) {
     int in_bias = bias_of(rule->in), out_bias = bias_of(rule->out);
     if (stratum == FDPA_CANCELLING) {
         *c = between(random, 0, 1) ? at_exponent(random, rule->out, between(random, -8, 8)) : 0;

@@ -25,7 +25,7 @@ struct fdpa_random {
 uint64_t fdpa_next(struct fdpa_random *random); /* splitmix64 */
 
 /* Codes of n products in rule->in and of c in rule->out. */
-void fdpa_fill(struct fdpa_random *random, enum fdpa_stratum stratum, const struct oracle_fdpa *rule,
-               int n, uint16_t *a, uint16_t *b, uint32_t *c);
+void fdpa_fill(struct fdpa_random *random, enum fdpa_stratum stratum, const struct oracle_fdpa *rule, int n,
+               uint16_t *a, uint16_t *b, uint32_t *c);
 
 #endif

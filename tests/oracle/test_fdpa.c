@@ -44,8 +44,8 @@ static void compare_one(const struct pairing *p, struct fdpa_random *random, enu
     uint32_t code = oracle_fdpa(&p->oracle, n, a, b, c);
     double want = at_decode(rule->out, code);
     if (at_encode(rule->out, got) != code && !(isnan(got) && isnan(want)))
-        fail_msg("%s, stratum %d, input %ld, n %d: %a, second implementation %a", p->rule, (int)stratum,
-                 seen->compared, n, got, want);
+        fail_msg("%s, stratum %d, input %ld, n %d: %a, second implementation %a", p->rule, (int)stratum, seen->compared,
+                 n, got, want);
     seen->compared++;
     seen->zero += want == 0;
     seen->subnormal += want != 0 && fabs(want) < ldexp(1, at_format_info(rule->out)->emin);

@@ -49,8 +49,9 @@ static void assert_all(const struct outputs *a, const struct outputs *b, double 
 }
 
 static void make(struct at_test_problem *made, int b, const int *sq, const int *sk, int page, uint64_t seed) {
-    struct at_test_shape shape = { .b = b, .h = H, .hk = HK, .d = D, .page = page, .sq = sq, .sk = sk, .causal = 1,
-                                   .dtype = AT_F32 };
+    struct at_test_shape shape = {
+        .b = b, .h = H, .hk = HK, .d = D, .page = page, .sq = sq, .sk = sk, .causal = 1, .dtype = AT_F32
+    };
     struct at_test_random random = { seed };
     at_assert_ok(at_test_attention_problem(&at_op_asynct_attention, &shape, seed, made));
     at_test_asynct_parameters(&random, &made->problem);

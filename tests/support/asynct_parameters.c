@@ -20,7 +20,7 @@ void at_test_asynct_sigma(struct at_problem *problem, double sigma) {
 }
 
 void at_test_asynct_parameters(struct at_test_random *random, struct at_problem *problem) {
-    static const float ends[][2] = { { 0, 1 },      { 0, 0.25f },     { 0.125f, 2 },
+    static const float ends[][2] = { { 0, 1 },     { 0, 0.25f },      { 0.125f, 2 },
                                      { -1, 0.5f }, { -0.5f, -0.25f }, { 0, INFINITY } };
     const int gate = at_test_below(random, 6);
     struct at_params *params = &problem->params;

@@ -15,9 +15,7 @@ uint64_t at_test_bits(struct at_test_random *random) {
     return x ^ (x >> 31);
 }
 
-double at_test_uniform(struct at_test_random *random) {
-    return (double)(at_test_bits(random) >> 11) * 0x1p-53;
-}
+double at_test_uniform(struct at_test_random *random) { return (double)(at_test_bits(random) >> 11) * 0x1p-53; }
 
 double at_test_normal(struct at_test_random *random) {
     double radius = sqrt(-2.0 * log(at_test_uniform(random) + 0x1p-54));
@@ -109,8 +107,7 @@ static void fill_starts(const struct plan *plan, struct at_problem *problem) {
 }
 
 /* Pages are dealt from a shuffled pack. */
-static at_status fill_block_table(const struct plan *plan, struct at_test_random *random,
-                                  struct at_problem *problem) {
+static at_status fill_block_table(const struct plan *plan, struct at_test_random *random, struct at_problem *problem) {
     int32_t *table = problem->tensors[AT_ATTN_BLOCK_TABLE].data;
     if (!table)
         return AT_OK;
@@ -139,7 +136,8 @@ static int64_t slot_of(const struct at_problem *problem, int64_t request, int64_
     return at_tensor_i32(&problem->tensors[AT_ATTN_BLOCK_TABLE], cell) * page + t % page;
 }
 
-/* Values go to a request's keys in the order of requests and keys, whatever the layout: the same seed gives the same keys contiguous and paged. */
+/* Values go to a request's keys in the order of requests and keys, whatever the layout: the same seed gives the same
+ * keys contiguous and paged. */
 static void fill_keys(const struct plan *plan, int tensor, double scale, struct at_test_random *random,
                       struct at_problem *problem) {
     const struct at_tensor *x = &problem->tensors[tensor];

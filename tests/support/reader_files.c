@@ -226,13 +226,20 @@ static hid_t make_float(size_t bytes, size_t exponent_bits, size_t mantissa_bits
 
 static hid_t type_of(enum at_format format) {
     switch (format) {
-    case AT_F64: return H5Tcopy(H5T_IEEE_F64LE);
-    case AT_F32: return H5Tcopy(H5T_IEEE_F32LE);
-    case AT_F16: return make_float(2, 5, 10, 15);
-    case AT_BF16: return make_float(2, 8, 7, 127);
-    case AT_E4M3: return make_float(1, 4, 3, 7);
-    case AT_E5M2: return make_float(1, 5, 2, 15);
-    default: return H5Tcopy(H5T_STD_I32LE);
+    case AT_F64:
+        return H5Tcopy(H5T_IEEE_F64LE);
+    case AT_F32:
+        return H5Tcopy(H5T_IEEE_F32LE);
+    case AT_F16:
+        return make_float(2, 5, 10, 15);
+    case AT_BF16:
+        return make_float(2, 8, 7, 127);
+    case AT_E4M3:
+        return make_float(1, 4, 3, 7);
+    case AT_E5M2:
+        return make_float(1, 5, 2, 15);
+    default:
+        return H5Tcopy(H5T_STD_I32LE);
     }
 }
 

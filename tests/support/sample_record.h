@@ -82,7 +82,8 @@ static inline void at_sample_result(struct at_result *r, int i) {
     snprintf(r->path, sizeof r->path, "kernels/asynct_decode/%s.c", r->variant);
     snprintf(r->runner, sizeof r->runner, "cpu");
     snprintf(r->sha256, sizeof r->sha256, "%064d", (i / 2) % 3);
-    snprintf(r->numerics, sizeof r->numerics, "free_order=0 qk_unit=f32_fma p=%s pv_unit=f32", (i / 2) % 3 == 1 ? "bf16" : "f32");
+    snprintf(r->numerics, sizeof r->numerics, "free_order=0 qk_unit=f32_fma p=%s pv_unit=f32",
+             (i / 2) % 3 == 1 ? "bf16" : "f32");
     snprintf(r->tensor, sizeof r->tensor, "%s", i % 2 ? "lse" : "out");
     snprintf(r->format, sizeof r->format, "bf16");
     r->state = (enum at_state)(i % AT_STATE_COUNT);

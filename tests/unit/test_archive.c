@@ -197,8 +197,10 @@ static void test_versions(void **state) {
     static const struct {
         const char *object, *version;
         int good;
-    } all[] = { { "/", "2.0.0", 0 },       { "/results", "2.0", 0 }, { "/cases", "7", 0 },         { "/ledger/totals", "2.1.1", 0 },
-                { "/kernels", "nine", 0 }, { "/ledger", "", 0 },     { "/provenance", "1.7.2", 1 }, { "/", "1", 1 } };
+    } all[] = { { "/", "2.0.0", 0 },           { "/results", "2.0", 0 },
+                { "/cases", "7", 0 },          { "/ledger/totals", "2.1.1", 0 },
+                { "/kernels", "nine", 0 },     { "/ledger", "", 0 },
+                { "/provenance", "1.7.2", 1 }, { "/", "1", 1 } };
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         struct at_run_record record, got;
         hid_t file = open_changed(&record);
@@ -359,11 +361,11 @@ static void test_golden(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        with_folder(test_round_trip),     with_folder(test_long_names_and_utf8),
-        with_folder(test_same_bytes),     with_folder(test_merge),
-        with_folder(test_versions),       with_folder(test_changed_columns),
-        with_folder(test_foreign_files),  with_folder(test_full_disk),
-        with_folder(test_link),           cmocka_unit_test(test_golden),
+        with_folder(test_round_trip),    with_folder(test_long_names_and_utf8),
+        with_folder(test_same_bytes),    with_folder(test_merge),
+        with_folder(test_versions),      with_folder(test_changed_columns),
+        with_folder(test_foreign_files), with_folder(test_full_disk),
+        with_folder(test_link),          cmocka_unit_test(test_golden),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

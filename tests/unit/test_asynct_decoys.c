@@ -10,8 +10,9 @@ enum { HEADS = 2, D = 4, TAPS = 4, WIDTH = HEADS * D };
 /* Two requests of 3 queries over 40 and 9 keys, given taps of which the last is 0 unless a test sets it. */
 static void make(struct at_test_problem *made, int causal, int last_tap) {
     static const int sq[] = { 3, 3 }, sk[] = { 40, 9 };
-    struct at_test_shape shape = { .b = 2, .h = HEADS, .d = D, .sq = sq, .sk = sk, .taps = TAPS, .causal = causal,
-                                   .dtype = AT_F32 };
+    struct at_test_shape shape = {
+        .b = 2, .h = HEADS, .d = D, .sq = sq, .sk = sk, .taps = TAPS, .causal = causal, .dtype = AT_F32
+    };
     at_assert_ok(at_test_attention_problem(&at_op_asynct_attention, &shape, 11, made));
     made->problem.params.fir_form = AT_FIR_TAPS;
     for (int i = 0; i < HEADS * TAPS; i++)
@@ -274,10 +275,14 @@ static void test_unknown_decoy(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_keys_dropped_and_added), cmocka_unit_test(test_no_scale),
-        cmocka_unit_test(test_fir),                    cmocka_unit_test(test_pooled_tap),
-        cmocka_unit_test(test_v_swapped),              cmocka_unit_test(test_gate_unclamped),
-        cmocka_unit_test(test_halo_forgotten),         cmocka_unit_test(test_unknown_decoy),
+        cmocka_unit_test(test_keys_dropped_and_added),
+        cmocka_unit_test(test_no_scale),
+        cmocka_unit_test(test_fir),
+        cmocka_unit_test(test_pooled_tap),
+        cmocka_unit_test(test_v_swapped),
+        cmocka_unit_test(test_gate_unclamped),
+        cmocka_unit_test(test_halo_forgotten),
+        cmocka_unit_test(test_unknown_decoy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,8 +12,12 @@ static struct at_result one(double got, double want, double limit, int has_model
     memset(&r, 0, sizeof r);
     at_store(format, code, 0, got);
     struct at_tensor t = { code, format, 1, { 1 } };
-    struct at_comparison c = { .got = &t, .want = &want, .limit = &limit, .model = has_model ? &model : NULL,
-                               .interval = has_model ? &interval : NULL, .count = 1 };
+    struct at_comparison c = { .got = &t,
+                               .want = &want,
+                               .limit = &limit,
+                               .model = has_model ? &model : NULL,
+                               .interval = has_model ? &interval : NULL,
+                               .count = 1 };
     at_assert_ok(at_compare(&c, &r));
     c.got = NULL;
     if (kept)
@@ -27,10 +31,20 @@ static void accepts_only_what_is_within(void **state) {
         double got, want, limit;
         int wrong;
     } rows[] = {
-        { 1, 1, 0, 0 },           { 1, 1.5, 0.5, 0 },         { 1, 1.5, 0.25, 1 },         { NAN, 1, 1e9, 1 },
-        { 1, NAN, 1e9, 1 },       { NAN, NAN, 0, 0 },         { INFINITY, 1, 1e3, 1 },     { INFINITY, INFINITY, 0, 0 },
-        { -INFINITY, INFINITY, 0, 1 }, { INFINITY, NAN, 1e9, 1 }, { 1, INFINITY, 1e9, 1 }, { 1, 2, NAN, 1 },
-        { 1, 2, INFINITY, 0 },    { 1, -1, 1.5, 1 },
+        { 1, 1, 0, 0 },
+        { 1, 1.5, 0.5, 0 },
+        { 1, 1.5, 0.25, 1 },
+        { NAN, 1, 1e9, 1 },
+        { 1, NAN, 1e9, 1 },
+        { NAN, NAN, 0, 0 },
+        { INFINITY, 1, 1e3, 1 },
+        { INFINITY, INFINITY, 0, 0 },
+        { -INFINITY, INFINITY, 0, 1 },
+        { INFINITY, NAN, 1e9, 1 },
+        { 1, INFINITY, 1e9, 1 },
+        { 1, 2, NAN, 1 },
+        { 1, 2, INFINITY, 0 },
+        { 1, -1, 1.5, 1 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct at_result r = one(rows[i].got, rows[i].want, rows[i].limit, 0, 0, 0, AT_F32, NULL);

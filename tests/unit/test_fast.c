@@ -26,14 +26,31 @@ static const int decode_sq[] = { 1, 1, 1 }, decode_sk[] = { 17, 33, 100 };
 
 static const struct shape shapes[] = {
     { "ragged, causal, grouped heads, paged",
-      { .b = 5, .h = 6, .hk = 2, .d = 33, .page = 16, .causal = 1, .sq = ragged_sq, .sk = ragged_sk, .dtype = AT_BF16 } },
+      { .b = 5,
+        .h = 6,
+        .hk = 2,
+        .d = 33,
+        .page = 16,
+        .causal = 1,
+        .sq = ragged_sq,
+        .sk = ragged_sk,
+        .dtype = AT_BF16 } },
     { "the same without causality",
       { .b = 5, .h = 4, .hk = 4, .d = 16, .sq = ragged_sq, .sk = ragged_sk, .dtype = AT_F16 } },
     { "rows that see nothing",
       { .b = 1, .h = 2, .hk = 1, .d = 8, .causal = 1, .sq = more_queries_sq, .sk = more_queries_sk, .dtype = AT_F32 } },
     { "more keys than a panel, values of both signs and sizes",
-      { .b = 2, .h = 2, .hk = 1, .d = 12, .page = 8, .causal = 1, .sq = panels_sq, .sk = panels_sk, .dtype = AT_BF16,
-        .fill = AT_TEST_WIDE, .q_scale = 0.01 } },
+      { .b = 2,
+        .h = 2,
+        .hk = 1,
+        .d = 12,
+        .page = 8,
+        .causal = 1,
+        .sq = panels_sq,
+        .sk = panels_sk,
+        .dtype = AT_BF16,
+        .fill = AT_TEST_WIDE,
+        .q_scale = 0.01 } },
     { "more rows than a block",
       { .b = 1, .h = 4, .hk = 2, .d = 8, .causal = 1, .sq = blocks_sq, .sk = blocks_sk, .dtype = AT_F16 } },
     { "so many keys that blocks have fewer rows",
@@ -131,8 +148,9 @@ static void test_limits_of_a_kernel(void **state) {
 }
 
 static const int special_sq[] = { 40, 3 }, special_sk[] = { 44, 70 };
-static const struct at_test_shape special_shape = { .b = 2, .h = 2, .hk = 1, .d = 6, .causal = 1, .sq = special_sq,
-                                                    .sk = special_sk, .dtype = AT_F16 };
+static const struct at_test_shape special_shape = {
+    .b = 2, .h = 2, .hk = 1, .d = 6, .causal = 1, .sq = special_sq, .sk = special_sk, .dtype = AT_F16
+};
 
 /* Non-finite q, k and v: visible, hidden from early rows, and beside weights of zero. */
 static void test_classes(void **state) {
@@ -141,8 +159,10 @@ static void test_classes(void **state) {
         const char *tensor;
         int64_t index;
         double value;
-    } plants[] = { { "q", 30, NAN },      { "q", 31, INFINITY },     { "k", 20 * 6 + 1, NAN }, { "k", 60 * 6, INFINITY },
-                   { "v", 41 * 6 + 2, NAN }, { "v", 2 * 6, -INFINITY }, { "v", 50 * 6 + 5, INFINITY } };
+    } plants[] = {
+        { "q", 30, NAN },         { "q", 31, INFINITY },     { "k", 20 * 6 + 1, NAN },     { "k", 60 * 6, INFINITY },
+        { "v", 41 * 6 + 2, NAN }, { "v", 2 * 6, -INFINITY }, { "v", 50 * 6 + 5, INFINITY }
+    };
     const struct at_numerics numerics = at_numerics_default();
     for (int o = 0; o < 2; o++)
         for (size_t i = 0; i < sizeof plants / sizeof plants[0]; i++)
@@ -323,10 +343,10 @@ static void test_supports(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_equals_plain),      cmocka_unit_test(test_limits_of_a_kernel),
-        cmocka_unit_test(test_classes),           cmocka_unit_test(test_ledger_and_trace),
-        cmocka_unit_test(test_threads),           cmocka_unit_test(test_memory_is_bounded),
-        cmocka_unit_test(test_cross_check),       cmocka_unit_test(test_supports),
+        cmocka_unit_test(test_equals_plain), cmocka_unit_test(test_limits_of_a_kernel),
+        cmocka_unit_test(test_classes),      cmocka_unit_test(test_ledger_and_trace),
+        cmocka_unit_test(test_threads),      cmocka_unit_test(test_memory_is_bounded),
+        cmocka_unit_test(test_cross_check),  cmocka_unit_test(test_supports),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -230,13 +230,23 @@ static void test_foreign_and_damaged_files(void **state) {
         { "{\"a\":1}\n", ":1: wanted the start of a journal" },
         { "{\"event\":\"start\",\"format\":1,\"provenance\":\"{}\"}\n", "with its request" },
         { "{\"event\":\"start\",\"format\":2,\"provenance\":\"{}\",\"request\":\"{}\"}\n", "journal format 2" },
-        { "{\"event\":\"start\",\"format\":1,\"provenance\":\"{}\",\"request\":\"{}\"}\nnoise\n{}\n", ":2: wanted a line of JSON" },
-        { "{\"event\":\"start\",\"format\":1,\"provenance\":\"{}\",\"request\":\"{}\"}\n{\"event\":\"nap\"}\n", ":2: wanted \"event\"" },
-        { "{\"event\":\"start\",\"format\":1,\"provenance\":\"{}\",\"request\":\"{}\"}\n{\"event\":\"results\"}\n", "an array" },
-        { "{\"event\":\"start\",\"format\":1,\"provenance\":\"{}\",\"request\":\"{}\"}\n{\"event\":\"results\",\"results\":[{}]}\n", ":2: key" },
-        { "{\"event\":\"start\",\"format\":1,\"provenance\":\"{}\",\"request\":\"{}\"}\n{\"event\":\"end\",\"n\":1,\"shard\":\"\"}\n", "number of results" },
-        { "{\"event\":\"start\",\"format\":1,\"provenance\":\"{}\",\"request\":\"{}\"}\n{\"event\":\"end\",\"n\":0}\n", "\"shard\"" },
-        { "{\"event\":\"start\",\"format\":1,\"provenance\":\"{}\",\"request\":\"{}\"}\n{\"event\":\"end\",\"n\":0,\"shard\":\"\"}\n{}\n", "nothing after the end" },
+        { "{\"event\":\"start\",\"format\":1,\"provenance\":\"{}\",\"request\":\"{}\"}\nnoise\n{}\n",
+          ":2: wanted a line of JSON" },
+        { "{\"event\":\"start\",\"format\":1,\"provenance\":\"{}\",\"request\":\"{}\"}\n{\"event\":\"nap\"}\n",
+          ":2: wanted \"event\"" },
+        { "{\"event\":\"start\",\"format\":1,\"provenance\":\"{}\",\"request\":\"{}\"}\n{\"event\":\"results\"}\n",
+          "an array" },
+        { "{\"event\":\"start\",\"format\":1,\"provenance\":\"{}\",\"request\":\"{}\"}\n{\"event\":\"results\","
+          "\"results\":[{}]}\n",
+          ":2: key" },
+        { "{\"event\":\"start\",\"format\":1,\"provenance\":\"{}\",\"request\":\"{}\"}\n{\"event\":\"end\",\"n\":1,"
+          "\"shard\":\"\"}\n",
+          "number of results" },
+        { "{\"event\":\"start\",\"format\":1,\"provenance\":\"{}\",\"request\":\"{}\"}\n{\"event\":\"end\",\"n\":0}\n",
+          "\"shard\"" },
+        { "{\"event\":\"start\",\"format\":1,\"provenance\":\"{}\",\"request\":\"{}\"}\n{\"event\":\"end\",\"n\":0,"
+          "\"shard\":\"\"}\n{}\n",
+          "nothing after the end" },
     };
     struct at_run_record record, done;
     struct at_journal *journal;

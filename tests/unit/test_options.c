@@ -6,9 +6,11 @@
 #include "verify/plan.h"
 
 static const struct at_option options[] = {
-    { "--cases", "GLOB", "" }, { "--strict", NULL, "" }, { "--jobs", "N", "" }, { "--x", "X", "" }, { NULL, NULL, NULL } };
+    { "--cases", "GLOB", "" }, { "--strict", NULL, "" }, { "--jobs", "N", "" }, { "--x", "X", "" }, { NULL, NULL, NULL }
+};
 static const struct at_command command = {
-    .name = "verify", .synopsis = "verify [GLOB...]", .options = options, .max_words = 2 };
+    .name = "verify", .synopsis = "verify [GLOB...]", .options = options, .max_words = 2
+};
 
 static at_status parse(struct at_args *args, int *help, int n, const char **words) {
     return at_args_parse(&command, n, (char **)words, args, help);
@@ -20,7 +22,8 @@ static void values_flags_and_words(void **state) {
     int64_t jobs;
     double x;
     (void)state;
-    at_assert_ok(parse(&args, &help, 7, (const char *[]){ "a/*", "--cases", "s:*", "--strict", "--jobs=3", "--", "--b" }));
+    at_assert_ok(
+        parse(&args, &help, 7, (const char *[]){ "a/*", "--cases", "s:*", "--strict", "--jobs=3", "--", "--b" }));
     assert_int_equal(help, 0);
     assert_int_equal(args.n_words, 2);
     assert_string_equal(args.words[1], "--b");

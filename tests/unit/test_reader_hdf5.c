@@ -109,7 +109,8 @@ static const char *make_one(const char *name, void (*change)(hid_t plist), int p
     const hsize_t start = 0;
     if (partly)
         H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, NULL, &few, NULL);
-    assert_true(H5Dwrite(set, H5T_IEEE_F32LE, partly ? part : H5S_ALL, partly ? space : H5S_ALL, H5P_DEFAULT, data) >= 0);
+    assert_true(H5Dwrite(set, H5T_IEEE_F32LE, partly ? part : H5S_ALL, partly ? space : H5S_ALL, H5P_DEFAULT, data) >=
+                0);
     H5Dclose(set);
     H5Sclose(part);
     H5Sclose(space);
@@ -255,11 +256,11 @@ int main(void) {
     at_reader_hdf5_register(); /* the second time replaces the first */
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_format),    cmocka_unit_test(test_every_range),
+        cmocka_unit_test(test_every_format),     cmocka_unit_test(test_every_range),
         cmocka_unit_test(test_scalar_and_empty), cmocka_unit_test(test_unread_datasets),
-        cmocka_unit_test(test_unread_storage),  cmocka_unit_test(test_links),
-        cmocka_unit_test(test_not_hdf5),        cmocka_unit_test(test_truncated),
-        cmocka_unit_test(test_child_dies),      cmocka_unit_test(test_two_at_once),
+        cmocka_unit_test(test_unread_storage),   cmocka_unit_test(test_links),
+        cmocka_unit_test(test_not_hdf5),         cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_child_dies),       cmocka_unit_test(test_two_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

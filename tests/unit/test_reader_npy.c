@@ -37,7 +37,8 @@ static void test_types_and_versions(void **state) {
             char text[128];
             struct at_reader *reader;
             size_t bytes = COUNT * at_format_info(types[w].format)->bytes;
-            snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (7, 5, 3), }", types[w].descr);
+            snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (7, 5, 3), }",
+                     types[w].descr);
             at_encode_array(types[w].format, COUNT, values, codes);
             at_assert_ok(open_made(version, text, codes, bytes, &reader));
             const struct at_file_tensor *t = at_reader_tensor(reader, 0);
@@ -95,7 +96,8 @@ static void test_unread_types(void **state) {
     for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
         char text[192];
         struct at_reader *reader;
-        snprintf(text, sizeof text, "{'descr': %s, 'fortran_order': %s, 'shape': (2, 3), }", entries[i][0], entries[i][1]);
+        snprintf(text, sizeof text, "{'descr': %s, 'fortran_order': %s, 'shape': (2, 3), }", entries[i][0],
+                 entries[i][1]);
         at_assert_ok(open_made(1, text, data, bytes[i], &reader));
         assert_int_equal(at_reader_tensor(reader, 0)->supported, 0);
         at_assert_fails(at_reader_read(reader, 0, 0, 1, data), AT_UNSUPPORTED, entries[i][2]);
@@ -129,7 +131,8 @@ static void test_lying_headers(void **state) {
     assert_refused(D("'<f4", "False", "(1,)"), 4, "found byte");
     assert_refused(D("[('a', '<f4'", "False", "(1,)"), 4, "the list of fields");
     assert_refused("{'descr': '<f4', 'shape': (1,), }", 4, "'fortran_order' is missing");
-    assert_refused("{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (1,)}", 4, "'descr' is there twice");
+    assert_refused("{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (1,)}", 4,
+                   "'descr' is there twice");
     assert_refused("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'x': 1}", 4, "'x' is unknown");
     assert_refused("{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} + 1", 4, "nothing after");
     assert_refused("__import__('os')", 4, "'{', the start");

@@ -45,8 +45,9 @@ static struct at_reader *open_all_formats(void) {
         size_t begin = data.n, used = strlen(header);
         at_encode_array(words[w].format, COUNT, values, codes);
         at_bytes_add(&data, codes, COUNT * at_format_info(words[w].format)->bytes);
-        snprintf(header + used, sizeof header - used, ",\"t.%s\":{\"dtype\":\"%s\",\"shape\":[7,5,3],\"data_offsets\":[%zu,%zu]}",
-                 words[w].word, words[w].word, begin, data.n);
+        snprintf(header + used, sizeof header - used,
+                 ",\"t.%s\":{\"dtype\":\"%s\",\"shape\":[7,5,3],\"data_offsets\":[%zu,%zu]}", words[w].word,
+                 words[w].word, begin, data.n);
     }
     strcat(header, "}   ");
     struct at_reader *reader = NULL;
@@ -98,7 +99,8 @@ static void test_ranges(void **state) {
                 at_assert_same(values[k], at_sample_value(first + k));
             at_assert_same(values[n], 99);
         }
-    at_assert_fails(at_reader_read_f64(reader, i, 0, COUNT + 1, values), AT_USAGE, "106 elements from 0 wanted, it has 105");
+    at_assert_fails(at_reader_read_f64(reader, i, 0, COUNT + 1, values), AT_USAGE,
+                    "106 elements from 0 wanted, it has 105");
     at_assert_fails(at_reader_read_f64(reader, i, COUNT, 1, values), AT_USAGE, "it has 105");
     at_assert_fails(at_reader_read_f64(reader, i, -1, 1, values), AT_USAGE, "from -1");
     at_assert_fails(at_reader_read(reader, i, 0, -1, values), AT_USAGE, "-1 elements");
@@ -131,14 +133,16 @@ static void test_small_files(void **state) {
     assert_int_equal(at_reader_count(reader), 0);
     at_reader_close(reader);
     at_assert_ok(open_made("{\"s\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]},"
-                           "\"e\":{\"dtype\":\"F32\",\"shape\":[0,3],\"data_offsets\":[4,4]}}", &one, 4, &reader));
+                           "\"e\":{\"dtype\":\"F32\",\"shape\":[0,3],\"data_offsets\":[4,4]}}",
+                           &one, 4, &reader));
     assert_int_equal(at_reader_tensor(reader, at_reader_find(reader, "e"))->count, 0);
     at_assert_ok(at_reader_read_f64(reader, at_reader_find(reader, "s"), 0, 1, &value));
     at_assert_same(value, 1);
     at_reader_close(reader);
 }
 
-#define ENTRY(dtype, shape, offsets) "{\"q\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":" offsets "}}"
+#define ENTRY(dtype, shape, offsets) \
+    "{\"q\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":" offsets "}}"
 
 static void test_lying_entries(void **state) {
     (void)state;
@@ -168,11 +172,14 @@ static void test_lying_entries(void **state) {
 static void test_overlaps_and_holes(void **state) {
     (void)state;
     assert_refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},"
-                   "\"b\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[4,12]}}", 12, AT_USAGE, "'b': begins at 4, wanted 8: it overlaps");
+                   "\"b\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[4,12]}}",
+                   12, AT_USAGE, "'b': begins at 4, wanted 8: it overlaps");
     assert_refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},"
-                   "\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[8,12]}}", 12, AT_USAGE, "belong to none");
+                   "\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[8,12]}}",
+                   12, AT_USAGE, "belong to none");
     assert_refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},"
-                   "\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}", 8, AT_USAGE, "duplicate");
+                   "\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}",
+                   8, AT_USAGE, "duplicate");
 }
 
 static void test_headers(void **state) {
@@ -187,8 +194,11 @@ static void test_headers(void **state) {
     const struct {
         uint64_t length;
         const char *part;
-    } lies[] = { { 3, "header length 3, wanted 2 to 2" }, { UINT64_MAX, "header length 18446744073709551615" },
-                 { (uint64_t)INT64_MAX + 1, "header length" }, { 0, "header length 0" }, { 100000001, "wanted 2 to 2" } };
+    } lies[] = { { 3, "header length 3, wanted 2 to 2" },
+                 { UINT64_MAX, "header length 18446744073709551615" },
+                 { (uint64_t)INT64_MAX + 1, "header length" },
+                 { 0, "header length 0" },
+                 { 100000001, "wanted 2 to 2" } };
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
         bytes.n = 0;
         at_make_safetensors(&bytes, "{}", NULL, 0);
@@ -287,12 +297,18 @@ static void test_recorded_activations(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_format),      cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_unread_types_are_listed), cmocka_unit_test(test_small_files),
-        cmocka_unit_test(test_lying_entries),     cmocka_unit_test(test_overlaps_and_holes),
-        cmocka_unit_test(test_headers),           cmocka_unit_test(test_huge_header),
-        cmocka_unit_test(test_bomb_of_values),    cmocka_unit_test(test_not_a_file),
-        cmocka_unit_test(test_shrinks_later),     cmocka_unit_test(test_recorded_activations),
+        cmocka_unit_test(test_every_format),
+        cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_unread_types_are_listed),
+        cmocka_unit_test(test_small_files),
+        cmocka_unit_test(test_lying_entries),
+        cmocka_unit_test(test_overlaps_and_holes),
+        cmocka_unit_test(test_headers),
+        cmocka_unit_test(test_huge_header),
+        cmocka_unit_test(test_bomb_of_values),
+        cmocka_unit_test(test_not_a_file),
+        cmocka_unit_test(test_shrinks_later),
+        cmocka_unit_test(test_recorded_activations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,7 +57,9 @@ static void test_table(void **state) {
     assert_true(at_sample_record(&record, 26));
     char *text = print(&record, AS_TABLE, 0, 0);
     assert_fits(text);
-    assert_says(text, "asynct_decode on cpu: every case asynct_decode b=2 h=8 hk=4 sq=1 d=128 page=16 dtype=bf16 data=normal\n");
+    assert_says(
+        text,
+        "asynct_decode on cpu: every case asynct_decode b=2 h=8 hk=4 sq=1 d=128 page=16 dtype=bf16 data=normal\n");
     assert_says(text, "\nPASS         00_blas_f32       sk=100/17/256 seed=0 out    3.3e-01 4.0e-03  0.25     2");
     assert_says(text, "\n    repro attest replay 'asynct_decode/00_blas_p_bf16 asynct_decode b=2");
     assert_says(text, "got 0.5, want 0.25, limit 0.0012; 9 of 2048 wrong\n");
@@ -178,9 +180,12 @@ static void test_long_names(void **state) {
 static void test_text(void **state) {
     (void)state;
     char text[64];
-    snprintf(text, sizeof text, "a\xc3\xa9\xff\xe2\x82" "b");
+    snprintf(text, sizeof text,
+             "a\xc3\xa9\xff\xe2\x82"
+             "b");
     at_text_clean(text);
-    assert_string_equal(text, "a\xc3\xa9?" "??b");
+    assert_string_equal(text, "a\xc3\xa9?"
+                              "??b");
     assert_int_equal(at_text_width(text), 6);
     struct at_result r;
     at_sample_result(&r, 0);
@@ -259,8 +264,9 @@ static void test_junit(void **state) {
         int broken = states[AT_STATE_CRASHED] + states[AT_STATE_HUNG] + states[AT_STATE_ERROR];
         int skipped = states[AT_STATE_UNSUPPORTED] + states[AT_STATE_SKIPPED];
         int failed = sizes[i] - broken - skipped - states[AT_STATE_PASS] - states[AT_STATE_VACUOUS];
-        snprintf(want, sizeof want, "<testsuites name=\"attest\" tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"%d\"",
-                 sizes[i], failed, broken, skipped);
+        snprintf(want, sizeof want,
+                 "<testsuites name=\"attest\" tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"%d\"", sizes[i],
+                 failed, broken, skipped);
         assert_says(text, want);
         assert_int_equal(count(text, "<testcase "), sizes[i]);
         assert_int_equal(count(text, "<failure "), failed);
@@ -304,11 +310,9 @@ static void test_jsonl(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),      cmocka_unit_test(test_cells),
-        cmocka_unit_test(test_worst_names), cmocka_unit_test(test_empty_and_many),
-        cmocka_unit_test(test_long_names), cmocka_unit_test(test_text),
-        cmocka_unit_test(test_github),     cmocka_unit_test(test_junit),
-        cmocka_unit_test(test_jsonl),
+        cmocka_unit_test(test_table),          cmocka_unit_test(test_cells),      cmocka_unit_test(test_worst_names),
+        cmocka_unit_test(test_empty_and_many), cmocka_unit_test(test_long_names), cmocka_unit_test(test_text),
+        cmocka_unit_test(test_github),         cmocka_unit_test(test_junit),      cmocka_unit_test(test_jsonl),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

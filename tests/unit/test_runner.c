@@ -138,6 +138,19 @@ static void test_python_runner(void **state) {
     at_assert_fails(at_runner_open(command, &runner), AT_ENVIRONMENT, "no transport");
 }
 
+/* Descriptor 3 is another file of the announced size: only the nonce tells, and the job goes inline. */
+static void test_other_memory(void **state) {
+    (void)state;
+    char path[] = "/tmp/at-test-runner-XXXXXX", spec[4400];
+    int file = mkstemp(path);
+    assert_true(file >= 0 && ftruncate(file, 1 << 16) == 0);
+    snprintf(spec, sizeof spec, "%s 3<>%s", self_serve, path);
+    expect_service(spec, "test", "00_test");
+    assert_int_equal(lseek(file, 0, SEEK_END), 1 << 16);
+    close(file);
+    unlink(path);
+}
+
 /* ---- what the serving side does for kernels ---- */
 
 static struct at_run_reply run_test_kernel(struct at_runner *runner, struct at_rig *rig, enum at_rig_kernel kernel) {
@@ -260,7 +273,7 @@ static void test_runners_that_cannot_serve(void **state) {
     (void)state;
     struct at_runner *runner;
     at_assert_fails(at_runner_open("", &runner), AT_USAGE, "wanted cpu, cuda");
-    at_assert_fails(at_runner_open("cuda", &runner), AT_ENVIRONMENT, "make CUDA=1");
+    at_assert_fails(at_runner_open("cuda", &runner), AT_ENVIRONMENT, "nvcc");
     at_assert_fails(at_runner_open("/nonexistent/runner --fast", &runner), AT_ENVIRONMENT, "exit code 127");
     at_assert_fails(at_runner_open("echo oops >&2; exit 3", &runner), AT_ENVIRONMENT,
                     "exit code 3; its last words: oops");
@@ -323,11 +336,17 @@ int main(int argc, char **argv) {
         return 70;
     snprintf(self_serve, sizeof self_serve, "exec '%s' --serve", self);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_host_runner),     cmocka_unit_test(test_python_runner),
-        cmocka_unit_test(test_serving_side),    cmocka_unit_test(test_deaths),
-        cmocka_unit_test(test_hangs),           cmocka_unit_test(test_breaches),
-        cmocka_unit_test(test_chatter),         cmocka_unit_test(test_outcomes),
-        cmocka_unit_test(test_broken_pipe),     cmocka_unit_test(test_runners_that_cannot_serve),
+        cmocka_unit_test(test_host_runner),
+        cmocka_unit_test(test_python_runner),
+        cmocka_unit_test(test_serving_side),
+        cmocka_unit_test(test_other_memory),
+        cmocka_unit_test(test_deaths),
+        cmocka_unit_test(test_hangs),
+        cmocka_unit_test(test_breaches),
+        cmocka_unit_test(test_chatter),
+        cmocka_unit_test(test_outcomes),
+        cmocka_unit_test(test_broken_pipe),
+        cmocka_unit_test(test_runners_that_cannot_serve),
         cmocka_unit_test(test_nothing_is_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -175,16 +175,14 @@ enum { TERMS = 64 };
 
 static const struct oracle_format f16 = { 5, 10 }, bf16 = { 8, 7 }, f32 = { 8, 23 };
 
-static double chain(const struct at_tc_rule *r, enum at_format in, const double *a, const double *b,
-                    double c) {
+static double chain(const struct at_tc_rule *r, enum at_format in, const double *a, const double *b, double c) {
     for (int i = 0; i < TERMS; i += r->block)
         c = at_fdpa(r, in, a + i, 1, b + i, 1, r->block, c);
     return c;
 }
 
 /* Share of stratified sums that rule and neighbour give different bits. */
-static double share_different(const struct at_tc_rule *r, const struct at_tc_rule *neighbour,
-                              enum at_format in) {
+static double share_different(const struct at_tc_rule *r, const struct at_tc_rule *neighbour, enum at_format in) {
     struct oracle_fdpa shape = { in == AT_F16 ? f16 : bf16, r->out == AT_F16 ? f16 : f32, r->kept_bits, 0, 0 };
     struct fdpa_random random = { 5 };
     long different = 0, n = 500 * at_test_effort(8);

@@ -74,8 +74,8 @@ static at_status copy_values(const struct target *t, const struct at_field *fiel
 
 static at_status read_field(const struct target *t, const struct at_field *field) {
     static const enum at_h5_type types[] = {
-        [AT_FIELD_TEXT] = AT_H5_TEXT, [AT_FIELD_STATE] = AT_H5_I8,  [AT_FIELD_BOOL] = AT_H5_I8,
-        [AT_FIELD_INT] = AT_H5_I32,   [AT_FIELD_I64] = AT_H5_I64,   [AT_FIELD_PLACE] = AT_H5_I64,
+        [AT_FIELD_TEXT] = AT_H5_TEXT, [AT_FIELD_STATE] = AT_H5_I8, [AT_FIELD_BOOL] = AT_H5_I8,
+        [AT_FIELD_INT] = AT_H5_I32,   [AT_FIELD_I64] = AT_H5_I64,  [AT_FIELD_PLACE] = AT_H5_I64,
         [AT_FIELD_U64] = AT_H5_U64,   [AT_FIELD_F64] = AT_H5_F64,
     };
     if (field->kind == AT_FIELD_TEXT)

@@ -27,7 +27,9 @@ static at_status write_key(const char *file, hid_t group, const char *key, const
     return status;
 }
 
-static int compare_keys(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+static int compare_keys(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
 
 /* Every key of the provenance as an attribute, in name order, whatever order the hash table has. */
 static at_status write_keys(const char *file, hid_t group, const char *provenance) {
@@ -100,8 +102,15 @@ static at_status write_integer_key(const struct at_archive_group *g, const struc
         return AT_FAIL(AT_NO_MEMORY, "%s: no memory for column %s", g->file, key);
     for (size_t i = 0; i < g->n; i++)
         values[i] = find_integer(text(rows[i]), key);
-    struct at_h5_column column = { .name = key, .type = AT_H5_I64, .rank = 1, .dims = { g->n }, .scales = { g->scale },
-                                   .units = "1", .long_name = meaning, .missing = 1, .data = values };
+    struct at_h5_column column = { .name = key,
+                                   .type = AT_H5_I64,
+                                   .rank = 1,
+                                   .dims = { g->n },
+                                   .scales = { g->scale },
+                                   .units = "1",
+                                   .long_name = meaning,
+                                   .missing = 1,
+                                   .data = values };
     at_status status = at_h5_write(g->file, g->group, &column);
     free(values);
     return status;
@@ -109,8 +118,14 @@ static at_status write_integer_key(const struct at_archive_group *g, const struc
 
 static at_status write_texts(const struct at_archive_group *g, const char *name, char *const *texts,
                              const char *meaning) {
-    struct at_h5_column column = { .name = name, .type = AT_H5_TEXT, .rank = 1, .dims = { g->n },
-                                   .scales = { g->scale }, .units = "1", .long_name = meaning, .data = texts };
+    struct at_h5_column column = { .name = name,
+                                   .type = AT_H5_TEXT,
+                                   .rank = 1,
+                                   .dims = { g->n },
+                                   .scales = { g->scale },
+                                   .units = "1",
+                                   .long_name = meaning,
+                                   .data = texts };
     return at_h5_write(g->file, g->group, &column);
 }
 
@@ -172,8 +187,13 @@ static at_status write_case_json(const struct at_archive_group *g, const struct 
     }
     if (status == AT_OK)
         status = write_texts(g, "json", texts, "the case as JSON, every value a text");
-    struct at_h5_column column = { .name = "hash", .type = AT_H5_U64, .rank = 1, .dims = { g->n },
-                                   .scales = { g->scale }, .units = "1", .long_name = "64-bit hash of case_id",
+    struct at_h5_column column = { .name = "hash",
+                                   .type = AT_H5_U64,
+                                   .rank = 1,
+                                   .dims = { g->n },
+                                   .scales = { g->scale },
+                                   .units = "1",
+                                   .long_name = "64-bit hash of case_id",
                                    .data = hashes };
     if (status == AT_OK)
         status = at_h5_write(g->file, g->group, &column);
@@ -194,10 +214,15 @@ static at_status write_fields(const struct at_archive_group *g, enum at_field_gr
 at_status at_archive_write_cases(const char *file, hid_t root, const struct at_archive_rows *rows) {
     static const struct {
         const char *key, *meaning;
-    } integers[] = { { "b", "requests" },         { "h", "query heads" },    { "hk", "key/value heads" },
-                     { "d", "head size" },        { "page", "keys per page; 0: contiguous" },
-                     { "tokens", "rows (norms)" }, { "channels", "hidden size of a norm" },
-                     { "layer", "layer of a recorded data set" },            { "seed", "seed" } },
+    } integers[] = { { "b", "requests" },
+                     { "h", "query heads" },
+                     { "hk", "key/value heads" },
+                     { "d", "head size" },
+                     { "page", "keys per page; 0: contiguous" },
+                     { "tokens", "rows (norms)" },
+                     { "channels", "hidden size of a norm" },
+                     { "layer", "layer of a recorded data set" },
+                     { "seed", "seed" } },
       texts[] = { { "sq", "queries of the requests, a number or a/b/c" },
                   { "sk", "keys of the requests, a number or a/b/c" },
                   { "dtype", "format of the activations" },

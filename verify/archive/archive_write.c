@@ -122,9 +122,16 @@ static at_status write_stage(const struct at_archive_group *g, const int8_t *sta
     for (int s = 0; s < AT_STAGE_COUNT; s++)
         snprintf(meanings + strlen(meanings), sizeof meanings - strlen(meanings), "%s%s", s ? " " : "",
                  at_stage_name((enum at_stage)s));
-    struct at_h5_column column = { .name = "stage", .type = AT_H5_I8, .rank = 1, .dims = { g->n },
-                                   .scales = { g->scale }, .units = "1", .long_name = "stage of the evaluation",
-                                   .flag_meanings = meanings, .n_flags = AT_STAGE_COUNT, .data = stage };
+    struct at_h5_column column = { .name = "stage",
+                                   .type = AT_H5_I8,
+                                   .rank = 1,
+                                   .dims = { g->n },
+                                   .scales = { g->scale },
+                                   .units = "1",
+                                   .long_name = "stage of the evaluation",
+                                   .flag_meanings = meanings,
+                                   .n_flags = AT_STAGE_COUNT,
+                                   .data = stage };
     return at_h5_write(g->file, g->group, &column);
 }
 
@@ -145,9 +152,14 @@ static at_status write_ledger(const char *file, hid_t root, const struct at_arch
     for (int i = 0; (field = at_ledger_row_field(i)); i++)
         AT_TRY_OUT(at_archive_field(&g, field, l.rows));
     AT_TRY_OUT(at_archive_places(&g, "first", l.first));
-    struct at_h5_column headroom = { .name = "headroom", .type = AT_H5_F64, .rank = 1, .dims = { g.n },
-                                     .scales = { g.scale }, .units = "bit",
-                                     .long_name = "log2(65504 / max_abs); inf: nothing but zeros", .data = l.headroom };
+    struct at_h5_column headroom = { .name = "headroom",
+                                     .type = AT_H5_F64,
+                                     .rank = 1,
+                                     .dims = { g.n },
+                                     .scales = { g.scale },
+                                     .units = "bit",
+                                     .long_name = "log2(65504 / max_abs); inf: nothing but zeros",
+                                     .data = l.headroom };
     AT_TRY_OUT(at_h5_write(file, g.group, &headroom));
     AT_TRY_OUT(write_totals(file, g.group, &l));
 out:

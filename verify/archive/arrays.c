@@ -18,10 +18,14 @@ static at_status scale_of(const char *path, hid_t group, const char *name, int64
 
 static at_status write_array(const char *path, hid_t group, const struct at_array *a) {
     at_status status = AT_OK;
-    struct at_h5_column column = { .name = a->name, .type = AT_H5_F64, .rank = 2,
+    struct at_h5_column column = { .name = a->name,
+                                   .type = AT_H5_F64,
+                                   .rank = 2,
                                    .dims = { (hsize_t)a->shape[0], (hsize_t)a->shape[1] },
                                    .scales = { H5I_INVALID_HID, H5I_INVALID_HID },
-                                   .units = a->units, .long_name = a->long_name, .data = a->data };
+                                   .units = a->units,
+                                   .long_name = a->long_name,
+                                   .data = a->data };
     for (int i = 0; i < 2; i++)
         AT_TRY_OUT(scale_of(path, group, a->axes[i], a->shape[i], &column.scales[i]));
     AT_TRY_OUT(at_h5_write(path, group, &column));

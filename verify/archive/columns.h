@@ -16,9 +16,9 @@ struct at_archive_group {
 /* The results in canonical order, and the rows of /cases and /kernels they belong to. */
 struct at_archive_rows {
     int64_t n, n_cases, n_kernels;
-    const struct at_result **results;        /* n */
+    const struct at_result **results;          /* n */
     const struct at_result **cases, **kernels; /* a result that has the case / the kernel */
-    int64_t *case_of, *kernel_of;            /* n */
+    int64_t *case_of, *kernel_of;              /* n */
 };
 
 at_status at_archive_rows_make(const char *file, const struct at_run_record *record, struct at_archive_rows *rows);

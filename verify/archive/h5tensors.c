@@ -181,8 +181,10 @@ static at_status set_name(const struct at_h5_file *f, const char *name, struct a
         tensor->name[i] = name[i] == '/' ? '.' : name[i];
     }
     if (!good)
-        return AT_FAIL(AT_USAGE, "%s: a dataset's name of %zu bytes: wanted UTF-8 without control characters, at most "
-                                 "%zu bytes", f->path, n, sizeof tensor->name - 1);
+        return AT_FAIL(AT_USAGE,
+                       "%s: a dataset's name of %zu bytes: wanted UTF-8 without control characters, at most "
+                       "%zu bytes",
+                       f->path, n, sizeof tensor->name - 1);
     return AT_OK;
 }
 
@@ -226,9 +228,7 @@ static herr_t visit(hid_t root, const char *name, const H5O_info_t *info, void *
     return f->status == AT_OK ? 0 : -1;
 }
 
-static int by_name(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
+static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
 /* a/b and a.b would both be called a.b. */
 static at_status check_names(const struct at_h5_file *f) {

@@ -36,12 +36,16 @@ void at_h5_close(hid_t id) {
 
 size_t at_h5_type_bytes(enum at_h5_type type) {
     switch (type) {
-    case AT_H5_TEXT: return sizeof(char *);
-    case AT_H5_I8: return 1;
-    case AT_H5_I32: return 4;
+    case AT_H5_TEXT:
+        return sizeof(char *);
+    case AT_H5_I8:
+        return 1;
+    case AT_H5_I32:
+        return 4;
     case AT_H5_I64:
     case AT_H5_U64:
-    case AT_H5_F64: return 8;
+    case AT_H5_F64:
+        return 8;
     }
     return 0;
 }
@@ -56,11 +60,16 @@ hid_t at_h5_make_type(enum at_h5_type type) {
         }
         return text;
     }
-    case AT_H5_I8: return H5Tcopy(H5T_STD_I8LE);
-    case AT_H5_I32: return H5Tcopy(H5T_STD_I32LE);
-    case AT_H5_I64: return H5Tcopy(H5T_STD_I64LE);
-    case AT_H5_U64: return H5Tcopy(H5T_STD_U64LE);
-    case AT_H5_F64: return H5Tcopy(H5T_IEEE_F64LE);
+    case AT_H5_I8:
+        return H5Tcopy(H5T_STD_I8LE);
+    case AT_H5_I32:
+        return H5Tcopy(H5T_STD_I32LE);
+    case AT_H5_I64:
+        return H5Tcopy(H5T_STD_I64LE);
+    case AT_H5_U64:
+        return H5Tcopy(H5T_STD_U64LE);
+    case AT_H5_F64:
+        return H5Tcopy(H5T_IEEE_F64LE);
     }
     return H5I_INVALID_HID;
 }
@@ -272,8 +281,7 @@ static at_status write_dataset(const char *file, hid_t group, const struct at_h5
     if (type < 0 || create < 0 || space < 0 || set_storage(create, column) < 0)
         AT_FAIL_OUT(AT_IO, "%s: cannot set up column %s", file, column->name);
     *dataset = H5Dcreate2(group, column->name, type, space, H5P_DEFAULT, create, H5P_DEFAULT);
-    if (*dataset < 0 ||
-        (column->dims[0] && H5Dwrite(*dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, column->data) < 0))
+    if (*dataset < 0 || (column->dims[0] && H5Dwrite(*dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, column->data) < 0))
         status = at_h5_fail(AT_IO, file, "write column", column->name);
 out:
     at_h5_close(type);
@@ -297,8 +305,8 @@ out:
     return status;
 }
 
-at_status at_h5_scale(const char *file, hid_t group, const char *name, hsize_t n, int64_t first,
-                      const char *long_name, hid_t *scale) {
+at_status at_h5_scale(const char *file, hid_t group, const char *name, hsize_t n, int64_t first, const char *long_name,
+                      hid_t *scale) {
     at_status status = AT_OK;
     *scale = H5I_INVALID_HID;
     int64_t *values = malloc((n + 1) * sizeof *values);
@@ -306,8 +314,9 @@ at_status at_h5_scale(const char *file, hid_t group, const char *name, hsize_t n
         return AT_FAIL(AT_NO_MEMORY, "%s: no memory for axis %s", file, name);
     for (hsize_t i = 0; i < n; i++)
         values[i] = first + (int64_t)i;
-    struct at_h5_column column = { .name = name, .type = AT_H5_I64, .rank = 1, .dims = { n }, .units = "1",
-                                   .long_name = long_name, .data = values };
+    struct at_h5_column column = {
+        .name = name, .type = AT_H5_I64, .rank = 1, .dims = { n }, .units = "1", .long_name = long_name, .data = values
+    };
     AT_TRY_OUT(write_dataset(file, group, &column, scale));
     if (H5DSset_scale(*scale, name) < 0) {
         status = at_h5_fail(AT_IO, file, "make a scale of", name);
@@ -319,8 +328,7 @@ out:
     return status;
 }
 
-at_status at_h5_write_text(const char *file, hid_t group, const char *name, const char *text,
-                           const char *long_name) {
+at_status at_h5_write_text(const char *file, hid_t group, const char *name, const char *text, const char *long_name) {
     at_status status = AT_OK;
     hid_t type = at_h5_make_type(AT_H5_TEXT), create = H5Pcreate(H5P_DATASET_CREATE), dataset = H5I_INVALID_HID;
     hid_t space = H5Screate(H5S_SCALAR);

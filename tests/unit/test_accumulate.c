@@ -1,0 +1,173 @@
+/* Sums in a declared order: lanes, trees, chunks, guards, and what the ledger is told.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "tests/at_test.h"
+
+#include "tensor_core/accumulate.h"
+#include "tensor_core/fdpa.h"
+
+static struct at_order order_of(enum at_unit unit, int lanes, int run, enum at_tree tree) {
+    return (struct at_order){ .unit = unit, .lanes = lanes, .run = run, .tree = tree, .chunk = 16, .input = AT_F16 };
+}
+
+static double sum_of(struct at_order order, int n, const double *a, const double *b, double c) {
+    return at_accumulate(&order, n, a, 1, b, 1, c, NULL);
+}
+
+static const double ones[64] = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+                                 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+                                 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
+
+/* Terms 2^24, 1, -2^24, 1: which of them meet first decides what is left. */
+static void test_lanes_and_runs(void **state) {
+    (void)state;
+    const double a[4] = { 0x1p24, 1, -0x1p24, 1 };
+    /* one chain: 2^24 + 1 is lost, then 0 + 1 */
+    at_assert_same(sum_of(order_of(AT_UNIT_F32_FMA, 1, 0, AT_TREE_SEQUENTIAL), 4, a, ones, 0), 1.0);
+    /* run 1: lane 0 has terms 0 and 2, lane 1 has 1 and 3 */
+    at_assert_same(sum_of(order_of(AT_UNIT_F32_FMA, 2, 1, AT_TREE_SEQUENTIAL), 4, a, ones, 0), 2.0);
+    /* run 0 is n / lanes = 2: (2^24 + 1) + (-2^24 + 1) = 2^24 + (-2^24 + 1) */
+    at_assert_same(sum_of(order_of(AT_UNIT_F32_FMA, 2, 0, AT_TREE_SEQUENTIAL), 4, a, ones, 0), 1.0);
+    /* c starts lane 0: the lanes hold 2^24 + 1 = 2^24, then -2^24 */
+    const double b[2] = { 1, -0x1p24 };
+    at_assert_same(sum_of(order_of(AT_UNIT_F32_FMA, 2, 1, AT_TREE_SEQUENTIAL), 2, b, ones, 0x1p24), 0.0);
+    /* more lanes than terms: the others hold +0 */
+    at_assert_same(sum_of(order_of(AT_UNIT_F32, 8, 1, AT_TREE_BUTTERFLY), 2, a, ones, 0), 0x1p24);
+}
+
+/* Four lanes of one term: in order ((x0 + x1) + x2) + x3; the butterfly (x0 + x2) + (x1 + x3). */
+static void test_trees(void **state) {
+    (void)state;
+    const double a[4] = { 0x1p24, 1, -0x1p24, 1 };
+    at_assert_same(sum_of(order_of(AT_UNIT_F32, 4, 1, AT_TREE_SEQUENTIAL), 4, a, ones, 0), 1.0);
+    at_assert_same(sum_of(order_of(AT_UNIT_F32, 4, 1, AT_TREE_BUTTERFLY), 4, a, ones, 0), 2.0);
+    at_assert_same(sum_of(order_of(AT_UNIT_F64, 4, 1, AT_TREE_SEQUENTIAL), 4, a, ones, 0), 2.0);
+}
+
+/* x = 1 + 2^-12: x^2 = 1 + 2^-11 + 2^-24; minus (1 + 2^-11) leaves 2^-24 when the product is not rounded. */
+static void test_fused_or_not(void **state) {
+    (void)state;
+    const double a[1] = { 1 + 0x1p-12 };
+    at_assert_same(sum_of(order_of(AT_UNIT_F32_FMA, 1, 0, AT_TREE_SEQUENTIAL), 1, a, a, -(1 + 0x1p-11)), 0x1p-24);
+    at_assert_same(sum_of(order_of(AT_UNIT_F32, 1, 0, AT_TREE_SEQUENTIAL), 1, a, a, -(1 + 0x1p-11)), 0.0);
+}
+
+/* 683 * 48 = 2^15 + 16 is half way between two f16 values: one rounding, after c was added. */
+static void test_f16_fma_rounds_once(void **state) {
+    (void)state;
+    const struct at_order order = order_of(AT_UNIT_F16_FMA, 1, 0, AT_TREE_SEQUENTIAL);
+    const double a[1] = { 683 }, b[1] = { 48 };
+    at_assert_same(sum_of(order, 1, a, b, 0), 0x1p15);
+    at_assert_same(sum_of(order, 1, a, b, 0x1p-24), 0x1p15 + 32);
+    at_assert_same(sum_of(order, 1, a, b, -0x1p-24), 0x1p15);
+    const double tiny[1] = { 0x1p-24 }; /* 2^-48 beside 1 */
+    at_assert_same(sum_of(order, 1, tiny, tiny, 1), 1.0);
+}
+
+static void test_chunks_and_strides(void **state) {
+    (void)state;
+    double a[40], b[40];
+    for (int i = 0; i < 40; i++) {
+        a[i] = at_round(AT_F16, 1 + i * 0.37);
+        b[i] = at_round(AT_F16, i % 3 - 0.9);
+    }
+    struct at_order order = order_of(AT_UNIT_TC_F32, 1, 0, AT_TREE_SEQUENTIAL);
+    const struct at_tc_rule *rule = at_unit_rule(AT_UNIT_TC_F32);
+    for (order.chunk = 8; order.chunk <= 32; order.chunk *= 2) {
+        const int chunk = order.chunk < 16 ? order.chunk : 16; /* larger ones are several instructions */
+        double want = 3;
+        for (int i = 0; i < 20; i += chunk) {
+            int n = 20 - i < chunk ? 20 - i : chunk;
+            want = at_fdpa(rule, AT_F16, a + 2 * i, 2, b + 39 - i, -1, n, want);
+        }
+        at_assert_true(at_order_chunk(&order) == chunk, "chunk %d", at_order_chunk(&order));
+        at_assert_same(at_accumulate(&order, 20, a, 2, b + 39, -1, 3, NULL), want);
+    }
+}
+
+static void test_guards(void **state) {
+    (void)state;
+    static const double want[4][2] = { { INFINITY, NAN }, { 65504, NAN }, { 65504, 0 }, { 65504, NAN } };
+    for (int unit = AT_UNIT_TC_F16; unit <= AT_UNIT_F16_FMA; unit++)
+        for (int guard = AT_GUARD_NONE; guard <= AT_GUARD_SATURATE; guard++) {
+            struct at_order order = order_of((enum at_unit)unit, 1, 0, AT_TREE_SEQUENTIAL);
+            order.guard = (enum at_guard)guard;
+            const double big[1] = { 60000 }, two[1] = { 2 }, nan[1] = { NAN };
+            at_assert_same(sum_of(order, 1, big, two, 0), want[guard][0]);
+            const double minus[1] = { -60000 };
+            at_assert_same(sum_of(order, 1, minus, two, 0), -want[guard][0]);
+            at_assert_same(sum_of(order, 1, nan, two, 0), want[guard][1]);
+        }
+}
+
+/* Two chunks, 40000 + 40000, then -40000: infinite and staying so, or guarded and back in range. */
+static void test_ledger(void **state) {
+    (void)state;
+    double a[17] = { 40000, 40000 };
+    a[16] = -40000;
+    for (int guarded = 0; guarded < 2; guarded++) {
+        struct at_order order = order_of(AT_UNIT_TC_F16, 1, 0, AT_TREE_SEQUENTIAL);
+        order.guard = guarded ? AT_GUARD_ISINF : AT_GUARD_NONE;
+        struct at_ledger ledger;
+        at_ledger_init(&ledger);
+        struct at_watch watch = { .ledger = &ledger, .stage = AT_STAGE_qk_acc, .place = { .b = 2, .k = 7 } };
+        double sum = at_accumulate(&order, 17, a, 1, ones, 1, 0, &watch);
+        at_assert_same(sum, guarded ? 25504.0 : (double)INFINITY);
+        const struct at_ledger_row *row = &ledger.stage[AT_STAGE_qk_acc];
+        at_assert_true(row->count == 2, "%llu steps noted", (unsigned long long)row->count);
+        at_assert_true(row->inf == (guarded ? 1u : 2u), "%llu infinite", (unsigned long long)row->inf);
+        at_assert_true(row->has_first && row->first.step == 0 && row->first.b == 2 && row->first.k == 7, "first place");
+        /* the second step starts from infinity: it makes none */
+        at_assert_true(ledger.inf_made == 1, "%llu made", (unsigned long long)ledger.inf_made);
+        at_assert_true(ledger.inf_cancelled == (uint64_t)guarded, "%llu cancelled",
+                       (unsigned long long)ledger.inf_cancelled);
+    }
+}
+
+/* An infinite operand is nobody's overflow. */
+static void test_infinite_operand_is_not_made(void **state) {
+    (void)state;
+    const double a[2] = { INFINITY, 1 };
+    for (int unit = AT_UNIT_F64; unit <= AT_UNIT_F16_FMA; unit++) {
+        struct at_order order = order_of((enum at_unit)unit, 1, 0, AT_TREE_SEQUENTIAL);
+        struct at_ledger ledger;
+        at_ledger_init(&ledger);
+        struct at_watch watch = { .ledger = &ledger, .stage = AT_STAGE_pv_acc };
+        at_assert_same(at_accumulate(&order, 2, a, 1, ones, 1, 0, &watch), (double)INFINITY);
+        at_assert_true(ledger.inf_made == 0 && ledger.inf_cancelled == 0, "unit %d", unit);
+    }
+}
+
+static void test_orders_from_numerics(void **state) {
+    (void)state;
+    struct at_numerics numerics = at_numerics_default();
+    numerics.qk_unit = AT_UNIT_F32;
+    numerics.qk_lanes = 4;
+    numerics.qk_run = 2;
+    numerics.qk_tree = AT_TREE_BUTTERFLY;
+    numerics.pv_unit = AT_UNIT_TC_F16;
+    numerics.pv_chunk = 32;
+    numerics.p = AT_F16;
+    numerics.guard = AT_GUARD_SATURATE;
+    struct at_order qk = at_order_qk(&numerics), pv = at_order_pv(&numerics);
+    at_assert_true(qk.unit == AT_UNIT_F32 && qk.lanes == 4 && qk.run == 2 && qk.tree == AT_TREE_BUTTERFLY, "qk");
+    at_assert_true(pv.unit == AT_UNIT_TC_F16 && pv.lanes == 1 && pv.chunk == 32 && pv.input == AT_F16, "pv");
+    at_assert_true(qk.guard == AT_GUARD_SATURATE && pv.guard == AT_GUARD_SATURATE, "guard");
+    at_assert_true(at_unit_format(AT_UNIT_F64) == AT_F64 && at_unit_format(AT_UNIT_TC_F32) == AT_F32 &&
+                       at_unit_format(AT_UNIT_F16_FMA) == AT_F16,
+                   "formats");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lanes_and_runs),
+        cmocka_unit_test(test_trees),
+        cmocka_unit_test(test_fused_or_not),
+        cmocka_unit_test(test_f16_fma_rounds_once),
+        cmocka_unit_test(test_chunks_and_strides),
+        cmocka_unit_test(test_guards),
+        cmocka_unit_test(test_ledger),
+        cmocka_unit_test(test_infinite_operand_is_not_made),
+        cmocka_unit_test(test_orders_from_numerics),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
