@@ -20,10 +20,10 @@
     X(TEXT,  family,          K, 1, "1", "kernel family")                                                        \
     X(TEXT,  variant,         K, 1, "1", "variant")                                                              \
     X(TEXT,  path,            K, 1, "1", "source file of the variant")                                           \
-    X(TEXT,  sha256,          K, 1, "1", "SHA-256 of the source file; empty: not said by the runner")            \
     X(TEXT,  runner,          K, 1, "1", "runner that ran it")                                                   \
-    X(TEXT,  numerics,        K, 1, "1", "declared numerics, every field")                                       \
     X(TEXT,  tensor,          R, 1, "1", "output tensor")                                                        \
+    X(TEXT,  sha256,          K, 1, "1", "SHA-256 of the source file; empty: not said by the runner")            \
+    X(TEXT,  numerics,        K, 1, "1", "declared numerics, every field")                                       \
     X(TEXT,  format,          R, 1, "1", "number format of the tensor")                                          \
     X(STATE, state,           R, 1, "1", "verdict")                                                              \
     X(TEXT,  cause,           R, 1, "1", "likely cause, or the reason")                                          \

@@ -1,7 +1,7 @@
 /* Requests, rows and slots of attention, shapes of a problem, and the check that refuses every index that
  * would read outside.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "at_test.h"
+#include "tests/at_test.h"
 
 #include "attest/attention.h"
 

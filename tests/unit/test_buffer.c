@@ -1,7 +1,7 @@
 /* Guard bands, marks and checksums: every byte outside a payload is watched, every unwritten element is
  * found, and every change of an input is seen.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "at_test.h"
+#include "tests/at_test.h"
 
 #include "attest/buffer.h"
 

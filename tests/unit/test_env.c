@@ -1,7 +1,7 @@
 /* The numeric environment is refused when it is wrong; parallel loops visit everything once and report
  * the lowest failure at any thread count.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "at_test.h"
+#include "tests/at_test.h"
 
 #include <fenv.h>
 #include <sched.h>

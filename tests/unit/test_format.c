@@ -1,6 +1,6 @@
 /* Number formats: facts, every code's round trip, rounding by hand-worked values, distances, arrays.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "at_test.h"
+#include "tests/at_test.h"
 
 #include <fenv.h>
 

@@ -5,7 +5,7 @@
  * MPFR is the second implementation: precision p, exponents emin and emax of the format, gradual
  * underflow by mpfr_subnormalize. It counts exponents of 0.1xxx, so its emin and emax are one more than
  * IEEE's. What it cannot know is e4m3's missing end: above 448 there is only NaN. */
-#include "at_test.h"
+#include "tests/at_test.h"
 
 #include <float.h>
 #include <mpfr.h>

@@ -1,6 +1,6 @@
 /* The overflow ledger: what each value counts as, and that any split of the work gives the same ledger.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "at_test.h"
+#include "tests/at_test.h"
 
 #include "attest/ledger.h"
 

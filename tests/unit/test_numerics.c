@@ -1,6 +1,6 @@
 /* Declared numerics as text, what may stand together, and names suggested for misspelt ones.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "at_test.h"
+#include "tests/at_test.h"
 
 #include "attest/names.h"
 #include "attest/numerics.h"

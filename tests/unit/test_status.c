@@ -1,6 +1,6 @@
 /* Statuses and the error trail: texts, frames, truncation, threads.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "at_test.h"
+#include "tests/at_test.h"
 
 #include <pthread.h>
 
