@@ -196,6 +196,12 @@ check-fast: ## every test on fewer inputs, under a minute
 	@$(RECURSE) -j$(JOBS) programs tests-built
 	@AT_EFFORT=fast BUILD=$(abspath $(BUILD)) tests/run_tests.sh $(TESTS) $(sort $(wildcard tests/*/test_*.sh tests/python/test_*.py))
 
+.PHONY: check-units
+check-units: ## the C test programs alone, on fewer inputs
+	@$(if $(filter 1,$(DEPS)),tests/build/dependencies.sh install test)
+	@$(RECURSE) -j$(JOBS) programs tests-built
+	@AT_EFFORT=fast BUILD=$(abspath $(BUILD)) tests/run_tests.sh $(TESTS)
+
 .PHONY: asan ubsan tsan
 asan: ## all tests under AddressSanitizer (with leaks)
 	@$(RECURSE) SAN=address check-fast

@@ -25,7 +25,8 @@ judge_one() {
     local name rc text n_ok n_bad n_skip seconds; name=$(tr '/' '_' <<< "$1")
     rc=$(< "$logs/$name.rc"); seconds=$(< "$logs/$name.s"); text="$logs/$name.out"
     n_ok=$(grep -ac '^\[       OK \]' "$text"); n_skip=$(grep -ac '^\[  SKIPPED \]' "$text")
-    n_bad=$(grep -acE '^\[  FAILED  \] [A-Za-z_0-9]+$' "$text")
+    n_bad=$(sed -n 's/^ *\([0-9]*\) FAILED TEST.*/\1/p' "$text" | tail -n 1)
+    n_bad=${n_bad:-0}
     if [[ "$1" == *.sh || "$1" == *.py ]]; then
         case $rc in
             0) n_ok=1 n_bad=0 n_skip=0 ;;

@@ -122,11 +122,12 @@ static void test_worst_names(void **state) {
     struct at_result r;
     char text[256];
     at_sample_result(&r, 0);
+    snprintf(r.tensor, sizeof r.tensor, "o");
     at_result_worst(&r, text, sizeof text);
-    assert_string_equal(text, "out[token 3, head 4, channel 5]");
+    assert_string_equal(text, "o[token 3, head 4, channel 5]");
     snprintf(r.op, sizeof r.op, "no_such_operator");
     at_result_worst(&r, text, sizeof text);
-    assert_string_equal(text, "out[index 3, index 4, index 5]");
+    assert_string_equal(text, "o[index 3, index 4, index 5]");
     r.worst_rank = 0;
     at_result_worst(&r, text, sizeof text);
     assert_string_equal(text, "out[]");
