@@ -130,7 +130,7 @@ static void test_worst_names(void **state) {
     assert_string_equal(text, "o[index 3, index 4, index 5]");
     r.worst_rank = 0;
     at_result_worst(&r, text, sizeof text);
-    assert_string_equal(text, "out[]");
+    assert_string_equal(text, "o[]");
 }
 
 static void test_empty_and_many(void **state) {
