@@ -24,7 +24,7 @@ struct at_case {
     uint64_t hash; /* at_hash_bytes of id: shards and seeds */
     int n_require;
     char require[AT_CASE_MAX_REQUIRE][32]; /* decoys that must count here */
-    char expect[16];                       /* a state name, "" for PASS */
+    char expect[24];                       /* state names with commas, "" for PASS */
     char data[32];                         /* data family, or the dataset's name */
     int exact;                             /* 1: every order of operations gives the same bits (data=exact) */
     struct at_case_keys *keys;             /* the parsed values; owned */

@@ -48,7 +48,7 @@ static const struct at_key table[] = {
     { "from",     AT_KEY_CHOICE,   AT_KEY_FROM,      FIELD(from),     0, 1, { "rounded", "exact", NULL }, "the pre-MLP norm reads the residual rounded or not; default rounded" },
     { "hot",      AT_KEY_HOT,      AT_KEY_ATTENTION, FIELD(hot),      0, 0, { 0 }, "NAME,...: keys made to matter: last_key, hidden_key, clip, halo" },
     { "require",  AT_KEY_REQUIRE,  AT_KEY_ALWAYS,    0,               0, 0, { 0 }, "NAME,...: decoys that must count here" },
-    { "expect",   AT_KEY_EXPECT,   AT_KEY_ALWAYS,    0,               0, 0, { 0 }, "state that is right here: LAUNDERED or OVERFLOWED" },
+    { "expect",   AT_KEY_EXPECT,   AT_KEY_ALWAYS,    0,               0, 0, { 0 }, "states that are right here beside PASS: LAUNDERED, OVERFLOWED" },
 };
 /* clang-format on */
 
@@ -268,14 +268,14 @@ static at_status read_dataset(const struct at_key *key, const char *text, struct
     return AT_OK;
 }
 
+/* States in a fixed order, each once, so that one expectation has one text. */
 static at_status read_expect(const struct at_key *key, const char *text, struct at_case *c) {
-    static const char *const states[] = { "PASS", "LAUNDERED", "OVERFLOWED" };
-    for (int i = 0; i < 3; i++)
-        if (strcmp(text, states[i]) == 0) {
-            snprintf(c->expect, sizeof c->expect, "%s", i ? states[i] : "");
-            return AT_OK;
-        }
-    return unknown(key, text, c->where, states, 3, "PASS, LAUNDERED or OVERFLOWED");
+    static const char *const states[] = { "LAUNDERED", "OVERFLOWED" };
+    const int first = strcmp(text, states[0]) == 0, both = strcmp(text, "LAUNDERED,OVERFLOWED") == 0;
+    if (!first && !both && strcmp(text, states[1]) != 0)
+        return unknown(key, text, c->where, states, 2, "LAUNDERED, OVERFLOWED or LAUNDERED,OVERFLOWED");
+    snprintf(c->expect, sizeof c->expect, "%s", text);
+    return AT_OK;
 }
 
 at_status at_key_read(const struct at_key *key, const char *text, struct at_case *c) {

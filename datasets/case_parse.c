@@ -45,7 +45,9 @@ static int is_range(const char *text, size_t length, long long *from, long long 
     return whole && *end == 0 && errno == 0;
 }
 
-static int joins_commas(const struct at_key *key) { return key->kind == AT_KEY_HOT || key->kind == AT_KEY_REQUIRE; }
+static int joins_commas(const struct at_key *key) {
+    return key->kind == AT_KEY_HOT || key->kind == AT_KEY_REQUIRE || key->kind == AT_KEY_EXPECT;
+}
 
 /* Number of alternatives of a word; each comma part counts 1, a range its numbers. */
 static at_status count_alternatives(const struct line_words *line, struct word *word) {

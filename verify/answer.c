@@ -2,10 +2,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verify/answer.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "attest/attention.h"
 #include "attest/env.h"
 #include "fast/fast.h"
 
@@ -128,20 +130,49 @@ out:
     return status;
 }
 
-static at_status modelled(struct at_answer *a, const struct at_numerics *numerics, int threads,
-                          struct at_judgement *j) {
+/* A modelled run into values (and intervals, unless NULL) of every output. */
+static at_status model_into(struct at_answer *a, const struct at_numerics *numerics, int threads,
+                            double *values[AT_MAX_TENSORS], double **intervals, struct at_ledger *ledger) {
     struct at_eval eval = { 0 };
     for (int o = 0; o < a->n_outputs; o++) {
         int t = a->outputs[o];
-        AT_TRY(doubles(a->count[t], &j->model[t]));
-        AT_TRY(doubles(a->count[t], &j->interval[t]));
-        eval.value[t] = j->model[t];
-        eval.limit[t] = j->interval[t];
+        AT_TRY(doubles(a->count[t], &values[t]));
+        eval.value[t] = values[t];
+        if (!intervals)
+            continue;
+        AT_TRY(doubles(a->count[t], &intervals[t]));
+        eval.limit[t] = intervals[t];
     }
-    eval.ledger = a->has_ledger ? &j->ledger : NULL;
-    AT_TRY(at_evaluate_rows(a->problem, numerics, AT_EVALUATE_MODEL, threads, &eval));
-    j->has_model = 1;
-    return AT_OK;
+    eval.ledger = a->has_ledger ? ledger : NULL;
+    return at_evaluate_rows(a->problem, numerics, AT_EVALUATE_MODEL, threads, &eval);
+}
+
+static int all_finite(const struct at_tensor *x, int64_t first, int64_t count) {
+    for (int64_t i = first; i < first + count; i++)
+        if (!isfinite(at_tensor_get(x, i)))
+            return 0;
+    return 1;
+}
+
+/* Keys and values of every request; what lies past seq_lens or in nobody's page is poison, which counts for nothing. */
+static int keys_finite(const struct at_problem *p) {
+    for (int64_t r = 0; r < p->sizes.b; r++)
+        for (int64_t t = 0, n = at_tensor_i32(&p->tensors[AT_ATTN_SEQ_LENS], r); t < n; t++) {
+            const int64_t first = at_attn_kv_index(p, r, t, 0), count = p->sizes.hk * p->sizes.d;
+            if (!all_finite(&p->tensors[AT_ATTN_K], first, count) || !all_finite(&p->tensors[AT_ATTN_V], first, count))
+                return 0;
+        }
+    return 1;
+}
+
+static int inputs_finite(const struct at_problem *p) {
+    for (int t = 0; t < p->op->n_tensors; t++) {
+        const struct at_tensor *x = &p->tensors[t];
+        const int checked_by_key = is_attention(p->op) && (t == AT_ATTN_K || t == AT_ATTN_V);
+        if (p->op->tensors[t].role != AT_OUT && x->data && !checked_by_key && !all_finite(x, 0, at_tensor_count(x)))
+            return 0;
+    }
+    return !is_attention(p->op) || keys_finite(p);
 }
 
 at_status at_judgement_open(struct at_answer *a, const struct at_numerics *numerics, int threads,
@@ -150,8 +181,15 @@ at_status at_judgement_open(struct at_answer *a, const struct at_numerics *numer
     memset(j, 0, sizeof *j);
     at_ledger_init(&j->ledger);
     AT_TRY_OUT(limits(a, numerics, threads, j));
-    if (!numerics->free_order)
-        AT_TRY_OUT(modelled(a, numerics, threads, j));
+    if (!numerics->free_order) {
+        AT_TRY_OUT(model_into(a, numerics, threads, j->model, j->interval, &j->ledger));
+        j->has_model = 1;
+    } else if (!inputs_finite(a->problem)) {
+        struct at_numerics some_order = *numerics;
+        some_order.free_order = 0;
+        AT_TRY_OUT(model_into(a, &some_order, threads, j->classes, NULL, &j->ledger));
+        j->has_classes = 1;
+    }
 out:
     if (status != AT_OK)
         at_judgement_close(j);
@@ -163,6 +201,7 @@ void at_judgement_close(struct at_judgement *j) {
         free(j->limit[t]);
         free(j->model[t]);
         free(j->interval[t]);
+        free(j->classes[t]);
     }
     memset(j, 0, sizeof *j);
 }

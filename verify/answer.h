@@ -37,7 +37,11 @@ struct at_judgement {
     double *limit[AT_MAX_TENSORS]; /* +inf where the declared arithmetic has none */
     int has_model;
     double *model[AT_MAX_TENSORS], *interval[AT_MAX_TENSORS];
-    struct at_ledger ledger; /* of the modelled evaluation */
+    /* Without a declared order, where inputs are not finite: values of the modelled run in one order, whose NaNs and
+     * infinities are those of every order. NULL otherwise. */
+    int has_classes;
+    double *classes[AT_MAX_TENSORS];
+    struct at_ledger ledger; /* of the modelled evaluation, whichever it was */
 };
 
 /* Evaluates the exact values of every output (fast tier when it is worth it, cross-checked on `seed`'s rows). */

@@ -34,6 +34,8 @@ static int on_model(double got, double model, double interval) {
     return fabs(got - model) <= interval && (interval > 0 || signbit(got) == signbit(model) || got != 0);
 }
 
+static int same_class(double a, double b) { return isfinite(a) ? isfinite(b) : isnan(a) ? isnan(b) : a == b; }
+
 static int histogram_bin(double error, double limit) {
     if (!(error > 0))
         return 0;
@@ -120,7 +122,9 @@ static void compare_element(struct at_comparison *c, struct at_result *r, struct
     double error = element_error(got, want, limit, edge);
     int within = error <= limit && isfinite(error);
     int equal = c->model && on_model(got, c->model[i], c->interval[i]);
-    int wrong = c->model ? !equal : !within;
+    int by_class = !c->model && c->classes && !(isfinite(want) && isfinite(c->classes[i]));
+    int wrong = c->model ? !equal : by_class ? !same_class(got, c->classes[i]) : !within;
+    c->undecided += !c->model && !by_class && !(limit < INFINITY);
     count_classes(c, r, i, got, want);
     c->beyond_limit += !within;
     c->off_model += c->model && !equal;
@@ -159,7 +163,7 @@ at_status at_compare(struct at_comparison *c, struct at_result *r) {
         return AT_FAIL(AT_NO_MEMORY, "no memory to compare %lld elements", (long long)c->count);
     double edge = overflow_edge(c->got->format);
     c->first_wrong = c->first_laundered = -1;
-    c->beyond_limit = c->off_model = c->laundered = c->overflowed = 0;
+    c->beyond_limit = c->off_model = c->laundered = c->overflowed = c->undecided = 0;
     r->worst_index = -1;
     r->ratio_max = 0;
     r->total = r->compared = c->count;

@@ -11,9 +11,11 @@ struct at_comparison {
     const double *want;             /* exact */
     const double *limit;            /* of |got - want|; +inf: none (class RANGE) */
     const double *model, *interval; /* NULL: the variant declares no order */
+    const double *classes;          /* a modelled run in some order, for its NaNs and infinities alone; may be NULL */
     int64_t count;
     int64_t first_wrong;                                    /* filled in: -1 when none */
     int64_t beyond_limit, off_model, laundered, overflowed; /* filled in */
+    int64_t undecided;                                      /* no limit, no model, no class to judge by */
     int64_t first_laundered;
 };
 
@@ -23,7 +25,8 @@ struct at_comparison {
  *   off_model     not within the interval around the modelled value
  *   laundered     the exact value is NaN or infinite and the kernel gave a finite number
  *   overflowed    the kernel is infinite or NaN where the exact value is finite
- * An element is `wrong` when the reference that decides (the model where there is one, else the limit) rejects it. */
+ * An element is `wrong` when the reference that decides rejects it: the model where there is one; else, where the exact
+ * value or `classes` is not finite, the class of `classes`; else the limit. */
 at_status at_compare(struct at_comparison *c, struct at_result *result);
 
 #endif

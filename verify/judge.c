@@ -265,6 +265,7 @@ static at_status judge_tensor(struct job *j, int o, const char *inert) {
                                .limit = j->judgement.limit[t],
                                .model = j->judgement.model[t],
                                .interval = j->judgement.interval[t],
+                               .classes = j->judgement.classes[t],
                                .count = a->count[t] };
     AT_TRY(at_compare(&c, r));
     struct at_evidence e = { .numerics = &j->v->numerics,

@@ -35,7 +35,7 @@ enum at_state {
 const char *at_state_name(enum at_state state);
 const char *at_state_meaning(enum at_state state);
 at_status at_state_parse(const char *name, enum at_state *state);
-/* 1 when a result of this state fails the run; `expect`: the state its case expects ("" none). */
+/* 1 when a result of this state fails the run; `expect`: the states its case expects, with commas ("" none). */
 int at_state_fails(enum at_state state, const char *expect, int strict);
 
 enum { AT_HIST_BINS = 64, AT_RESULT_DECOYS = 32 };
@@ -48,7 +48,7 @@ enum at_decoy_fate { AT_DECOY_INERT = 'i', AT_DECOY_REJECTED = 'r', AT_DECOY_PAS
 struct at_result {
     int64_t plan_index; /* position of the case x variant in the whole plan, the same in every shard */
     int tensor_index;   /* of the tensor in the operator's table; (plan_index, tensor_index) is the order of a run */
-    char case_id[1024], role[32], expect[16];
+    char case_id[1024], role[32], expect[24];
     char op[48], family[64], variant[96], path[160], runner[64], tensor[32];
     char sha256[65];    /* of the variant's source file, "" if the runner does not say */
     char numerics[640]; /* at_numerics_format */

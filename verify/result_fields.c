@@ -15,7 +15,7 @@
     X(INT,   tensor_index,    R, 1, "1", "index of the tensor in the operator's table")                          \
     X(TEXT,  case_id,         C, 1, "1", "the case, one line of text with every key")                            \
     X(TEXT,  role,            C, 1, "1", "name of the case file")                                                \
-    X(TEXT,  expect,          C, 1, "1", "state the case expects; empty: PASS")                                  \
+    X(TEXT,  expect,          C, 1, "1", "states the case expects beside PASS")                                  \
     X(TEXT,  op,              C, 1, "1", "operator")                                                             \
     X(TEXT,  family,          K, 1, "1", "kernel family")                                                        \
     X(TEXT,  variant,         K, 1, "1", "variant")                                                              \

@@ -28,21 +28,20 @@ static int is_racy(const struct at_evidence *e, struct at_result *r) {
     return 1;
 }
 
-/* Non-finite values that became ordinary numbers. With a model the declared arithmetic must do exactly that, else it
- * is plainly WRONG; without one the exact value's class is all there is to go by. */
+/* Non-finite values that became ordinary numbers, where the declared arithmetic does exactly that; else the variant is
+ * plainly WRONG. Where nothing was modelled the exact value's class is all there is to go by. */
 static int is_laundered(const struct at_evidence *e, struct at_result *r) {
     const struct at_comparison *c = e->comparison;
     const struct at_ledger *ledger = &e->judgement->ledger;
     char text[320];
-    if (e->judgement->has_model) {
+    if (e->judgement->has_model || e->judgement->has_classes) {
         if (r->wrong || !(ledger->laundered || c->laundered))
             return 0;
         if (ledger->laundered) {
             const struct at_place *p = &ledger->first_laundered;
             snprintf(text, sizeof text,
                      "%llu non-finite gate inputs became ordinary numbers, first at request %lld, head %lld, query "
-                     "%lld, key %lld; "
-                     "the modelled arithmetic does the same",
+                     "%lld, key %lld; the modelled arithmetic does the same",
                      (unsigned long long)ledger->laundered, (long long)p->b, (long long)p->h, (long long)p->q,
                      (long long)p->k);
         } else {
@@ -119,14 +118,6 @@ static int is_vacuous(const struct at_evidence *e, struct at_result *r) {
     return 1;
 }
 
-static int ran_out_of_range(const struct at_evidence *e) {
-    const double *limit = e->judgement->limit[e->tensor];
-    for (int64_t i = 0; i < e->comparison->count; i++)
-        if (!(limit[i] < INFINITY))
-            return 1;
-    return 0;
-}
-
 void at_verdict(const struct at_evidence *e, struct at_result *r) {
     r->judged_by_model = e->judgement->has_model;
     r->judged_by_limit = !r->judged_by_model;
@@ -143,7 +134,7 @@ void at_verdict(const struct at_evidence *e, struct at_result *r) {
     }
     if (is_vacuous(e, r))
         return;
-    if (r->judged_by_limit && ran_out_of_range(e)) {
+    if (e->comparison->undecided) {
         say(r, AT_STATE_VACUOUS,
             "the declared accumulator can overflow here, so there is no limit, and no declared order to model");
         return;

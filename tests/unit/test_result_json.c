@@ -192,6 +192,9 @@ static void test_states(void **state) {
     }
     assert_true(at_state_fails((enum at_state)99, "", 0));
     assert_true(at_state_fails(AT_STATE_OVERFLOWED, "LAUNDERED", 0));
+    assert_false(at_state_fails(AT_STATE_LAUNDERED, "LAUNDERED,OVERFLOWED", 0));
+    assert_false(at_state_fails(AT_STATE_OVERFLOWED, "LAUNDERED,OVERFLOWED", 0));
+    assert_true(at_state_fails(AT_STATE_OVERFLOWED, "OVERFLOWEDX,XOVERFLOWED", 0));
 }
 
 int main(void) {
