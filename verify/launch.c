@@ -33,7 +33,6 @@ static at_status place(struct at_runner *runner, const struct at_problem *proble
             at_mark_fill(to, seed);
         else if (bytes[t])
             memcpy(to->data, problem->tensors[t].data, (size_t)bytes[t]);
-        at_buffer_seal(buffer, index);
         if (bytes[t] == 0)
             to->data = NULL; /* a tensor the problem does not have */
     }
@@ -88,12 +87,17 @@ static at_status copy_outputs(const struct at_problem *placed, struct at_outputs
     return AT_OK;
 }
 
-at_status at_guarded_launch(struct at_runner *runner, int variant, const struct at_problem *problem, uint64_t seed,
-                            double timeout, struct at_run_reply *reply, struct at_outputs *outputs) {
+at_status at_guarded_launch(struct at_runner *runner, int variant, const struct at_problem *problem,
+                            enum at_poison_turn turn, uint64_t seed, double timeout, struct at_run_reply *reply,
+                            struct at_outputs *outputs) {
     struct at_problem placed;
     struct at_buffer buffer;
+    const enum at_tail tail = (enum at_tail)at_runner_variant(runner, variant)->numerics.tail;
     memset(outputs, 0, sizeof *outputs);
     AT_TRY(place(runner, problem, seed, &placed, &buffer));
+    AT_TRY(at_poison_unowned(&placed, tail, turn, seed));
+    for (int t = 0; t < problem->op->n_tensors; t++)
+        at_buffer_seal(&buffer, t);
     AT_TRY(at_runner_run(runner, variant, &placed, buffer.used, timeout, reply));
     if (reply->outcome != AT_RAN)
         return AT_OK;

@@ -11,19 +11,36 @@ static void say(struct at_result *r, enum at_state state, const char *text) {
     snprintf(r->cause, sizeof r->cause, "%s", text);
 }
 
-static int is_racy(const struct at_evidence *e, struct at_result *r) {
+static int changed_on_rerun(const struct at_evidence *e, struct at_result *r) {
     char text[256];
-    if (e->numerics->repeats && r->rerun_different > 0) {
-        snprintf(text, sizeof text,
-                 "%lld of %lld elements changed bits between two equal launches, and the variant says they repeat",
-                 (long long)r->rerun_different, (long long)r->rerun_compared);
-    } else if (e->numerics->batch_invariant && r->batch_different > 0) {
-        snprintf(text, sizeof text,
-                 "%lld of %lld elements changed bits with the batch around them, and the variant says they do not",
-                 (long long)r->batch_different, (long long)r->batch_compared);
-    } else {
+    if (!e->numerics->repeats || r->rerun_different == 0)
         return 0;
-    }
+    snprintf(text, sizeof text,
+             "%lld of %lld elements changed bits between two equal launches, and the variant says they repeat",
+             (long long)r->rerun_different, (long long)r->rerun_compared);
+    say(r, AT_STATE_RACY, text);
+    return 1;
+}
+
+static int follows_poison(const struct at_evidence *e, struct at_result *r) {
+    char text[256];
+    if (e->poison_read == 0)
+        return 0;
+    snprintf(text, sizeof text,
+             "%lld elements follow what stands in key or value rows that no request owns (past seq_lens, or in spare "
+             "pages)",
+             (long long)e->poison_read);
+    say(r, AT_STATE_WRONG, text);
+    return 1;
+}
+
+static int changed_with_batch(const struct at_evidence *e, struct at_result *r) {
+    char text[256];
+    if (!e->numerics->batch_invariant || r->batch_different == 0)
+        return 0;
+    snprintf(text, sizeof text,
+             "%lld of %lld elements changed bits with the batch around them, and the variant says they do not",
+             (long long)r->batch_different, (long long)r->batch_compared);
     say(r, AT_STATE_RACY, text);
     return 1;
 }
@@ -126,7 +143,11 @@ void at_verdict(const struct at_evidence *e, struct at_result *r) {
         say(r, AT_STATE_DIRTY, e->dirty);
         return;
     }
-    if (is_racy(e, r) || is_laundered(e, r) || is_wrong(e, r) || is_overflowed(e, r))
+    if (changed_on_rerun(e, r) || follows_poison(e, r))
+        return;
+    /* Wrong bits often depend on the batch as well; that they are wrong, and where, says more. */
+    const int is_odd = is_laundered(e, r) || is_wrong(e, r) || is_overflowed(e, r);
+    if ((is_odd && r->state == AT_STATE_WRONG) || changed_with_batch(e, r) || is_odd)
         return;
     if (r->compared == 0) {
         say(r, AT_STATE_SKIPPED, "the case has no element of this tensor");

@@ -36,7 +36,9 @@ bad_case 'b' 'asynct_decode b=99999999999 h=1 hk=1 sk=8 d=32'
 bad_case 'sk' 'asynct_decode b=1 h=1 hk=1 sk=-1 d=32'
 bad_case 'twice' 'asynct_decode b=1 b=2 h=1 hk=1 sk=8 d=32'
 bad_case 'wanted one decoy' 'asynct_decode b=1 h=1 hk=1 sk=8 d=32 require=lse_base_2'
-wants 2 'sk' "$attest" verify --case 'asynct_decode b=1000000 h=8 hk=8 sk=1000000 d=128'; one_line
+bad_case 'b' 'asynct_decode b=1000000 h=8 hk=8 sk=8 d=128'
+bad_case '65536000000 key slots' 'asynct_decode b=65536 h=8 hk=8 sk=1000000 d=128'
+bad_case 'AT_MEMORY_LIMIT' 'asynct_decode b=2000 h=8 hk=8 sk=1000000 d=128'
 printf 'asynct_decode b=1 sk=8\nuclip_norm tokens=3 channels=\0x\n' > "$scratch/bad.cases"
 mkdir "$scratch/cases" && mv "$scratch/bad.cases" "$scratch/cases/"
 AT_DATASETS=$scratch wants 2 'bad.cases:2' "$attest" verify --cases '*'; one_line

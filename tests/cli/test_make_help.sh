@@ -11,7 +11,8 @@ make --no-print-directory doctor > "$scratch/doctor" || fail "make doctor"
 grep -q libopenblas-dev "$scratch/doctor" || fail "make doctor does not name packages"
 wants 2 'known sanitizers' make SAN=adress help
 # Every attest command the README shows is one that attest has, and every file it names is there.
-grep -oE 'attest (list|verify|replay|show|selftest|bench|merge|doctor|[a-z]+) ' README.md | awk '{print $2}' | sort -u | while read -r word; do
+{ grep -E '^(    |build/)' README.md; grep -oE '`[^`]+`' README.md | tr -d '`'; } | grep -oE '(^|[ /])attest [a-z]+' |
+    awk '{print $2}' | sort -u | while read -r word; do
     "$attest" "$word" --help > /dev/null 2>&1 || echo "$word"
 done > "$scratch/unknown"
 [[ ! -s "$scratch/unknown" ]] || fail "README names commands attest does not have: $(tr '\n' ' ' < "$scratch/unknown")"

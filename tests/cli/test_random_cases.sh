@@ -13,6 +13,8 @@ sizes=(8 16 32 40 64) formats=(f32 f16 bf16) layouts=('' page=1 page=4 page=16)
 # shellcheck disable=SC2034
 data=(normal same_sign uniform heavy_tail outlier_channel sink cancel ties subnormal sparse70 exact)
 # shellcheck disable=SC2034
+norm_data=(normal same_sign uniform heavy_tail outlier_channel ties subnormal)
+# shellcheck disable=SC2034
 gates=('' 'sigma=0' 'sigma=3' 'edge=shrink' 'gamma=0.5' 'clip=0.125:0.75' 'taps=0.5:-0.25:0.125' 'relu_pre=0')
 # shellcheck disable=SC2034
 norms=(uclip_norm add_uclip_norm post_attn_pre_mlp_uclip rms_norm add_rms_norm)
@@ -24,7 +26,7 @@ ln -s "$PWD/datasets/activations" "$scratch/activations"
         case $((RANDOM % 5)) in
             0 | 1) gate=$(pick gates); [[ $x == exact ]] && gate=
                    lengths=$((RANDOM % 70))/$((RANDOM % 300))/$((RANDOM % 20))
-                   echo "asynct_decode b=$((RANDOM % 3 + 1)) $(pick heads) sk=$lengths d=$d $(pick layouts) dtype=$f data=$x seed=$seed $gate"
+                   echo "asynct_decode b=$((RANDOM % 3 + 3)) $(pick heads) sk=$lengths d=$d $(pick layouts) dtype=$f data=$x seed=$seed $gate"
                    made=$((made + 4)) ;;
             2) gate=$(pick gates); [[ $x == exact ]] && gate=
                echo "asynct_prefill b=2 $(pick heads) sq=$((RANDOM % 9 + 1))/$((RANDOM % 20 + 1)) prefix=$((RANDOM % 40)) d=$d causal=$((RANDOM % 2)) $(pick layouts) dtype=$f data=$x seed=$seed $gate"
@@ -33,7 +35,7 @@ ln -s "$PWD/datasets/activations" "$scratch/activations"
                    echo "softmax_prefill b=2 sq=$((RANDOM % 12 + 1)) prefix=$((RANDOM % 40)) causal=$((RANDOM % 2))")
                echo "$family $(pick heads) d=$d $(pick layouts) dtype=$f data=$x seed=$seed"
                made=$((made + 4)) ;;
-            4) echo "$(pick norms) tokens=$((RANDOM % 5 + 1)) channels=$((RANDOM % 200 + 1)) dtype=$f data=$x seed=$seed"
+            4) echo "$(pick norms) tokens=$((RANDOM % 5 + 1)) channels=$((RANDOM % 200 + 1)) dtype=$f data=$(pick norm_data) seed=$seed"
                made=$((made + 2)) ;;
         esac
     done

@@ -14,4 +14,4 @@ trap 'rm -rf "$folder"' EXIT
 for n in 0 26 600; do
     "$BUILD/tests/support/make_archive" "$folder/run_$n.h5" "$n" "$folder/run_$n.xml"
 done
-"$python" "$here/test_archive_opens.py" "$folder"
+"$python" "$here/archive_opens.py" "$folder"

@@ -136,7 +136,7 @@ static void judge(int variant, const struct at_problem *problem, uint64_t n, str
     struct at_run_reply reply;
     struct at_outputs outputs;
     struct at_test_eval want;
-    at_assert_ok(at_guarded_launch(runner, variant, problem, n, 30, &reply, &outputs));
+    at_assert_ok(at_guarded_launch(runner, variant, problem, AT_POISON_JUDGED, n, 30, &reply, &outputs));
     at_assert_true(reply.outcome != AT_RUN_FAILED, "%s/%s: %s", v->family, v->name, reply.reason);
     if (reply.outcome == AT_RUN_UNSUPPORTED) {
         model->declined++;
@@ -252,7 +252,7 @@ static void test_decode_declines(void **state) {
         if (!family->decode)
             continue;
         at_assert_ok(at_test_attention_problem(at_op_find(family->op), &shape, 1, &problem));
-        at_assert_ok(at_guarded_launch(runner, i, &problem.problem, 1, 30, &reply, &outputs));
+        at_assert_ok(at_guarded_launch(runner, i, &problem.problem, AT_POISON_JUDGED, 1, 30, &reply, &outputs));
         assert_int_equal(reply.outcome, AT_RUN_UNSUPPORTED);
         assert_non_null(strstr(reply.reason, "one query"));
         at_test_problem_release(&problem);

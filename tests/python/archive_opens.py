@@ -2,7 +2,7 @@
 
 SPDX-License-Identifier: Apache-2.0
 
-usage: test_archive_opens.py FOLDER   with run_N.h5 of N results and run_N.xml
+usage: archive_opens.py FOLDER   with run_N.h5 of N results and run_N.xml
 exit 77: a module is missing (named in the last line)
 """
 import glob
