@@ -133,10 +133,12 @@ static void softmax_key(const struct at_data *data, int64_t request, int64_t t, 
     uniforms(data, "exact k", at_data_key_row(data, request, t, kv_head), row);
     for (int64_t c = 0; c < data->d; c++) {
         struct stairs stairs = stairs_of(at_data_sk(data, request), c);
-        if (is_step(&stairs, t))
-            row[c] = 1 + (double)((t - stairs.first) / stairs.period / stairs.group);
-        else
+        if (is_step(&stairs, t)) {
+            int64_t step = (t - stairs.first) / stairs.period / stairs.group;
+            row[c] = 1 + (double)step;
+        } else {
             row[c] = 0 - floor(row[c] * 4); /* never -0 */
+        }
     }
 }
 

@@ -27,7 +27,7 @@ struct directory {
     int64_t offset, bytes, members;
 };
 
-static int has_signature(const uint8_t *bytes, char a, char b) {
+static int has_signature(const uint8_t *bytes, uint8_t a, uint8_t b) {
     return bytes[0] == 'P' && bytes[1] == 'K' && bytes[2] == a && bytes[3] == b;
 }
 

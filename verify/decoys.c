@@ -185,7 +185,7 @@ static void gather(const struct at_answer *a, int t, const double *whole, double
     for (int64_t s = 0; s < a->n_sample; s++) {
         int64_t first, count;
         a->problem->op->row_span(a->problem, t, a->sample[s], &first, &count);
-        memcpy(out + at, whole + first, (size_t)count * sizeof *out);
+        memcpy(out + at, whole + first, (size_t)count * sizeof *out); /* NOLINT(clang-analyzer-unix.Malloc) */
         at += count;
     }
 }

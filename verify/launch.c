@@ -81,7 +81,7 @@ static at_status copy_outputs(const struct at_problem *placed, struct at_outputs
         out->tensors[t].data = calloc(1, (size_t)bytes + 1);
         if (!out->tensors[t].data)
             return AT_FAIL(AT_NO_MEMORY, "no memory for %lld bytes of output", (long long)bytes);
-        if (bytes)
+        if (placed->tensors[t].data)
             memcpy(out->tensors[t].data, placed->tensors[t].data, (size_t)bytes);
     }
     return AT_OK;

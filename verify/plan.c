@@ -16,8 +16,10 @@ static int variant_selected(const struct at_selection *s, const struct at_varian
     int selected = s->n_globs == 0;
     snprintf(name, sizeof name, "%s/%s", v->family, v->name);
     for (int i = 0; i < s->n_globs; i++)
-        if (fnmatch(s->globs[i], name, FNM_EXTMATCH) == 0)
-            selected = hits[i] = 1;
+        if (fnmatch(s->globs[i], name, FNM_EXTMATCH) == 0) {
+            hits[i] = 1;
+            selected = 1;
+        }
     return selected;
 }
 
@@ -41,9 +43,9 @@ static at_status nothing_matches(const struct at_runner *runner, const char *glo
     }
     if (names && list)
         nearest = at_nearest_name(glob, list, n);
-    at_status status = AT_FAIL(
-        AT_NOT_FOUND, "no variant of runner %s matches '%s'%s%s%s; `attest list kernels` names all",
-        at_runner_device(runner), glob, nearest ? "; nearest is " : "", nearest ? nearest : "", nearest ? "" : "");
+    at_status status =
+        AT_FAIL(AT_NOT_FOUND, "no variant of runner %s matches '%s'%s%s; `attest list kernels` names all",
+                at_runner_device(runner), glob, nearest ? "; nearest is " : "", nearest ? nearest : "");
     free(list);
     free(names);
     return status;

@@ -39,8 +39,8 @@
 
 static struct at_sum_error tensor_core_error(const struct at_order *order, const struct at_tc_rule *rule, int64_t n,
                                              double largest) {
-    const int chunk = at_order_chunk(order);
-    const double steps = (double)((n + chunk - 1) / chunk);
+    const int64_t chunk = at_order_chunk(order), chunks = (n + chunk - 1) / chunk;
+    const double steps = (double)chunks;
     const int nearest = rule->rounding == AT_TC_RNE;
     const double rounding = ldexp(1.0, nearest ? -rule->out_bits : 1 - rule->out_bits);
     const double step = chunk * ldexp(1.0, -rule->kept_bits) + rounding;

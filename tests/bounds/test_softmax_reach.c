@@ -288,7 +288,7 @@ static void test_rescaling(void **state) {
     make(16 * 16, 1, AT_F16, &p);
     p.problem.params.scale = (float)(0.99 * 0x1p-11);
     for (int64_t t = 0; t < 256; t++)
-        set_score(&p, t, t % 16 ? -60000 : (double)(t / 16));
+        set_score(&p, t, t % 16 ? -60000 : (double)t / 16);
     set_v(&p, 0, 1 + 0x1p-10);
     expect(&p, "qk_unit=f32_fma pv_unit=tc_f16 pv_chunk=16 p=f16 block=16", RESCALE, AT_SOFTMAX_O, 0);
 }

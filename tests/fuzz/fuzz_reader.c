@@ -43,6 +43,7 @@ static void write_seed(const char *folder, const char *name, struct at_bytes *by
 }
 
 /* With AT_FUZZ_WRITE=FOLDER: one good file of each type, to start from. */
+/* NOLINTNEXTLINE(readability-non-const-parameter): libFuzzer's signature */
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
     (void)argc;
     (void)argv;

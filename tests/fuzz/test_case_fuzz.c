@@ -43,6 +43,7 @@ static int64_t judge(const char *line) {
         at_assert_true(status == AT_USAGE, "%s for '%s'", at_status_name(status), line);
         at_assert_true(strncmp(message, "fuzz:1: ", 8) == 0 && !strchr(message, '\n'), "'%s' gave '%s'", line, message);
         at_assert_true(list.n == 0, "'%s' failed and left %lld cases", line, (long long)list.n);
+        at_case_list_release(&list); /* room for cases may have been made */
         return 0;
     }
     int64_t n = list.n;

@@ -124,12 +124,12 @@ static size_t damage(struct at_test_random *random, char *text, size_t n) {
             break;
         case 2: /* overwritten by something nasty */
             if (at + length <= n)
-                memcpy(text + at, snippet, length);
+                memcpy(text + at, snippet, length); /* NOLINT(bugprone-not-null-terminated-result): inside the text */
             break;
         case 3: /* something nasty inserted */
             if (n + length < TEXT / 2) {
                 memmove(text + at + length, text + at, n - at);
-                memcpy(text + at, snippet, length);
+                memcpy(text + at, snippet, length); /* NOLINT(bugprone-not-null-terminated-result) */
                 n += length;
             }
             break;

@@ -6,6 +6,8 @@
 #include "tests/oracle/asynct_mpfr.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <mpfr.h>
@@ -18,7 +20,8 @@ static const struct at_tensor *tensor(const struct at_problem *problem, const ch
     for (int i = 0; i < problem->op->n_tensors; i++)
         if (strcmp(problem->op->tensors[i].name, name) == 0)
             return &problem->tensors[i];
-    return NULL;
+    fprintf(stderr, "the oracle knows no tensor %s\n", name);
+    abort();
 }
 
 static double f16_value(unsigned code) {

@@ -113,7 +113,7 @@ static at_status fill_block_table(const struct plan *plan, struct at_test_random
         return AT_OK;
     const struct at_sizes *sizes = &problem->sizes;
     int pages = (int)(sizes->slots / sizes->page), next = 0;
-    int32_t *pack = malloc((size_t)pages * sizeof *pack);
+    int32_t *pack = calloc((size_t)pages + 1, sizeof *pack);
     if (!pack)
         return AT_FAIL(AT_NO_MEMORY, "a pack of %d pages", pages);
     for (int i = 0; i < pages; i++) {

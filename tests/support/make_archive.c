@@ -11,6 +11,7 @@ int main(int argc, char **argv) {
     }
     if (!at_sample_record(&record, argc > 2 ? (int)strtol(argv[2], NULL, 10) : 26)) {
         fprintf(stderr, "no memory\n");
+        at_run_record_release(&record);
         return 3;
     }
     at_status status = at_archive_write(&record, argv[1]);

@@ -31,6 +31,7 @@ static const struct at_tensor_spec specs[TENSORS] = {
 };
 static const struct at_op op = { .name = "asynct_attention", .tensors = specs, .n_tensors = TENSORS };
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): the tensor keeps it to be written */
 static void *place(struct at_rig *rig, uint8_t *base, int tensor, enum at_format format, int rank, const int64_t *shape,
                    const void *data) {
     struct at_tensor *t = &rig->problem.tensors[tensor];

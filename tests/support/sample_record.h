@@ -48,7 +48,7 @@ static inline void at_sample_numbers(struct at_result *r, int i) {
     r->limit_max = 0.008;
     r->ratio_max = i % 5 == 4 ? NAN : 0.25 + 0.01 * i;
     for (int b = 0; b < AT_HIST_BINS; b++)
-        r->err_hist[b] = (uint64_t)(b * i);
+        r->err_hist[b] = (uint64_t)b * (uint64_t)i;
     r->judged_by_limit = 1;
     r->judged_by_model = r->model_exact = i % 2;
     r->within = 1;

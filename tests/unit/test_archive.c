@@ -110,7 +110,7 @@ static void test_long_names_and_utf8(void **state) {
 /* Order of gathering, times of both kinds, and the bits of a NaN do not reach the file. */
 static void test_same_bytes(void **state) {
     (void)state;
-    struct at_run_record a, b;
+    struct at_run_record a = { 0 }, b = { 0 };
     assert_true(at_sample_record(&a, 26) && at_sample_record(&b, 26));
     at_assert_ok(at_archive_write(&a, path));
     sleep(1); /* a time anywhere in the file has changed */
@@ -275,6 +275,10 @@ static void test_changed_columns(void **state) {
         at_run_record_release(&record);
     }
 }
+
+/* HDF5 1.10.8 keeps blocks of its metadata cache when a file that is cut off makes it give up; ours are still seen. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void) { return "leak:libhdf5_serial.so"; }
 
 static void test_foreign_files(void **state) {
     (void)state;

@@ -245,7 +245,8 @@ static void test_hash_values(void **state) {
     assert_true(at_hash_bytes(all + 1, 256, AT_HASH_START) == 0x6c8299769810328du);
     for (int shift = 0; shift < 8; shift++) { /* the address does not matter */
         uint8_t moved[40] = { 0 };
-        memcpy(moved + shift, "asynct_decode b=2", 17);
+        for (int i = 0; i < 17; i++)
+            moved[shift + i] = (uint8_t) "asynct_decode b=2"[i];
         assert_true(at_hash_bytes(moved + shift, 17, AT_HASH_START) ==
                     at_hash_bytes("asynct_decode b=2", 17, AT_HASH_START));
     }

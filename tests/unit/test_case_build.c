@@ -323,6 +323,7 @@ static int counting(const struct at_case *c, int *looked) {
     const struct at_problem *p = &data.problem;
     struct at_eval right = { 0 }, wrong = { 0 };
     size_t bytes = (size_t)at_tensor_count(&p->tensors[o]) * sizeof(double);
+    assert_true(bytes > 0);
     right.value[o] = malloc(bytes);
     wrong.value[o] = malloc(bytes);
     assert_true(right.value[o] && wrong.value[o]);

@@ -240,21 +240,28 @@ static void test_memory_limit(void **state) {
     at_case_list_release(&list);
 }
 
+/* Appends " key=" and value 32 times: first as given, then without the key. */
+static void append_list(char *line, size_t size, const char *first, char between) {
+    const char *equals = strchr(first, '='), *value = equals ? equals + 1 : first;
+    for (int i = 0; i < 32; i++) {
+        size_t used = strlen(line);
+        if (i == 0)
+            snprintf(line + used, size - used, "%s", first);
+        else
+            snprintf(line + used, size - used, "%c%s%d", between, value, i);
+    }
+}
+
 /* Long lists make long ids; what does not fit is said, not cut. */
 static void test_long_lines(void **state) {
     (void)state;
     struct at_case_list list = { 0 };
-    char line[20000] = "asynct_prefill b=64 h=32 sq=", *end = line + strlen(line);
-    for (int i = 0; i < 32; i++)
-        end += sprintf(end, "%s%d", i ? "/" : "", 1000000 + i);
-    end += sprintf(end, " sk=");
-    for (int i = 0; i < 32; i++)
-        end += sprintf(end, "%s%d", i ? "/" : "", 1000000 + i);
-    end += sprintf(end, " sigma=");
-    for (int i = 0; i < 32; i++)
-        end += sprintf(end, "%s1.2345%d", i ? ":" : "", 100 + i);
+    char line[20000] = "asynct_prefill b=64 h=32 sq=";
+    append_list(line, sizeof line, "1000000", '/');
+    append_list(line, sizeof line, " sk=1000000", '/');
+    append_list(line, sizeof line, " sigma=1.2345", ':');
     at_assert_fails(at_case_parse(line, "line", "x", &list), AT_USAGE, "wanted");
-    sprintf(end, "/1");
+    append_list(line, sizeof line, "/1", '/');
     at_assert_fails(at_case_parse(line, "line", "x", &list), AT_USAGE, "wanted");
     memset(line, 'a', sizeof line - 1);
     line[sizeof line - 1] = 0;

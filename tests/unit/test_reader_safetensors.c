@@ -49,7 +49,8 @@ static struct at_reader *open_all_formats(void) {
                  ",\"t.%s\":{\"dtype\":\"%s\",\"shape\":[7,5,3],\"data_offsets\":[%zu,%zu]}", words[w].word,
                  words[w].word, begin, data.n);
     }
-    strcat(header, "}   ");
+    size_t used = strlen(header);
+    snprintf(header + used, sizeof header - used, "}   ");
     struct at_reader *reader = NULL;
     at_assert_ok(open_made(header, data.data, data.n, &reader));
     at_bytes_release(&data);

@@ -294,8 +294,8 @@ static void test_jsonl(void **state) {
     assert_true(fd >= 0 && at_sample_record(&record, 26));
     close(fd);
     at_assert_ok(at_report_jsonl(&record, path));
-    char *text = load(path), *rest = text;
-    for (char *line = strtok_r(rest, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest), n++) {
+    char *text = load(path), *rest = NULL;
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest), n++) {
         at_assert_ok(at_result_from_json(line, path, &back));
         assert_string_equal(back.repro, record.results[n].repro);
         at_assert_same(back.seconds, record.results[n].seconds);

@@ -57,7 +57,8 @@ static at_status copy_values(const struct target *t, const struct at_field *fiel
     for (hsize_t i = 0; i < t->n; i++) {
         void *at = at_field_at(field, t->row_of(t, i));
         if (field->kind == AT_FIELD_STATE || field->kind == AT_FIELD_BOOL) {
-            int8_t value = ((const int8_t *)data)[i];
+            const int8_t *values = data;
+            const int value = values[i] < 0 ? -1 : (int)(uint8_t)values[i];
             if (value < 0 || value >= (field->kind == AT_FIELD_BOOL ? 2 : (int)AT_STATE_COUNT))
                 return AT_FAIL(AT_USAGE, "%s: row %" PRIu64 " of %s is %d, which has no meaning", t->file, (uint64_t)i,
                                field->name, value);
