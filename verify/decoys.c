@@ -185,7 +185,7 @@ static void gather(const struct at_answer *a, int t, const double *whole, double
     for (int64_t s = 0; s < a->n_sample; s++) {
         int64_t first, count;
         a->problem->op->row_span(a->problem, t, a->sample[s], &first, &count);
-        memcpy(out + at, whole + first, (size_t)count * sizeof *out); /* NOLINT(clang-analyzer-unix.Malloc) */
+        memcpy(out + at, whole + first, (size_t)count * sizeof *out);
         at += count;
     }
 }
@@ -193,7 +193,7 @@ static void gather(const struct at_answer *a, int t, const double *whole, double
 static at_status make_own(struct at_answer *a, const struct at_numerics *numerics, int threads) {
     at_status status = AT_OK;
     struct own_decoys w = { .a = a, .numerics = numerics };
-    for (int o = 0; o < a->n_outputs; o++) {
+    for (int o = 0; o < a->n_outputs; o++) { /* NOLINT(clang-analyzer-unix.Malloc): outputs are different tensors */
         int t = a->outputs[o];
         w.whole[t] = calloc((size_t)a->count[t] + 1, sizeof(double));
         if (!w.whole[t])
