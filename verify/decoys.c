@@ -232,7 +232,10 @@ at_status at_answer_decoys(struct at_answer *a, const struct at_numerics *numeri
             AT_TRY(allocate(a, d));
         }
     }
-    AT_TRY(make_own(a, numerics, threads));
+    /* From the split alone, or a decoy would depend on which variants of the case came before. */
+    struct at_numerics used = at_numerics_default();
+    used.split = (int)split;
+    AT_TRY(make_own(a, &used, threads));
     a->decoy_split = split;
     return AT_OK;
 }
