@@ -76,7 +76,14 @@ struct at_bounded at_bounded_step(const struct at_norm_arith *arith, enum at_nor
 /* x times the error of another value; an infinite x is no reason for doubt where that error is 0. */
 static double times(double x, double error) { return error > 0 ? fabs(x) * error : 0; }
 
+/* a makes a * b NaN or an infinity whatever b is within its error. */
+static int decides(struct at_bounded a, struct at_bounded b) {
+    return a.error == 0 && (isnan(a.value) || (isinf(a.value) && fabs(b.value) > b.error));
+}
+
 double at_bounded_moved(struct at_bounded a, struct at_bounded b) {
+    if (decides(a, b) || decides(b, a))
+        return 0;
     return times(a.value, b.error) + times(b.value, a.error) + times(a.error, b.error);
 }
 
