@@ -172,9 +172,10 @@ struct at_numerics at_test_norm_numerics(struct at_test_random *random) {
 /* The float farthest from 1/sqrt(m) in this direction and yet within two units in the last place. */
 static float rsqrt_off(float m, int direction) {
     const double exact = 1 / sqrt((double)m);
-    const float nearest = (float)exact;
+    if (!(exact > 0) || isinf(exact)) /* of infinity, NaN, 0: exact */
+        return (float)exact;
     const double ulp = at_ulp(AT_F32, exact);
-    float r = nearest;
+    float r = (float)exact;
     for (float next = r; isfinite(next) && fabs((double)next - exact) <= 2 * ulp;
          next = nextafterf(next, direction > 0 ? INFINITY : 0))
         r = next;
