@@ -41,7 +41,7 @@ void at_norm_assert_part(const struct at_norm_output *a, int64_t from, const str
 
 void at_norm_assert_outputs(const struct at_problem *p, const char *name, const struct at_problem *q, const char *other,
                             double factor) {
-    struct at_norm_output a = at_norm_run(p, name), b = run(q, other);
+    struct at_norm_output a = at_norm_run(p, name), b = at_norm_run(q, other);
     assert_true(a.n == b.n && a.n > 0);
     at_norm_assert_part(&a, 0, &b, 0, a.n, factor);
     free(a.value);
