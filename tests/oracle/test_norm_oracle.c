@@ -141,6 +141,8 @@ static void test_classes_of_rms_rows(void **state) {
     assert_true(isnan(y[0]) && isnan(y[1]) && limit[0] == 0 && limit[1] == 0);
     row_of_two("add_rms_norm", INFINITY, 1, -INFINITY, 0, y, limit);
     assert_true(isnan(y[0]) && isnan(y[1]) && limit[0] == 0 && limit[1] == 0);
+    row_of_two("add_rms_norm", 1, NAN, 0x1p-20, AT_FROM_EXACT, y, limit); /* an addend's error makes no doubt */
+    assert_true(isnan(y[0]) && isnan(y[1]) && limit[0] == 0 && limit[1] == 0);
     row_of_two("add_rms_norm", 65504, 1, 16, AT_FROM_ROUNDED, y, limit); /* the tie to infinity */
     assert_true(isnan(y[0]) && y[1] == 0 && limit[0] == 0 && limit[1] == 0);
     row_of_two("add_rms_norm", 65504, 1, 15.9921875, AT_FROM_ROUNDED, y, limit);
