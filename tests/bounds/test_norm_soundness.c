@@ -60,7 +60,7 @@ static void judge(const struct at_problem *p, const struct at_numerics *numerics
 static void test_declared_arithmetic_stays_inside(void **state) {
     (void)state;
     const long want = at_test_effort(20) * 100000 / AT_TEST_NORMS;
-    long elements = 0;
+    long elements = 0, classes = 0, range = 0;
     for (int op = 0; op < AT_TEST_NORMS; op++) {
         struct tally tally = { 0 };
         for (uint64_t seed = 0; tally.judged < want; seed++) {
@@ -76,11 +76,13 @@ static void test_declared_arithmetic_stays_inside(void **state) {
         print_message("%-24s %7ld judged (%ld not finite), %6ld without limit, worst %.4f, f64 %.4f, %ld beyond half\n",
                       at_test_norm_op(op)->name, tally.judged, tally.classes, tally.range, tally.worst, tally.worst_f64,
                       tally.on_edge);
-        assert_true(tally.range < tally.judged / 4 && tally.classes > 0);
         assert_true(tally.worst > 0.5 && tally.on_edge > 0);
         elements += tally.judged;
+        classes += tally.classes;
+        range += tally.range;
     }
     print_message("%ld outputs within their limits\n", elements);
+    assert_true(range > 0 && range < elements / 4 && classes > elements / 1000);
 }
 
 /* A kernel of its own whose rsqrt is two units off is inside too, for f32 rows of many sizes. */

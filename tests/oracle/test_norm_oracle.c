@@ -62,6 +62,7 @@ static void compare(const struct at_problem *problem, struct tally *tally) {
 static void test_random_problems(void **state) {
     (void)state;
     const long n = 150 * at_test_effort(8);
+    long non_finite = 0;
     for (int op = 0; op < AT_TEST_NORMS; op++) {
         struct tally tally = { 0 };
         for (long i = 0; i < n; i++) {
@@ -74,9 +75,11 @@ static void test_random_problems(void **state) {
         print_message("%-24s %6ld outputs: %6ld finite, worst %.3f of the own bound; %5ld not; %4ld undecided\n",
                       at_test_norm_op(op)->name, tally.elements, tally.finite, tally.worst, tally.non_finite,
                       tally.undecided);
-        assert_true(tally.finite > 20 * n && tally.non_finite > n / 30);
+        assert_true(tally.finite > 20 * n);
+        non_finite += tally.non_finite;
         assert_true(tally.undecided * 50 < tally.elements);
     }
+    assert_true(non_finite > n);
 }
 
 /* One token, one channel, none of the first; 257 channels; every format and both ways to take the sum. */

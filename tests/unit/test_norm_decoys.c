@@ -68,8 +68,8 @@ static void assert_inert(const struct at_problem *p, const char *decoy, const ch
     free(right);
 }
 
-/* Eighths up to 2 in either sign, alpha and gamma from quarters, beta from sixteenths, all different by channel: sums of
- * them are exact in every format, so rounding a sum changes nothing. */
+/* Eighths up to 2 in either sign, alpha and gamma from quarters, beta from sixteenths, all different by channel: sums
+ * of them are exact in every format, so rounding a sum changes nothing. */
 static void make(const char *op, enum at_format dtype, struct at_test_problem *made) {
     struct at_test_norm_shape shape = { .tokens = TOKENS, .channels = CHANNELS, .dtype = dtype };
     at_test_norm_problem(at_op_find(op), &shape, made);
