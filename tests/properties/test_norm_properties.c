@@ -217,6 +217,7 @@ static void test_rms_symmetries(void **state) {
         at_norm_assert_outputs(&one.problem, "y", &two.problem, "y", -4);
         at_norm_scale(&two.problem, "x", -1);
         at_norm_assert_outputs(&one.problem, "y", &two.problem, "y", 4);
+        at_test_problem_release(&two);
         at_test_norm_problem(at_op_find("rms_norm"), &shape, &two);
         shape.channels *= 2;
         at_test_norm_problem(at_op_find("rms_norm"), &shape, &twice);
