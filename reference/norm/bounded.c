@@ -143,7 +143,7 @@ static struct at_bounded clamped(const struct at_norm_arith *arith, struct at_bo
 }
 
 static double channel_of(const struct at_tensor *t, int64_t channel, int next) {
-    return at_tensor_get(t, next ? (channel + 1) % at_tensor_count(t) : channel);
+    return at_tensor_get(t, !next ? channel : channel + 1 < at_tensor_count(t) ? channel + 1 : 0);
 }
 
 struct at_bounded at_uclip_bounded(const struct at_uclip *p, const struct at_norm_arith *arith, int64_t channel,

@@ -12,10 +12,10 @@ struct attack {
     int underflow; /* eta of the stage is under test, not u */
     enum at_format dtype;
     int channels, element; /* of the one row; the element of the output that is judged */
+    int off;               /* not 0: judged is the f32 kernel whose rsqrt is off in this direction */
     /* Sets the declaration and everything of the inputs that is not 0, 1 or the default. */
     void (*set)(struct at_problem *problem, struct at_numerics *numerics, struct at_test_random *random);
     double beside; /* errors of other stages that cannot be avoided, as a share of the limit */
-    int off;       /* not 0: judged is the f32 kernel whose rsqrt is off in this direction */
 };
 
 #define SET(name) static void name(struct at_problem *p, struct at_numerics *n, struct at_test_random *random)
@@ -231,42 +231,42 @@ SET(store_underflows) {
 
 #define PERI "post_attn_pre_mlp_uclip"
 static const struct attack attacks[] = {
-    { "alpha * x", "uclip_norm", "y", AT_NORM_SLOPE, 0, AT_F32, 1, 0, slope },
-    { "alpha * x, underflow", "uclip_norm", "y", AT_NORM_SLOPE, 1, AT_F32, 1, 0, slope_underflows },
-    { "alpha * x, of a sum", "add_uclip_norm", "y", AT_NORM_SLOPE, 0, AT_F32, 1, 0, slope },
-    { "alpha * x, of q", "qk_uclip_norm", "q_out", AT_NORM_SLOPE, 0, AT_F32, 1, 0, q_slope },
-    { "alpha * x, before the MLP", PERI, "y", AT_NORM_SLOPE, 0, AT_F32, 1, 0, pre_slope },
-    { "alpha * x, into a tie", PERI, "res_out", AT_NORM_SLOPE, 0, AT_BF16, 1, 0, slope_into_tie },
-    { "gamma * c", "uclip_norm", "y", AT_NORM_FACTOR, 0, AT_F32, 1, 0, factor },
-    { "gamma * c, underflow", "uclip_norm", "y", AT_NORM_FACTOR, 1, AT_F32, 1, 0, factor_underflows },
-    { "gamma * c, of k", "qk_uclip_norm", "k_out", AT_NORM_FACTOR, 0, AT_F32, 1, 0, k_factor },
-    { "+ beta", "uclip_norm", "y", AT_NORM_SHIFT, 0, AT_F32, 1, 0, shift },
-    { "gamma * c + beta", "uclip_norm", "y", AT_NORM_SHIFT, 0, AT_F32, 1, 0, shift_fused },
-    { "gamma * c + beta, underflow", "uclip_norm", "y", AT_NORM_SHIFT, 1, AT_F32, 1, 0, shift_fused_underflows },
-    { "x + res", "add_uclip_norm", "y", AT_NORM_ADD, 0, AT_BF16, 1, 0, add },
-    { "u + res", PERI, "y", AT_NORM_ADD, 0, AT_BF16, 1, 0, add_peri },
-    { "squares in f32", "rms_norm", "y", AT_NORM_SUM, 0, AT_F32, 16, 0, squares },
-    { "squares by f32 fma", "rms_norm", "y", AT_NORM_SUM, 0, AT_F32, 16, 0, squares_fma },
-    { "squares of a sum", "add_rms_norm", "y", AT_NORM_SUM, 0, AT_F32, 64, 0, squares_fma },
-    { "squares, underflow", "rms_norm", "y", AT_NORM_SUM, 1, AT_F32, 1, 0, squares_underflow, 0.01 },
-    { "S / n", "rms_norm", "y", AT_NORM_MEAN, 0, AT_F32, 3, 0, mean },
-    { "S / n, underflow", "rms_norm", "y", AT_NORM_MEAN, 1, AT_F32, 4, 0, mean_underflows, 0.01 },
-    { "m + eps", "rms_norm", "y", AT_NORM_EPS, 0, AT_F32, 1, 0, eps },
-    { "1 / sqrt(m), up", "rms_norm", "y", AT_NORM_ROOT, 0, AT_F32, 2, 1, root, .off = 1 },
-    { "1 / sqrt(m), down", "rms_norm", "y", AT_NORM_ROOT, 0, AT_F32, 2, 1, root, .off = -1 },
-    { "x * r", "rms_norm", "y", AT_NORM_SCALED, 0, AT_F32, 2, 0, scaled, 0.05 },
-    { "x * r, underflow", "rms_norm", "y", AT_NORM_SCALED, 1, AT_F32, 1, 0, scaled_underflows },
-    { "gamma * (x * r)", "rms_norm", "y", AT_NORM_WEIGHT, 0, AT_F32, 1, 0, weight },
-    { "gamma * (x * r), underflow", "rms_norm", "y", AT_NORM_WEIGHT, 1, AT_F32, 1, 0, weight_underflows },
-    { "y in f16", "uclip_norm", "y", AT_NORM_STORE, 0, AT_F16, 1, 0, store },
-    { "y in bf16", "uclip_norm", "y", AT_NORM_STORE, 0, AT_BF16, 1, 0, store },
-    { "f64 y in f32", "uclip_norm", "y", AT_NORM_STORE, 0, AT_F32, 1, 0, store_double },
-    { "y of RMS in bf16", "rms_norm", "y", AT_NORM_STORE, 0, AT_BF16, 1, 0, weight },
-    { "y in f16, underflow", "uclip_norm", "y", AT_NORM_STORE, 1, AT_F16, 1, 0, store_underflows },
-    { "y in bf16, underflow", "uclip_norm", "y", AT_NORM_STORE, 1, AT_BF16, 1, 0, store_underflows },
-    { "res_out in f32", "add_uclip_norm", "res_out", AT_NORM_STORE, 0, AT_F32, 1, 0, sum_stored },
-    { "res_out in f16", "add_rms_norm", "res_out", AT_NORM_STORE, 0, AT_F16, 1, 0, sum_stored },
-    { "res_out in bf16", "add_uclip_norm", "res_out", AT_NORM_STORE, 0, AT_BF16, 1, 0, sum_stored },
+    { "alpha * x", "uclip_norm", "y", AT_NORM_SLOPE, 0, AT_F32, 1, 0, 0, slope },
+    { "alpha * x, underflow", "uclip_norm", "y", AT_NORM_SLOPE, 1, AT_F32, 1, 0, 0, slope_underflows },
+    { "alpha * x, of a sum", "add_uclip_norm", "y", AT_NORM_SLOPE, 0, AT_F32, 1, 0, 0, slope },
+    { "alpha * x, of q", "qk_uclip_norm", "q_out", AT_NORM_SLOPE, 0, AT_F32, 1, 0, 0, q_slope },
+    { "alpha * x, before the MLP", PERI, "y", AT_NORM_SLOPE, 0, AT_F32, 1, 0, 0, pre_slope },
+    { "alpha * x, into a tie", PERI, "res_out", AT_NORM_SLOPE, 0, AT_BF16, 1, 0, 0, slope_into_tie },
+    { "gamma * c", "uclip_norm", "y", AT_NORM_FACTOR, 0, AT_F32, 1, 0, 0, factor },
+    { "gamma * c, underflow", "uclip_norm", "y", AT_NORM_FACTOR, 1, AT_F32, 1, 0, 0, factor_underflows },
+    { "gamma * c, of k", "qk_uclip_norm", "k_out", AT_NORM_FACTOR, 0, AT_F32, 1, 0, 0, k_factor },
+    { "+ beta", "uclip_norm", "y", AT_NORM_SHIFT, 0, AT_F32, 1, 0, 0, shift },
+    { "gamma * c + beta", "uclip_norm", "y", AT_NORM_SHIFT, 0, AT_F32, 1, 0, 0, shift_fused },
+    { "gamma * c + beta, underflow", "uclip_norm", "y", AT_NORM_SHIFT, 1, AT_F32, 1, 0, 0, shift_fused_underflows },
+    { "x + res", "add_uclip_norm", "y", AT_NORM_ADD, 0, AT_BF16, 1, 0, 0, add },
+    { "u + res", PERI, "y", AT_NORM_ADD, 0, AT_BF16, 1, 0, 0, add_peri },
+    { "squares in f32", "rms_norm", "y", AT_NORM_SUM, 0, AT_F32, 16, 0, 0, squares },
+    { "squares by f32 fma", "rms_norm", "y", AT_NORM_SUM, 0, AT_F32, 16, 0, 0, squares_fma },
+    { "squares of a sum", "add_rms_norm", "y", AT_NORM_SUM, 0, AT_F32, 64, 0, 0, squares_fma },
+    { "squares, underflow", "rms_norm", "y", AT_NORM_SUM, 1, AT_F32, 1, 0, 0, squares_underflow, 0.01 },
+    { "S / n", "rms_norm", "y", AT_NORM_MEAN, 0, AT_F32, 3, 0, 0, mean },
+    { "S / n, underflow", "rms_norm", "y", AT_NORM_MEAN, 1, AT_F32, 4, 0, 0, mean_underflows, 0.01 },
+    { "m + eps", "rms_norm", "y", AT_NORM_EPS, 0, AT_F32, 1, 0, 0, eps },
+    { "1 / sqrt(m), up", "rms_norm", "y", AT_NORM_ROOT, 0, AT_F32, 2, 1, 1, root },
+    { "1 / sqrt(m), down", "rms_norm", "y", AT_NORM_ROOT, 0, AT_F32, 2, 1, -1, root },
+    { "x * r", "rms_norm", "y", AT_NORM_SCALED, 0, AT_F32, 2, 0, 0, scaled, 0.05 },
+    { "x * r, underflow", "rms_norm", "y", AT_NORM_SCALED, 1, AT_F32, 1, 0, 0, scaled_underflows },
+    { "gamma * (x * r)", "rms_norm", "y", AT_NORM_WEIGHT, 0, AT_F32, 1, 0, 0, weight },
+    { "gamma * (x * r), underflow", "rms_norm", "y", AT_NORM_WEIGHT, 1, AT_F32, 1, 0, 0, weight_underflows },
+    { "y in f16", "uclip_norm", "y", AT_NORM_STORE, 0, AT_F16, 1, 0, 0, store },
+    { "y in bf16", "uclip_norm", "y", AT_NORM_STORE, 0, AT_BF16, 1, 0, 0, store },
+    { "f64 y in f32", "uclip_norm", "y", AT_NORM_STORE, 0, AT_F32, 1, 0, 0, store_double },
+    { "y of RMS in bf16", "rms_norm", "y", AT_NORM_STORE, 0, AT_BF16, 1, 0, 0, weight },
+    { "y in f16, underflow", "uclip_norm", "y", AT_NORM_STORE, 1, AT_F16, 1, 0, 0, store_underflows },
+    { "y in bf16, underflow", "uclip_norm", "y", AT_NORM_STORE, 1, AT_BF16, 1, 0, 0, store_underflows },
+    { "res_out in f32", "add_uclip_norm", "res_out", AT_NORM_STORE, 0, AT_F32, 1, 0, 0, sum_stored },
+    { "res_out in f16", "add_rms_norm", "res_out", AT_NORM_STORE, 0, AT_F16, 1, 0, 0, sum_stored },
+    { "res_out in bf16", "add_uclip_norm", "res_out", AT_NORM_STORE, 0, AT_BF16, 1, 0, 0, sum_stored },
 };
 enum { ATTACKS = sizeof attacks / sizeof *attacks };
 
