@@ -44,19 +44,21 @@ static void declared(const struct at_norm_call *call, int64_t first, int64_t n, 
 static void bounded(const struct at_norm_call *call, int64_t first, int64_t n, struct at_bounded *from,
                     struct at_bounded *y) {
     const struct at_problem *p = call->problem;
-    struct at_norm_arith arith = at_norm_arithmetic(call->numerics);
+    const struct at_norm_arith *arith = &call->arith;
     int wrong = call->mode == AT_NORM_DECOY ? call->decoy : -1;
     for (int64_t c = 0; c < n; c++) {
         struct at_bounded x = { at_tensor_get(&p->tensors[AT_ADD_RMS_X], first + c), 0 };
         struct at_bounded res = { at_tensor_get(&p->tensors[AT_ADD_RMS_RES], first + c), 0 };
-        struct at_bounded s = wrong == RESIDUAL_DROPPED ? x : at_bounded_add(arith, x, res);
-        from[c] = p->params.from == AT_FROM_EXACT ? s : at_bounded_round(p->dtype, s);
-        at_norm_put(call, AT_ADD_RMS_RES_OUT, first + c, at_bounded_store(p->dtype, s));
+        if (wrong == RESIDUAL_DROPPED)
+            res.value = 0;
+        struct at_residual sum = at_bounded_residual(arith, p->dtype, p->params.from, x, res);
+        from[c] = sum.used;
+        at_norm_put(call, AT_ADD_RMS_RES_OUT, first + c, sum.stored);
     }
     enum at_rms_fault fault = wrong >= 0 && wrong < RESIDUAL_DROPPED ? (enum at_rms_fault)(wrong + 1) : AT_RMS_RIGHT;
-    at_rms_bounded(call->numerics, n, from, &p->tensors[AT_ADD_RMS_GAMMA], p->params.eps, fault, y);
+    at_rms_bounded(call, n, from, &p->tensors[AT_ADD_RMS_GAMMA], fault, y);
     for (int64_t c = 0; c < n; c++)
-        at_norm_put(call, AT_ADD_RMS_Y, first + c, at_bounded_store(p->dtype, y[c]));
+        at_norm_put(call, AT_ADD_RMS_Y, first + c, at_bounded_store(arith, p->dtype, y[c]));
 }
 
 static at_status row(const struct at_norm_call *call, int64_t token) {

@@ -29,12 +29,12 @@ enum { RESIDUAL_DROPPED = 4 };
 
 static void element(const struct at_norm_call *call, const struct at_uclip *uclip, int64_t c, int64_t i) {
     const struct at_problem *p = call->problem;
-    struct at_norm_arith arith = at_norm_arithmetic(call->numerics);
+    const struct at_norm_arith *arith = &call->arith;
     int wrong = call->mode == AT_NORM_DECOY, exact = p->params.from == AT_FROM_EXACT;
     enum at_uclip_fault fault =
         wrong && call->decoy < RESIDUAL_DROPPED ? (enum at_uclip_fault)(call->decoy + 1) : AT_UCLIP_RIGHT;
     struct at_bounded x = { at_tensor_get(&p->tensors[AT_ADD_UCLIP_X], i), 0 };
-    struct at_bounded res = { at_tensor_get(&p->tensors[AT_ADD_UCLIP_RES], i), 0 }, sum;
+    struct at_bounded res = { at_tensor_get(&p->tensors[AT_ADD_UCLIP_RES], i), 0 };
     if (call->mode == AT_NORM_MODEL) {
         double s = at_add_declared(call->numerics, x.value, res.value), rounded = at_round(p->dtype, s);
         double y = at_uclip_declared(uclip, call->numerics, c, exact ? s : rounded);
@@ -42,10 +42,12 @@ static void element(const struct at_norm_call *call, const struct at_uclip *ucli
         at_norm_put(call, AT_ADD_UCLIP_Y, i, (struct at_bounded){ at_round(p->dtype, y), 0 });
         return;
     }
-    sum = wrong && call->decoy == RESIDUAL_DROPPED ? x : at_bounded_add(arith, x, res);
-    at_norm_put(call, AT_ADD_UCLIP_RES_OUT, i, at_bounded_store(p->dtype, sum));
-    struct at_bounded from = exact ? sum : at_bounded_round(p->dtype, sum);
-    at_norm_put(call, AT_ADD_UCLIP_Y, i, at_bounded_store(p->dtype, at_uclip_bounded(uclip, arith, c, from, fault)));
+    if (wrong && call->decoy == RESIDUAL_DROPPED)
+        res.value = 0;
+    struct at_residual sum = at_bounded_residual(arith, p->dtype, p->params.from, x, res);
+    struct at_bounded y = at_uclip_bounded(uclip, arith, c, sum.used, fault);
+    at_norm_put(call, AT_ADD_UCLIP_RES_OUT, i, sum.stored);
+    at_norm_put(call, AT_ADD_UCLIP_Y, i, at_bounded_store(arith, p->dtype, y));
 }
 
 static at_status row(const struct at_norm_call *call, int64_t token) {

@@ -16,7 +16,8 @@ at_status at_norm_walk(const struct at_problem *problem, const struct at_numeric
                        int decoy, int64_t row0, int64_t row1, struct at_eval *eval,
                        at_status (*row)(const struct at_norm_call *call, int64_t token)) {
     struct at_numerics defaults = at_numerics_default();
-    struct at_norm_call call = { problem, numerics ? numerics : &defaults, mode, decoy, eval };
+    struct at_norm_call call = { problem, numerics ? numerics : &defaults, at_norm_arithmetic(numerics), mode, decoy,
+                                 eval };
     int unit = call.numerics->qk_unit;
     if (unit != AT_UNIT_F64 && unit != AT_UNIT_F32 && unit != AT_UNIT_F32_FMA)
         return AT_FAIL(AT_UNSUPPORTED, "%s: norms are computed in f32 or f64; qk_unit declares another unit",

@@ -48,21 +48,22 @@ static void declared(const struct at_norm_call *call, const struct norms *n, int
 static void bounded(const struct at_norm_call *call, const struct norms *n, int64_t c, int64_t i, double a,
                     double res) {
     enum at_format dtype = call->problem->dtype;
-    struct at_norm_arith arith = at_norm_arithmetic(call->numerics);
+    const struct at_norm_arith *arith = &call->arith;
     int wrong = call->mode == AT_NORM_DECOY ? call->decoy : -1;
     struct at_bounded x = { a, 0 }, r = { wrong == RESIDUAL_DROPPED ? 0 : res, 0 };
     struct at_bounded u =
         wrong == POST_SKIPPED
             ? x
             : at_uclip_bounded(&n->post, arith, c, x, wrong == POST_UNCLAMPED ? AT_UCLIP_UNCLAMPED : AT_UCLIP_RIGHT);
-    struct at_bounded s = at_bounded_add(arith, at_bounded_round(dtype, u), r);
-    at_norm_put(call, AT_PERI_RES_OUT, i, at_bounded_store(dtype, s));
+    u = at_bounded_round(arith, dtype, u);
+    struct at_residual sum = at_bounded_residual(arith, dtype, call->problem->params.from, u, r);
+    at_norm_put(call, AT_PERI_RES_OUT, i, sum.stored);
     enum at_uclip_fault fault = wrong == PRE_UNCLAMPED  ? AT_UCLIP_UNCLAMPED
                                 : wrong == PRE_NO_GAMMA ? AT_UCLIP_NO_GAMMA
                                 : wrong == NEXT_CHANNEL ? AT_UCLIP_NEXT_CHANNEL
                                                         : AT_UCLIP_RIGHT;
-    struct at_bounded from = call->problem->params.from == AT_FROM_EXACT ? s : at_bounded_round(dtype, s);
-    at_norm_put(call, AT_PERI_Y, i, at_bounded_store(dtype, at_uclip_bounded(&n->pre, arith, c, from, fault)));
+    struct at_bounded y = at_uclip_bounded(&n->pre, arith, c, sum.used, fault);
+    at_norm_put(call, AT_PERI_Y, i, at_bounded_store(arith, dtype, y));
 }
 
 static at_status row(const struct at_norm_call *call, int64_t token) {

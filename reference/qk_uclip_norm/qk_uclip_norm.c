@@ -34,7 +34,6 @@ static void one_tensor(const struct at_norm_call *call, int in, int out, int alp
                        int64_t count) {
     const struct at_problem *p = call->problem;
     struct at_uclip uclip = { &p->tensors[alpha], &p->tensors[gamma], NULL, p->params.lo, p->params.hi };
-    struct at_norm_arith arith = at_norm_arithmetic(call->numerics);
     int named = call->mode == AT_NORM_DECOY && call->decoy < SWAPPED_PARAMETERS;
     enum at_uclip_fault fault = named ? (enum at_uclip_fault)(call->decoy + 1) : AT_UCLIP_RIGHT;
     for (int64_t i = first; i < first + count; i++) {
@@ -43,7 +42,7 @@ static void one_tensor(const struct at_norm_call *call, int in, int out, int alp
         if (call->mode == AT_NORM_MODEL)
             y = (struct at_bounded){ at_round(p->dtype, at_uclip_declared(&uclip, call->numerics, c, x.value)), 0 };
         else
-            y = at_bounded_store(p->dtype, at_uclip_bounded(&uclip, arith, c, x, fault));
+            y = at_bounded_store(&call->arith, p->dtype, at_uclip_bounded(&uclip, &call->arith, c, x, fault));
         at_norm_put(call, out, i, y);
     }
 }

@@ -37,11 +37,11 @@ static at_status row(const struct at_norm_call *call, int64_t token) {
     if (call->mode == AT_NORM_MODEL)
         at_rms_declared(call->numerics, n, values, &p->tensors[AT_RMS_GAMMA], p->params.eps, values + n);
     else
-        at_rms_bounded(call->numerics, n, x, &p->tensors[AT_RMS_GAMMA], p->params.eps, fault, y);
+        at_rms_bounded(call, n, x, &p->tensors[AT_RMS_GAMMA], fault, y);
     for (int64_t c = 0; c < n; c++)
         at_norm_put(call, AT_RMS_Y, first + c,
                     call->mode == AT_NORM_MODEL ? (struct at_bounded){ at_round(p->dtype, values[n + c]), 0 }
-                                                : at_bounded_store(p->dtype, y[c]));
+                                                : at_bounded_store(&call->arith, p->dtype, y[c]));
     free(x);
     free(values);
     return AT_OK;

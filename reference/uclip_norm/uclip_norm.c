@@ -25,7 +25,6 @@ static at_status row(const struct at_norm_call *call, int64_t token) {
     const struct at_problem *p = call->problem;
     const struct at_tensor *t = p->tensors;
     struct at_uclip uclip = { &t[AT_UCLIP_ALPHA], &t[AT_UCLIP_GAMMA], &t[AT_UCLIP_BETA], p->params.lo, p->params.hi };
-    struct at_norm_arith arith = at_norm_arithmetic(call->numerics);
     enum at_uclip_fault fault = call->mode == AT_NORM_DECOY ? (enum at_uclip_fault)(call->decoy + 1) : AT_UCLIP_RIGHT;
     for (int64_t c = 0; c < p->sizes.channels; c++) {
         int64_t i = token * p->sizes.channels + c;
@@ -33,7 +32,7 @@ static at_status row(const struct at_norm_call *call, int64_t token) {
         if (call->mode == AT_NORM_MODEL)
             y = (struct at_bounded){ at_round(p->dtype, at_uclip_declared(&uclip, call->numerics, c, x.value)), 0 };
         else
-            y = at_bounded_store(p->dtype, at_uclip_bounded(&uclip, arith, c, x, fault));
+            y = at_bounded_store(&call->arith, p->dtype, at_uclip_bounded(&uclip, &call->arith, c, x, fault));
         at_norm_put(call, AT_UCLIP_Y, i, y);
     }
     return AT_OK;
