@@ -4,7 +4,6 @@
 
 #include <cblas.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "attest/env.h"
@@ -157,16 +156,4 @@ out:
     free(job.first_block);
     pthread_mutex_destroy(&job.lock);
     return status;
-}
-
-static char blas_name[128];
-
-static void find_blas_name(void) {
-    snprintf(blas_name, sizeof blas_name, "%s (core %s)", openblas_get_config(), openblas_get_corename());
-}
-
-const char *at_fast_blas_name(void) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, find_blas_name);
-    return blas_name;
 }

@@ -341,12 +341,45 @@ static void test_supports(void **state) {
     at_test_problem_release(&large);
 }
 
+/* Without limits the weights take the place of the scores: the same values to the bit. */
+static void test_values_alone(void **state) {
+    (void)state;
+    for (int o = 0; o < 2; o++)
+        for (int s = 0; s < SHAPES; s++) {
+            struct at_test_problem p;
+            struct at_test_eval alone, beside;
+            build(operators[o], &shapes[s].shape, &p);
+            at_assert_ok(at_test_eval_init(&p.problem, 0, &alone));
+            at_assert_ok(at_test_eval_init(&p.problem, 1, &beside));
+            at_assert_ok(at_fast_evaluate(&p.problem, NULL, 2, &alone.eval, NULL, NULL, NULL));
+            at_assert_ok(at_fast_evaluate(&p.problem, NULL, 2, &beside.eval, NULL, NULL, NULL));
+            for (int t = 0; t < p.problem.op->n_tensors; t++)
+                for (int64_t i = 0; alone.eval.value[t] && i < at_test_count(&p.problem, t); i++)
+                    at_assert_same(alone.eval.value[t][i], beside.eval.value[t][i]);
+            at_test_eval_release(&alone);
+            at_test_eval_release(&beside);
+            at_test_problem_release(&p);
+        }
+}
+
+/* Advice for old kernels on a newer processor, and only then. */
+static void test_core_advice(void **state) {
+    (void)state;
+    char text[300] = "";
+    at_assert_true(at_fast_core_advice("Prescott", 1, 1, text, sizeof text) && strstr(text, "=SkylakeX"), "%s", text);
+    at_assert_true(at_fast_core_advice("Sandybridge", 1, 0, text, sizeof text) && strstr(text, "=Haswell"), "%s", text);
+    at_assert_true(!at_fast_core_advice("Prescott", 0, 0, text, sizeof text), "an old processor: %s", text);
+    at_assert_true(!at_fast_core_advice("Haswell", 1, 1, text, sizeof text), "AVX2 kernels: %s", text);
+    at_assert_true(!at_fast_core_advice("A later core", 1, 1, text, sizeof text), "an unknown name: %s", text);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_equals_plain), cmocka_unit_test(test_limits_of_a_kernel),
         cmocka_unit_test(test_classes),      cmocka_unit_test(test_ledger_and_trace),
         cmocka_unit_test(test_threads),      cmocka_unit_test(test_memory_is_bounded),
         cmocka_unit_test(test_cross_check),  cmocka_unit_test(test_supports),
+        cmocka_unit_test(test_values_alone), cmocka_unit_test(test_core_advice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
