@@ -75,6 +75,8 @@ GEN_SRC := $(BUILD)/gen/operator_table.c $(BUILD)/gen/family_table.c
 KERNEL_TABLE := $(BUILD)/gen/kernel_table.c
 
 obj = $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(BUILD)/%,$(1))) $(patsubst %.c,%.o,$(filter $(BUILD)/%,$(1)))
+# The fast tier's loops are written to vectorise, which gcc does from -O3 on. Private: build_info.h names OPT.
+$(call obj,$(FAST_SRC)): private OPT := $(OPT) -O3
 LIBS := $(BUILD)/libverify.a $(BUILD)/libdatasets.a $(BUILD)/libfast.a $(BUILD)/libreference.a
 RUNNER_OBJ := $(call obj,$(RUNNER_SRC) $(HOST_SRC) $(VARIANTS) $(KERNEL_TABLE))
 TESTS := $(patsubst %.c,$(BUILD)/%,$(TEST_SRC))

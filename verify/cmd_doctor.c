@@ -41,6 +41,8 @@ static int run(const struct at_args *args) {
     snprintf(detail, sizeof detail, "%d threads (AT_THREADS sets another number)", at_threads());
     line("processors", 1, detail);
     line("BLAS", 1, at_fast_blas_name());
+    if (at_fast_blas_advice(detail, sizeof detail))
+        printf("%-8s %-22s %s\n", "SLOW", "BLAS core", detail);
     snprintf(path, sizeof path, "%s/cases", at_datasets_dir());
     good &= line("case files", access(path, R_OK) == 0, path);
     snprintf(path, sizeof path, "%s/activations/minilm.safetensors", at_datasets_dir());

@@ -1,8 +1,10 @@
 /* AsyncT attention's part of the fast tier: rows of scores to rows of gates, with the operator's own pieces.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
+#include <string.h>
 
 #include "fast/kind.h"
+#include "fast/vector.h"
 
 static at_status prepare(struct at_fast_run *run, const struct at_numerics *numerics) {
     run->limits = run->eval->limit[AT_ASYNCT_O] != NULL;
@@ -52,7 +54,8 @@ static void weigh(const struct at_fast_run *run, struct at_fast_work *work, int6
     double *dot = work->first + i * work->stride;
     struct at_asynct_head head;
     at_asynct_head_init(run->problem, row->at.head, &head);
-    at_asynct_gate_row(&head, n, dot, work->s, work->z, work->p);
+    double *p = run->limits || watch->ledger || watch->trace ? work->p : dot; /* without these nobody reads dot again */
+    at_fast_gate_row(&head, n, dot, work->s, work->z, p);
     tell(watch, &head, row, work, dot);
     if (run->limits) {
         const struct at_asynct_scores known = { .n = n,
@@ -65,13 +68,13 @@ static void weigh(const struct at_fast_run *run, struct at_fast_work *work, int6
         row->p_max = 0;
         row->live = 0;
         for (int64_t t = 0; t < n; t++) {
-            double p = work->p[t], dp = work->dp[t];
-            row->p_max = fmax(row->p_max, fabs(p) + dp);
-            row->live += p != 0 || dp != 0;
+            double dp = work->dp[t];
+            row->p_max = fmax(row->p_max, fabs(p[t]) + dp);
+            row->live += p[t] != 0 || dp != 0;
         }
         at_fast_put_row(work, work->second, i, n, work->dp);
     }
-    at_fast_put_row(work, work->first, i, n, work->p);
+    at_fast_put_row(work, work->first, i, n, p);
 }
 
 static at_status finish(const struct at_fast_run *run, const struct at_fast_work *work, int64_t i,
@@ -82,11 +85,15 @@ static at_status finish(const struct at_fast_run *run, const struct at_fast_work
     struct at_asynct_head head;
     struct at_place place = place_of(&row->at);
     at_asynct_head_init(run->problem, row->at.head, &head);
+    const double gamma = head.gamma;
+    double *o = work->o + i * d; /* a loop of its own: it vectorises */
+    for (int64_t c = 0; c < d; c++)
+        o[c] = 0.0 + gamma * o[c]; /* no -0 from nothing: sums start at +0 */
+    if (eval->value[AT_ASYNCT_O])
+        memcpy(eval->value[AT_ASYNCT_O] + row->index * d, o, (size_t)d * sizeof *o);
     struct at_asynct_sum sum = { .n = row->at.visible, .live = row->live, .p_max = row->p_max, .v_max = work->v_max };
-    for (int64_t c = 0; c < d; c++) {
-        sum.o = 0.0 + head.gamma * work->o[i * d + c]; /* no -0 from nothing: sums start at +0 */
-        if (eval->value[AT_ASYNCT_O])
-            eval->value[AT_ASYNCT_O][row->index * d + c] = sum.o;
+    for (int64_t c = 0; (run->limits || watch->ledger) && c < d; c++) {
+        sum.o = o[c];
         if (watch->ledger)
             at_ledger_note(watch->ledger, AT_STAGE_out, sum.o, &place);
         if (!run->limits)

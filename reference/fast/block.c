@@ -18,6 +18,8 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
+int64_t at_fast_stride(int64_t keys) { return ((keys + 7) / 8 | 1) * 8; }
+
 struct at_fast_cut at_fast_cut(const struct at_problem *problem, int64_t request) {
     const int64_t keys = keys_of(problem, request), queries = queries_of(problem, request);
     const int64_t group = problem->sizes.h / problem->sizes.hk;
@@ -28,7 +30,7 @@ struct at_fast_cut at_fast_cut(const struct at_problem *problem, int64_t request
     cut.query_blocks = (queries + cut.queries - 1) / cut.queries;
     cut.head_blocks = problem->sizes.hk * (group / cut.heads);
     cut.blocks = cut.query_blocks * cut.head_blocks;
-    cut.stride = (keys + 7) / 8 * 8;
+    cut.stride = at_fast_stride(keys);
     cut.rows = cut.queries * cut.heads;
     return cut;
 }
@@ -107,10 +109,9 @@ int64_t at_fast_work_bytes(const struct at_problem *problem, int limits) {
     return place(&work, e, NULL) * (int64_t)sizeof(double) + e.rows * (int64_t)sizeof *work.row;
 }
 
-at_status at_fast_work_init(const struct at_problem *problem, const double *values, int limits,
-                            struct at_fast_work *work) {
+at_status at_fast_work_init(const struct at_problem *problem, int limits, struct at_fast_work *work) {
     struct extent e = extent_of(problem);
-    *work = (struct at_fast_work){ .problem = problem, .values = values, .limits = limits };
+    *work = (struct at_fast_work){ .problem = problem, .limits = limits };
     size_t doubles = (size_t)place(work, e, NULL);
     work->memory = malloc((doubles + 1) * sizeof(double));
     work->row = malloc(((size_t)e.rows + 1) * sizeof *work->row);
@@ -132,6 +133,7 @@ void at_fast_work_release(struct at_fast_work *work) {
 
 void at_fast_put_row(const struct at_fast_work *work, double *matrix, int64_t i, int64_t n, const double *values) {
     double *row = matrix + i * work->stride;
-    memcpy(row, values, (size_t)n * sizeof *row);
+    if (values != row)
+        memcpy(row, values, (size_t)n * sizeof *row);
     memset(row + n, 0, (size_t)(work->block.keys - n) * sizeof *row);
 }

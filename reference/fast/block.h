@@ -13,8 +13,8 @@
 #include "softmax_attention/softmax_attention.h"
 
 enum {
-    AT_FAST_ROWS = 256,      /* most rows of a block, but for head groups that are larger */
-    AT_FAST_PANEL = 1024,    /* keys decoded at a time */
+    AT_FAST_ROWS = 192,      /* most rows of a block, but for head groups that are larger */
+    AT_FAST_PANEL = 256,     /* keys decoded, and multiplied, at a time: rows and panel stay in a cache */
     AT_FAST_EDGE = 32,       /* keys a product covers along the causal edge */
     AT_FAST_SCORES = 1 << 21 /* rows * keys of a block, unless one row has more */
 };
@@ -34,6 +34,9 @@ struct at_fast_cut {
     int64_t blocks;
     int64_t stride, rows; /* of the matrices */
 };
+/* Doubles from one row of a matrix to the next: whole cache lines, an odd number of them, because rows a power of two
+ * apart share few places in a cache and dgemm reads many rows at once. */
+int64_t at_fast_stride(int64_t keys);
 struct at_fast_cut at_fast_cut(const struct at_problem *problem, int64_t request);
 /* Block i of a request, 0 <= i < cut.blocks. */
 struct at_fast_block at_fast_block_at(const struct at_problem *problem, int64_t request, int64_t i);
@@ -52,9 +55,8 @@ struct at_fast_row {
 /* One thread's memory, for the largest block of a problem. */
 struct at_fast_work {
     const struct at_problem *problem;
-    const double *values; /* of all 65536 codes; NULL for f32 */
-    int limits;           /* sums of magnitudes are wanted */
-    int charge_zeros;     /* a non-finite v counts for the limit though its weight is 0 */
+    int limits;       /* sums of magnitudes are wanted */
+    int charge_zeros; /* a non-finite v counts for the limit though its weight is 0 */
     struct at_fast_block block;
     int64_t stride;
     struct at_fast_row *row;       /* [rows] */
@@ -71,8 +73,7 @@ struct at_fast_work {
 
 /* Bytes that a thread's work needs, *doubles of them in arrays of double. */
 int64_t at_fast_work_bytes(const struct at_problem *problem, int limits);
-at_status at_fast_work_init(const struct at_problem *problem, const double *values, int limits,
-                            struct at_fast_work *work);
+at_status at_fast_work_init(const struct at_problem *problem, int limits, struct at_fast_work *work);
 void at_fast_work_release(struct at_fast_work *work);
 
 /* Fills row, q, and with limits q_abs; then `first` with q.k and, with limits, `second` with sum |q||k|. Entries of
@@ -81,7 +82,7 @@ void at_fast_scores(struct at_fast_work *work, const struct at_fast_block *block
 /* o = first V, and with limits abs_sum and err_sum; `first` is lost. Entries of hidden keys must be 0. A v that is
  * not finite meets only the weights of `first` that are not 0, as in the operators' definitions. */
 void at_fast_outputs(struct at_fast_work *work);
-/* Copies n values to row i of a matrix and fills up with zeros. */
+/* Copies n values, unless they lie there already, to row i of a matrix and fills up with zeros. */
 void at_fast_put_row(const struct at_fast_work *work, double *matrix, int64_t i, int64_t n, const double *values);
 
 #endif

@@ -4,13 +4,10 @@
 
 #include <cblas.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "attest/env.h"
 #include "fast/kind.h"
-
-enum { CODES = 1 << 16 };
 
 /* Below this many multiply-adds the plain operator is quick enough. */
 static const double worth_it = 1 << 25;
@@ -97,19 +94,6 @@ static at_status run_blocks(void *context, int64_t begin, int64_t end, int worke
     return AT_OK;
 }
 
-/* Values of all codes of a 16-bit format; NULL in *values for others. */
-static at_status decode_all(enum at_format format, double **values) {
-    *values = NULL;
-    if (at_format_info(format)->bytes != 2)
-        return AT_OK;
-    *values = malloc(CODES * sizeof **values);
-    if (!*values)
-        return AT_FAIL(AT_NO_MEMORY, "no memory for the %d values of %s", CODES, at_format_info(format)->name);
-    for (uint64_t code = 0; code < CODES; code++)
-        (*values)[code] = at_decode(format, code);
-    return AT_OK;
-}
-
 /* Numbers the blocks; gives their count. */
 static int64_t count_blocks(const struct at_problem *problem, int64_t *first_block) {
     first_block[0] = 0;
@@ -118,12 +102,12 @@ static int64_t count_blocks(const struct at_problem *problem, int64_t *first_blo
     return first_block[problem->sizes.b];
 }
 
-static at_status run_threads(struct job *job, int threads, const double *values, int64_t *peak_bytes) {
+static at_status run_threads(struct job *job, int threads, int64_t *peak_bytes) {
     const struct at_problem *problem = job->run.problem;
     at_status status = AT_OK;
     int started = 0;
     for (; started < threads; started++) {
-        AT_TRY_OUT(at_fast_work_init(problem, values, job->run.limits, &job->work[started]));
+        AT_TRY_OUT(at_fast_work_init(problem, job->run.limits, &job->work[started]));
         job->work[started].charge_zeros = job->kind->charges_zeros(&job->run);
         at_ledger_init(&job->ledgers[started]);
     }
@@ -146,7 +130,6 @@ at_status at_fast_evaluate(const struct at_problem *problem, const struct at_num
                        .lock = PTHREAD_MUTEX_INITIALIZER,
                        .progress = progress,
                        .progress_context = progress_context };
-    double *values = NULL;
     at_status status = AT_OK;
     if (!job.kind)
         return AT_FAIL(AT_UNSUPPORTED, "%s has no fast tier", problem->op->name);
@@ -162,29 +145,15 @@ at_status at_fast_evaluate(const struct at_problem *problem, const struct at_num
     job.ledgers = calloc((size_t)threads, sizeof *job.ledgers);
     if (!job.work || !job.ledgers)
         AT_FAIL_OUT(AT_NO_MEMORY, "no memory for %d threads", threads);
-    AT_TRY_OUT(decode_all(problem->dtype, &values));
-    int64_t bytes = (int64_t)(requests * sizeof *job.first_block + (values ? CODES * sizeof *values : 0));
+    int64_t bytes = (int64_t)(requests * sizeof *job.first_block);
     bytes += threads * (int64_t)(sizeof *job.work + sizeof *job.ledgers);
-    AT_TRY_OUT(run_threads(&job, threads, values, &bytes));
+    AT_TRY_OUT(run_threads(&job, threads, &bytes));
     if (peak_bytes)
         *peak_bytes = bytes;
 out:
-    free(values);
     free(job.work);
     free(job.ledgers);
     free(job.first_block);
     pthread_mutex_destroy(&job.lock);
     return status;
-}
-
-static char blas_name[128];
-
-static void find_blas_name(void) {
-    snprintf(blas_name, sizeof blas_name, "%s (core %s)", openblas_get_config(), openblas_get_corename());
-}
-
-const char *at_fast_blas_name(void) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, find_blas_name);
-    return blas_name;
 }

@@ -9,23 +9,31 @@
 #include <string.h>
 
 #include "fast/block.h"
+#include "fast/vector.h"
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* d values at an element index of q, k or v. */
 static void decode(const struct at_fast_work *work, int tensor, int64_t index, double *out) {
     const struct at_tensor *t = &work->problem->tensors[tensor];
-    const size_t d = (size_t)work->problem->sizes.d;
     const char *codes = (const char *)t->data + (size_t)index * at_format_info(t->format)->bytes;
-    if (!work->values) {
-        at_decode_array(t->format, d, codes, out);
-        return;
+    at_fast_decode(t->format, work->problem->sizes.d, codes, out);
+}
+
+/* Element index of key t of the block, in k and in v. The next keys are asked for from memory meanwhile: with
+ * several heads they do not lie one behind the other, which is where the processor itself would look. */
+static int64_t locate(const struct at_fast_work *work, int tensor, int64_t t) {
+    enum { AHEAD = 6, LINE = 64 };
+    const struct at_fast_block *block = &work->block;
+    if (t + AHEAD < block->keys) {
+        const struct at_tensor *x = &work->problem->tensors[tensor];
+        const int64_t bytes = at_format_info(x->format)->bytes;
+        const char *ahead =
+            (const char *)x->data + at_attn_kv_index(work->problem, block->request, t + AHEAD, block->kv_head) * bytes;
+        for (int64_t i = 0; i < work->problem->sizes.d * bytes; i += LINE)
+            __builtin_prefetch(ahead + i);
     }
-    for (size_t i = 0; i < d; i++) {
-        uint16_t code;
-        memcpy(&code, codes + 2 * i, sizeof code);
-        out[i] = work->values[code];
-    }
+    return at_attn_kv_index(work->problem, block->request, t, block->kv_head);
 }
 
 /* Largest finite magnitude among x and `so_far`. */
@@ -56,7 +64,7 @@ static void load_keys(struct at_fast_work *work, int64_t k0, int64_t k1) {
     const int64_t d = work->problem->sizes.d;
     for (int64_t t = k0; t < k1; t++) {
         double *k = work->panel + (t - k0) * d;
-        decode(work, AT_ATTN_K, at_attn_kv_index(work->problem, work->block.request, t, work->block.kv_head), k);
+        decode(work, AT_ATTN_K, locate(work, AT_ATTN_K, t), k);
         if (!work->limits)
             continue;
         work->k_abs[t] = 0;
@@ -110,7 +118,7 @@ static int next_strip(const struct at_fast_work *work, int64_t base, int64_t end
 
 void at_fast_scores(struct at_fast_work *work, const struct at_fast_block *block) {
     work->block = *block;
-    work->stride = (block->keys + 7) / 8 * 8;
+    work->stride = at_fast_stride(block->keys);
     work->k_max = 0;
     load_queries(work);
     for (int64_t base = 0; base < block->keys; base += AT_FAST_PANEL) {
@@ -145,11 +153,10 @@ static void add_special(struct at_fast_work *work, int64_t t, int64_t c, double 
 static void load_values(struct at_fast_work *work, int64_t k0, int64_t k1) {
     const int64_t d = work->problem->sizes.d;
     for (int64_t t = k0; t < k1; t++) {
-        double *v = work->panel + (t - k0) * d, special = 0;
-        decode(work, AT_ATTN_V, at_attn_kv_index(work->problem, work->block.request, t, work->block.kv_head), v);
-        for (int64_t c = 0; c < d; c++)
-            special += v[c] - v[c];
-        for (int64_t c = 0; isnan(special) && c < d; c++)
+        double *v = work->panel + (t - k0) * d;
+        decode(work, AT_ATTN_V, locate(work, AT_ATTN_V, t), v);
+        const int special = !at_fast_all_finite(d, v);
+        for (int64_t c = 0; special && c < d; c++)
             if (!isfinite(v[c])) {
                 add_special(work, t, c, v[c]);
                 v[c] = 0;

@@ -5,8 +5,10 @@
  * max |v| over all keys of the block instead of the row's. They are a little wider than the plain tier's; rows of few
  * keys, where |v - o| is small or 0, take their limits from the plain tier. */
 #include <math.h>
+#include <string.h>
 
 #include "fast/kind.h"
+#include "fast/vector.h"
 
 enum { FEW_KEYS = 32 };
 
@@ -40,7 +42,8 @@ static void weigh(const struct at_fast_run *run, struct at_fast_work *work, int6
     struct at_fast_row *row = &work->row[i];
     const int64_t n = row->at.visible;
     double *dot = work->first + i * work->stride;
-    at_softmax_weights(n, (double)run->problem->params.scale, dot, work->s, work->p, &row->softmax);
+    double *p = run->limits || watch->ledger || watch->trace ? work->p : dot; /* without these nobody reads dot again */
+    at_fast_weight_row(n, (double)run->problem->params.scale, dot, work->s, p, &row->softmax);
     tell(watch, row, work, dot);
     if (run->limits) {
         const struct at_softmax_scores known = { .n = n,
@@ -55,7 +58,7 @@ static void weigh(const struct at_fast_run *run, struct at_fast_work *work, int6
             h[t] = work->p[t] != 0 ? work->p[t] * h[t] : 0;
         at_fast_put_row(work, work->second, i, n, h);
     }
-    at_fast_put_row(work, work->first, i, n, work->p);
+    at_fast_put_row(work, work->first, i, n, p);
 }
 
 /* Limit of output c of a row whose value is o. */
@@ -81,10 +84,10 @@ static at_status finish(const struct at_fast_run *run, const struct at_fast_work
     const struct at_eval *eval = run->eval;
     struct at_place place = { .b = row->at.request, .h = row->at.head, .q = row->at.query, .step = -1 };
     place.k = n > 0 ? n - 1 : 0;
-    for (int64_t c = 0; c < d; c++) {
+    if (eval->value[AT_SOFTMAX_O])
+        memcpy(eval->value[AT_SOFTMAX_O] + row->index * d, work->o + i * d, (size_t)d * sizeof *work->o);
+    for (int64_t c = 0; (run->limits || watch->ledger) && c < d; c++) {
         const double o = work->o[i * d + c];
-        if (eval->value[AT_SOFTMAX_O])
-            eval->value[AT_SOFTMAX_O][row->index * d + c] = o;
         if (eval->limit[AT_SOFTMAX_O] && n > FEW_KEYS)
             eval->limit[AT_SOFTMAX_O][row->index * d + c] = limit_of(run, work, i, c, o);
         if (watch->ledger && n > 0)

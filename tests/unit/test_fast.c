@@ -6,6 +6,7 @@
 #include "fast/block.h"
 #include "fast/fast.h"
 #include "softmax_attention/softmax_attention.h"
+#include "tests/support/asynct_parameters.h"
 #include "tests/support/attention_problem.h"
 
 static const struct at_op *const operators[] = { &at_op_asynct_attention, &at_op_softmax_attention };
@@ -123,6 +124,27 @@ static void test_equals_plain(void **state) {
             release(&pair);
             at_test_problem_release(&p);
         }
+}
+
+/* AsyncT with every kind of filter, edge and gate, and a sigma and gamma for every head. */
+static void test_parameters(void **state) {
+    (void)state;
+    struct at_test_random random = { 5 };
+    for (long i = 0; i < at_test_effort(6) * 5 * SHAPES; i++) {
+        struct at_test_shape shape = shapes[i % SHAPES].shape;
+        struct at_test_problem p;
+        struct pair pair;
+        if (i % SHAPES == 5) /* long rows, of which once is enough */
+            continue;
+        shape.taps = 1 + at_test_below(&random, 5);
+        build(&at_op_asynct_attention, &shape, &p);
+        at_test_asynct_parameters(&random, &p.problem);
+        evaluate(&p.problem, NULL, &pair);
+        assert_values(shapes[i % SHAPES].purpose, &p.problem, &pair);
+        limits_wider(shapes[i % SHAPES].purpose, &p.problem, &pair);
+        release(&pair);
+        at_test_problem_release(&p);
+    }
 }
 
 static void test_limits_of_a_kernel(void **state) {
@@ -341,12 +363,34 @@ static void test_supports(void **state) {
     at_test_problem_release(&large);
 }
 
+/* Without limits the weights take the place of the scores: the same values to the bit. */
+static void test_values_alone(void **state) {
+    (void)state;
+    for (int o = 0; o < 2; o++)
+        for (int s = 0; s < SHAPES; s++) {
+            struct at_test_problem p;
+            struct at_test_eval alone, beside;
+            build(operators[o], &shapes[s].shape, &p);
+            at_assert_ok(at_test_eval_init(&p.problem, 0, &alone));
+            at_assert_ok(at_test_eval_init(&p.problem, 1, &beside));
+            at_assert_ok(at_fast_evaluate(&p.problem, NULL, 2, &alone.eval, NULL, NULL, NULL));
+            at_assert_ok(at_fast_evaluate(&p.problem, NULL, 2, &beside.eval, NULL, NULL, NULL));
+            for (int t = 0; t < p.problem.op->n_tensors; t++)
+                for (int64_t i = 0; alone.eval.value[t] && i < at_test_count(&p.problem, t); i++)
+                    at_assert_same(alone.eval.value[t][i], beside.eval.value[t][i]);
+            at_test_eval_release(&alone);
+            at_test_eval_release(&beside);
+            at_test_problem_release(&p);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_equals_plain), cmocka_unit_test(test_limits_of_a_kernel),
         cmocka_unit_test(test_classes),      cmocka_unit_test(test_ledger_and_trace),
         cmocka_unit_test(test_threads),      cmocka_unit_test(test_memory_is_bounded),
         cmocka_unit_test(test_cross_check),  cmocka_unit_test(test_supports),
+        cmocka_unit_test(test_values_alone), cmocka_unit_test(test_parameters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
