@@ -14,6 +14,7 @@
 static const struct at_option options[] = {
     { "--mutants", "GLOB", "only these (family/fault)" },
     { "--jobs", "N", "cases judged at the same time" },
+    { "--all", NULL, "judge each mutant on all of its cases (default: up to its first failure)" },
     { "--verbose", NULL, "what each mutant got on each of its cases" },
     { NULL, NULL, NULL },
 };
@@ -22,7 +23,7 @@ static const struct at_option options[] = {
 struct mutant {
     char name[128], of[128], cases[128], fault[256];
     enum at_state expect;
-    int64_t jobs, hits, by_state[AT_STATE_COUNT];
+    int64_t hits, by_state[AT_STATE_COUNT];
 };
 
 static at_status parse_mutant(char *text, const char *path, int number, struct mutant *m) {
@@ -73,8 +74,8 @@ out:
     return status;
 }
 
-/* A mutant is killed when some case of its own gives it the state its patch names. */
-static at_status try_mutant(struct mutant *m, int jobs, int verbose) {
+/* Judges a mutant on its cases: up to the first that fails the run, or on all. */
+static at_status run_mutant(struct mutant *m, int jobs, int all, int verbose) {
     struct at_session_options o = at_session_defaults();
     struct at_run_record record;
     const char *globs[1] = { m->name };
@@ -84,12 +85,14 @@ static at_status try_mutant(struct mutant *m, int jobs, int verbose) {
     o.runner = "mutants";
     o.jobs = jobs;
     o.quiet = 1;
+    o.fail_fast = !all;
     if (m->expect == AT_STATE_HUNG)
         o.timeout = 2;
     at_status status = at_session_run(&o, &record);
+    m->hits = 0;
+    memset(m->by_state, 0, sizeof m->by_state);
     for (int64_t i = 0; status == AT_OK && i < record.n; i++) {
         const struct at_result *r = &record.results[i];
-        m->jobs++;
         m->by_state[r->state]++;
         m->hits += r->state == m->expect;
         if (verbose)
@@ -97,6 +100,16 @@ static at_status try_mutant(struct mutant *m, int jobs, int verbose) {
     }
     at_run_record_release(&record);
     return status;
+}
+
+/* A mutant is killed when some case of its own gives it the state its patch names. The first failure is mostly it. */
+static at_status try_mutant(struct mutant *m, int jobs, int all, int verbose) {
+    if (!all) {
+        AT_TRY(run_mutant(m, jobs, 0, verbose));
+        if (m->hits)
+            return AT_OK;
+    }
+    return run_mutant(m, jobs, 1, verbose);
 }
 
 static void states_text(const struct mutant *m, char *text, size_t size) {
@@ -150,7 +163,7 @@ static at_status score(const struct at_args *args, int *survivors, int *idle) {
     for (int i = 0; i < n; i++) {
         struct mutant *m = &list[i];
         char states[256];
-        AT_TRY_OUT(try_mutant(m, (int)jobs, verbose));
+        AT_TRY_OUT(try_mutant(m, (int)jobs, at_args_has(args, "--all"), verbose));
         states_text(m, states, sizeof states);
         printf("%-9s %-44s %-11s %-36s %s\n", m->hits ? "killed" : "SURVIVED", m->name, at_state_name(m->expect),
                states, m->fault);

@@ -2,9 +2,11 @@
 # Equal runs give equal bytes: repeated, with one job and two, in shards merged, and after a kill -9 and --resume.
 # SPDX-License-Identifier: Apache-2.0
 source "$(dirname "$0")/lib.sh"
+cases='@(smoke|edge):*'
+[[ "${AT_EFFORT:-full}" == fast ]] && cases='@(smoke|exact):*'
 run() { # out.h5, options
     local out=$1; shift
-    "$attest" verify --cases '@(smoke|edge):*' --quiet --out "$out" "$@" > "$scratch/log" 2>&1
+    "$attest" verify --cases "$cases" --quiet --out "$out" "$@" > "$scratch/log" 2>&1
     local code=$?
     [[ $code == 0 || $code == 1 ]] || { tail -n 5 "$scratch/log"; fail "verify: exit $code"; }
 }
@@ -19,13 +21,13 @@ same "$scratch/a.h5" "$scratch/merged.h5"
 wants 2 'shard 2/3 is missing' "$attest" merge "$scratch/s1.h5" "$scratch/s3.h5" --out "$scratch/m.h5"
 wants 2 'given twice' "$attest" merge "$scratch/s1.h5" "$scratch/s1.h5" "$scratch/s2.h5" --out "$scratch/m.h5"
 wants 2 'whole run' "$attest" merge "$scratch/a.h5" --out "$scratch/m.h5"
-"$attest" verify --cases '@(smoke|edge):*' --quiet --seed 5 --shard 2/3 --out "$scratch/other.h5" > /dev/null 2>&1
+"$attest" verify --cases "$cases" --quiet --seed 5 --shard 2/3 --out "$scratch/other.h5" > /dev/null 2>&1
 wants 2 'seed' "$attest" merge "$scratch/s1.h5" "$scratch/other.h5" "$scratch/s3.h5" --out "$scratch/m.h5"
 [[ ! -e "$scratch/m.h5" ]] || fail "a refused merge left a file"
 
 # Killed in the middle: whatever the journal holds is whole, nothing half-written stands beside it, and the resumed run
 # ends in the same bytes.
-"$attest" verify --cases '@(smoke|edge):*' --quiet --jobs 2 --out "$scratch/k.h5" > /dev/null 2>&1 &
+"$attest" verify --cases "$cases" --quiet --jobs 2 --out "$scratch/k.h5" > /dev/null 2>&1 &
 pid=$!
 for _ in $(seq 600); do
     [[ -e "$scratch/k.h5.jsonl" && $(wc -l < "$scratch/k.h5.jsonl") -ge $((jobs / 3)) ]] && break
@@ -36,8 +38,8 @@ kill -9 $pid 2> /dev/null; wait $pid 2> /dev/null
 before=$(wc -l < "$scratch/k.h5.jsonl")
 [[ $before -ge 5 ]] || fail "the journal held only $before lines"
 cp "$scratch/k.h5.jsonl" "$scratch/torn.h5.jsonl"
-wants 2 '--resume' "$attest" verify --cases '@(smoke|edge):*' --quiet --out "$scratch/k.h5"
-wants 2 'seed' "$attest" verify --cases '@(smoke|edge):*' --quiet --seed 9 --out "$scratch/k.h5" --resume
+wants 2 '--resume' "$attest" verify --cases "$cases" --quiet --out "$scratch/k.h5"
+wants 2 'seed' "$attest" verify --cases "$cases" --quiet --seed 9 --out "$scratch/k.h5" --resume
 run "$scratch/k.h5" --resume
 same "$scratch/a.h5" "$scratch/k.h5"
 truncate -s -7 "$scratch/torn.h5.jsonl"
@@ -49,8 +51,8 @@ wants 0 'compared' "$attest" show "$scratch/a.h5" --worst 3
 
 # A result does not depend on which other variants of its case were judged before it.
 lines() { grep '"variant":"00_split_k"' "$1" | sed -E 's/"(plan_index|seconds)":[^,}]*//g' | sort; }
-"$attest" verify --cases '@(smoke|edge):*' --quiet --json "$scratch/all.jsonl" > /dev/null 2>&1
-"$attest" verify '*/00_split_k' --cases '@(smoke|edge):*' --quiet --json "$scratch/alone.jsonl" > /dev/null 2>&1
+"$attest" verify --cases "$cases" --quiet --json "$scratch/all.jsonl" > /dev/null 2>&1
+"$attest" verify '*/00_split_k' --cases "$cases" --quiet --json "$scratch/alone.jsonl" > /dev/null 2>&1
 lines "$scratch/all.jsonl" > "$scratch/of_all"
 lines "$scratch/alone.jsonl" > "$scratch/of_one"
 [[ -s "$scratch/of_one" ]] || fail "nothing was judged alone"

@@ -4,7 +4,11 @@
 source "$(dirname "$0")/lib.sh"
 n=$(find tests/mutants -name '*.patch' | wc -l)
 [[ $n -ge 25 ]] || fail "only $n mutants"
-wants 0 "$n of $n mutants killed (100.0 %)" "$attest" selftest
+if [[ "${AT_EFFORT:-full}" == fast ]]; then
+    wants 0 "$n of $n mutants killed (100.0 %)" "$attest" selftest --mutants '*'
+else
+    wants 0 "$n of $n mutants killed (100.0 %); every decoy counts somewhere" "$attest" selftest --all
+fi
 # A right kernel in a mutant's place survives, and that is an error.
 sed 's/\tWRONG\t/\tHUNG\t/' "$BUILD/mutants.tsv" > "$scratch/mutants.tsv"
 cp "$BUILD/attest" "$BUILD/attest-cpu" "$BUILD/attest-mutants" "$scratch/"
