@@ -179,6 +179,8 @@ deps-present:
 	@tests/build/dependencies.sh check build
 
 JOBS ?= $(shell nproc)
+# Instrumented programs are several times slower: nothing there is judged by the clock.
+SLOW := $(if $(SAN)$(filter 1,$(COVERAGE)),AT_SLOW_BUILD=1)
 RECURSE = $(MAKE) --no-print-directory
 
 .PHONY: demo
@@ -192,17 +194,17 @@ tests-built: deps-present $(TESTS) $(MAKERS)
 check: ## every test, full effort (installs what is missing first)
 	@$(if $(filter 1,$(DEPS)),tests/build/dependencies.sh install test)
 	@$(RECURSE) -j$(JOBS) programs tests-built
-	@AT_EFFORT=full BUILD=$(abspath $(BUILD)) tests/run_tests.sh $(TESTS) $(sort $(wildcard tests/*/test_*.sh tests/python/test_*.py))
+	@$(SLOW) AT_EFFORT=full BUILD=$(abspath $(BUILD)) tests/run_tests.sh $(TESTS) $(sort $(wildcard tests/*/test_*.sh tests/python/test_*.py))
 check-fast: ## every test on fewer inputs, under a minute
 	@$(if $(filter 1,$(DEPS)),tests/build/dependencies.sh install test)
 	@$(RECURSE) -j$(JOBS) programs tests-built
-	@AT_EFFORT=fast BUILD=$(abspath $(BUILD)) tests/run_tests.sh $(TESTS) $(sort $(wildcard tests/*/test_*.sh tests/python/test_*.py))
+	@$(SLOW) AT_EFFORT=fast BUILD=$(abspath $(BUILD)) tests/run_tests.sh $(TESTS) $(sort $(wildcard tests/*/test_*.sh tests/python/test_*.py))
 
 .PHONY: check-units
 check-units: ## the C test programs alone, on fewer inputs
 	@$(if $(filter 1,$(DEPS)),tests/build/dependencies.sh install test)
 	@$(RECURSE) -j$(JOBS) programs tests-built
-	@AT_EFFORT=fast BUILD=$(abspath $(BUILD)) tests/run_tests.sh $(TESTS)
+	@$(SLOW) AT_EFFORT=fast BUILD=$(abspath $(BUILD)) tests/run_tests.sh $(TESTS)
 
 .PHONY: asan ubsan tsan
 asan: ## all tests under AddressSanitizer (with leaks)
