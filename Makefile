@@ -5,6 +5,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
+comma := ,
 ifeq ($(origin CC),default)
 CC := gcc
 endif
@@ -52,7 +53,7 @@ CFLAGS_ALL = -std=c11 $(OPT) $(WARN) $(DEFS) -Ireference -I. -I$(BUILD)/gen $(PK
              $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer) \
              $(if $(filter undefined,$(SAN)),-fno-sanitize-recover=undefined) \
              $(if $(filter 1,$(COVERAGE)),--coverage -fprofile-update=atomic) $(CFLAGS)
-LDFLAGS_ALL = -pthread $(if $(SAN),-fsanitize=$(SAN)) $(if $(filter 1,$(COVERAGE)),--coverage) $(LDFLAGS)
+LDFLAGS_ALL = -pthread $(if $(SAN),-fsanitize=$(SAN)) $(if $(filter 1,$(COVERAGE)),--coverage -Wl$(comma)-u$(comma)__gcov_dump) $(LDFLAGS)
 
 # --- sources, all found by path ----------------------------------------------------------------
 OPERATORS := $(sort $(filter-out attest tensor_core fast norm,$(notdir $(patsubst %/,%,$(wildcard reference/*/)))))

@@ -93,7 +93,7 @@ static double seconds(void) {
 /* Damages `seed` 1 to 4 times per file for its share of the time. At least `least` files whatever the time. */
 static void fuzz(const char *name, const struct at_bytes *seed, size_t focus, long least) {
     struct at_bytes b = { 0 };
-    long files = 0, opened = 0, read = 0;
+    long files = 0, opened = 0, read = 0, died = 0, silent = 0;
     int result = 0;
     const char *text = getenv("AT_FUZZ_SEED");
     uint64_t start = text ? strtoull(text, NULL, 0) : 20250101;
@@ -117,11 +117,13 @@ static void fuzz(const char *name, const struct at_bytes *seed, size_t focus, lo
             fail_msg("file %ld of seed %llu: %s (%s); kept as %s", files, (unsigned long long)start, broken,
                      at_error_message(), keep);
         }
+        died += result < 2 && strstr(at_error_message(), "died reading it") != NULL;
+        silent += result < 2 && strstr(at_error_message(), "does not come back") != NULL;
         opened += result > 0;
         read += result > 1;
     }
-    print_message("%s: seed %llu, %ld files, %ld opened, %ld read from\n", name, (unsigned long long)start, files,
-                  opened, read);
+    print_message("%s: seed %llu, %ld files, %ld opened, %ld read from; %ld killed the library, %ld held it up\n", name,
+                  (unsigned long long)start, files, opened, read, died, silent);
     /* the damage is neither so mild that nothing is refused nor so wild that nothing past the header is reached */
     at_assert_true(opened > 0 && opened < files, "%ld of %ld files opened", opened, files);
     at_bytes_release(&b);
