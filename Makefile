@@ -59,6 +59,7 @@ LDFLAGS_ALL = -pthread $(if $(SAN),-fsanitize=$(SAN)) $(if $(filter 1,$(COVERAGE
 OPERATORS := $(sort $(filter-out attest tensor_core fast norm,$(notdir $(patsubst %/,%,$(wildcard reference/*/)))))
 FAMILIES := $(shell sed -n 's/^\([a-z][a-z0-9_]*\) .*/\1/p' kernels/families.txt 2>/dev/null)
 VARIANTS := $(sort $(foreach f,$(FAMILIES),$(wildcard kernels/$(f)/[0-9][0-9]_*.c)))
+DEVICE_VARIANTS := $(sort $(foreach f,$(FAMILIES),$(wildcard kernels/$(f)/[0-9][0-9]_*.cu)))
 MUTANTS := $(sort $(wildcard tests/mutants/*/*.patch))
 
 REFERENCE_SRC := $(wildcard reference/attest/*.c reference/tensor_core/*.c reference/norm/*.c) \
@@ -67,6 +68,7 @@ FAST_SRC := $(wildcard reference/fast/*.c)
 DATASETS_SRC := $(wildcard datasets/*.c)
 VERIFY_SRC := $(filter-out verify/main.c,$(wildcard verify/*.c verify/archive/*.c))
 HOST_SRC := $(wildcard kernels/host/*.c)
+SIMT_SRC := $(wildcard kernels/simt/*.c)
 RUNNER_SRC := $(filter-out kernels/runner/main_%.c,$(wildcard kernels/runner/*.c))
 ORACLE_SRC := $(filter-out tests/oracle/test_%.c,$(wildcard tests/oracle/*.c)) \
               $(filter-out tests/support/make_%.c,$(wildcard tests/support/*.c))
@@ -79,7 +81,9 @@ obj = $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(BUILD)/%,$(1))) $(patsubst %.c,
 # The fast tier's loops are written to vectorise, which gcc does from -O3 on. Private: build_info.h names OPT.
 $(call obj,$(FAST_SRC)): private OPT := $(OPT) -O3
 LIBS := $(BUILD)/libverify.a $(BUILD)/libdatasets.a $(BUILD)/libfast.a $(BUILD)/libreference.a
-RUNNER_OBJ := $(call obj,$(RUNNER_SRC) $(HOST_SRC) $(VARIANTS) $(KERNEL_TABLE))
+SIMT_OBJ := $(call obj,$(SIMT_SRC))
+DEVICE_OBJ := $(patsubst %.cu,$(BUILD)/simt/%.o,$(DEVICE_VARIANTS))
+RUNNER_OBJ := $(call obj,$(RUNNER_SRC) $(HOST_SRC) $(VARIANTS) $(KERNEL_TABLE)) $(SIMT_OBJ) $(DEVICE_OBJ)
 TESTS := $(patsubst %.c,$(BUILD)/%,$(TEST_SRC))
 MAKERS := $(patsubst %.c,$(BUILD)/%,$(MAKER_SRC))
 PROGRAMS := $(BUILD)/attest $(BUILD)/attest-cpu $(BUILD)/attest-mutants
@@ -106,7 +110,7 @@ $(BUILD)/gen/operator_table.c: .always
 $(BUILD)/gen/family_table.c: .always
 	$(Q)tests/build/write_tables.sh families kernels/families.txt > $@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
 $(BUILD)/gen/kernel_table.c: .always
-	$(Q)tests/build/write_tables.sh kernels $(VARIANTS) > $@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
+	$(Q)tests/build/write_tables.sh kernels $(VARIANTS) $(DEVICE_VARIANTS) > $@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
 $(BUILD)/gen/build_info.h: .always
 	$(Q)printf '#define AT_COMMIT "%s"\n#define AT_BUILD_FLAGS "%s"\n#define AT_COMPILER "%s"\n' '$(COMMIT)' \
 	   '-std=c11 $(OPT)$(if $(SAN), -fsanitize=$(SAN))' "$$($(CC) --version | head -n 1)" > $@.new \
@@ -121,6 +125,15 @@ $(BUILD)/%.o: %.c $(STAMP) | $(BUILD)/gen/build_info.h
 $(BUILD)/gen/%.o: $(BUILD)/gen/%.c $(STAMP)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
+
+# Kernels for the SIMT machine: every access calls the machine, under names of its own, so that the rest of the program
+# may be built with any sanitizer. One global symbol a variant.
+CXX ?= g++
+SIMT_FLAGS = -std=c++20 -O2 -g1 -fsanitize=thread -fno-hoist-adjacent-loads -mfma -mf16c -ffp-contract=off -fno-exceptions \
+             $(filter-out -Wstrict-prototypes -Wmissing-prototypes -Wshadow,$(WARN)) $(DEFS) -Ireference -I.
+$(BUILD)/simt/%.o: %.cu $(STAMP) tests/build/simt_object.sh
+	$(call say,SIMT,$<)
+	$(Q)mkdir -p $(@D) && $(CXX) $(SIMT_FLAGS) -MMD -MP -x c++ -c $< -o $@ && tests/build/simt_object.sh $@ at_kernel_
 
 # A deleted file must leave the archive too: it is made anew each time.
 define archive
@@ -139,11 +152,11 @@ $(BUILD)/attest: $(call obj,verify/main.c) $(LIBS)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -o $@ $(PKG_LIBS) -lm
 $(BUILD)/attest-cpu: $(call obj,kernels/runner/main_cpu.c) $(RUNNER_OBJ) $(BUILD)/libreference.a
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS_ALL) $^ -o $@ $(BLAS_LIBS) -lm
-$(TESTS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/liboracle.a $(LIBS) $(call obj,$(RUNNER_SRC))
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ -o $@ $(BLAS_LIBS) -ldw -lm
+$(TESTS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/liboracle.a $(LIBS) $(call obj,$(RUNNER_SRC)) $(SIMT_OBJ)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) $(filter %.o,$^) $(filter-out $(LIBS),$(filter %.a,$^)) $(LIBS) -o $@ \
-	   $(PKG_LIBS) $(TEST_LIBS) -lm
+	   $(PKG_LIBS) $(TEST_LIBS) -ldw -lm
 $(MAKERS): $(BUILD)/%: $(BUILD)/%.o $(LIBS)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -o $@ $(PKG_LIBS) -lm
@@ -157,10 +170,10 @@ $(BUILD)/gen/mutant_table.c: $(MUTANTS) tests/build/write_tables.sh
 	$(Q)tests/build/write_tables.sh mutants $(MUTANTS) > $@
 $(BUILD)/mutants.tsv: $(MUTANTS) tests/build/write_tables.sh
 	$(Q)tests/build/write_tables.sh mutant-list $(MUTANTS) > $@
-$(BUILD)/attest-mutants: $(call obj,kernels/runner/main_cpu.c $(RUNNER_SRC) $(HOST_SRC)) $(MUTANT_OBJ) \
+$(BUILD)/attest-mutants: $(call obj,kernels/runner/main_cpu.c $(RUNNER_SRC) $(HOST_SRC)) $(SIMT_OBJ) $(MUTANT_OBJ) \
                          $(BUILD)/gen/mutant_table.o $(BUILD)/libreference.a | $(BUILD)/mutants.tsv
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS_ALL) $^ -o $@ $(BLAS_LIBS) -lm
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ -o $@ $(BLAS_LIBS) -ldw -lm
 
 # --- what people type --------------------------------------------------------------------------
 .PHONY: help

@@ -32,7 +32,7 @@ const struct at_variant *at_runner_variant(const struct at_runner *runner, int i
 /* The shared block, at least `bytes` long, mapped here; earlier pointers into it become invalid. */
 at_status at_runner_memory(struct at_runner *runner, int64_t bytes, uint8_t **base);
 
-enum at_run_outcome { AT_RAN, AT_RUN_UNSUPPORTED, AT_RUN_FAILED };
+enum at_run_outcome { AT_RAN, AT_RUN_UNSUPPORTED, AT_RUN_FAILED, AT_RUN_RACY, AT_RUN_DIRTY, AT_RUN_DEADLOCKED };
 struct at_run_reply {
     enum at_run_outcome outcome;
     char reason[512]; /* why unsupported or failed, in the runner's words */

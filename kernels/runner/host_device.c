@@ -2,6 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/runner/host_device.h"
 
+#include "attest/op.h"
+#include "kernels/simt/finding.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,9 +59,48 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Tells the SIMT machine what the variant may touch. A host variant does not enter it: no hook is called. */
+static void describe(const struct at_launch *launch) {
+    struct at_simt_region regions[AT_MAX_TENSORS + 1];
+    const struct at_problem *p = launch->problem;
+    int n = 0;
+    for (int t = 0; t < AT_MAX_TENSORS; t++) {
+        const struct at_tensor *x = &p->tensors[t];
+        if (!x->data)
+            continue;
+        const enum at_role role = p->op ? p->op->tensors[t].role : AT_INOUT;
+        regions[n++] = (struct at_simt_region){ .name = p->op ? p->op->tensors[t].name : "a tensor",
+                                                .base = (uint8_t *)x->data,
+                                                .bytes = at_tensor_count(x) * (int64_t)at_format_info(x->format)->bytes,
+                                                .read_only = role == AT_IN,
+                                                .unwritten = role == AT_OUT };
+    }
+    regions[n++] = (struct at_simt_region){ .name = "the workspace",
+                                            .base = (uint8_t *)launch->workspace,
+                                            .bytes = launch->workspace_bytes,
+                                            .unwritten = 1 };
+    const char *seed = getenv("AT_SIMT_SEED");
+    at_simt_job(regions, n, seed ? strtoull(seed, NULL, 0) : 0);
+}
+
+static int host_found(struct at_device *device, enum at_reply_kind *kind, char *reason, size_t size) {
+    static const enum at_reply_kind kinds[] = { [AT_FINDING_RACE] = AT_REPLY_RACY,
+                                                [AT_FINDING_UNWRITTEN] = AT_REPLY_RACY,
+                                                [AT_FINDING_BOUNDS] = AT_REPLY_DIRTY,
+                                                [AT_FINDING_DEADLOCK] = AT_REPLY_DEADLOCKED };
+    const struct at_finding *finding = at_simt_finding();
+    (void)device;
+    if (finding->kind == AT_FINDING_NONE)
+        return 0;
+    *kind = kinds[finding->kind];
+    snprintf(reason, size, "%s", finding->text);
+    return 1;
+}
+
 static int host_run(struct at_device *device, const struct at_kernel *kernel, const struct at_launch *launch,
                     double *seconds) {
     const struct at_host_device *host = host_of(device);
+    describe(launch);
     double start = now();
     int code = kernel->launch(launch);
     *seconds = now() - start;
@@ -83,6 +125,7 @@ void at_host_device_init(struct at_host_device *host) {
     *host = (struct at_host_device){ .device = { .load = host_load,
                                                  .workspace = host_workspace,
                                                  .run = host_run,
+                                                 .found = host_found,
                                                  .store = host_store,
                                                  .error = host_error } };
     host->device.state = host;

@@ -145,6 +145,7 @@ static void device_failed(const struct at_device *device, const char *doing, int
 
 static void fill_problem(const struct at_job *job, uint8_t *base, struct at_problem *problem) {
     *problem = (struct at_problem){ .sizes = job->sizes, .params = job->params, .dtype = job->dtype };
+    problem->op = at_op_find(job->op); /* for names in messages; NULL is no harm */
     for (int i = 0; i < job->n_tensors; i++) {
         const struct at_job_tensor *from = &job->tensor[i];
         problem->tensors[from->index] = from->shape;
@@ -178,6 +179,8 @@ static void run_job(struct session *s, const struct at_job *job, struct at_reply
         return;
     }
     code = device->run(device, kernel, &launch, &reply->seconds);
+    if (device->found && device->found(device, &reply->kind, reply->reason, sizeof reply->reason))
+        return;
     if (code) {
         device_failed(device, "running the kernel", code, reply);
         return;

@@ -21,6 +21,8 @@ struct at_device {
                double *seconds);
     /* Puts what kernels wrote back into the host's bytes. */
     int (*store)(struct at_device *device, void *host, int64_t used);
+    /* 1 when the last run broke a rule that the device watches: *kind and what happened. May be NULL. */
+    int (*found)(struct at_device *device, enum at_reply_kind *kind, char *reason, size_t size);
     /* One line for an error number. */
     const char *(*error)(int code);
 };

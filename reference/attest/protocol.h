@@ -15,7 +15,7 @@
 
 /* The version rises when a verb, a field, a size or a parameter is added or changes its meaning; the two
  * sides must agree exactly. */
-enum { AT_PROTOCOL_VERSION = 1 };
+enum { AT_PROTOCOL_VERSION = 2 };
 enum {
     AT_LINE_BYTES = 16384, /* longest line, its '\n' included */
     AT_LINE_FIELDS = 96,   /* most fields of a line */
@@ -136,7 +136,16 @@ at_status at_job_format(const struct at_job *job, struct at_line *line);
  * their shape says; their contents are not looked at. */
 at_status at_job_parse(const struct at_message *message, struct at_job *job);
 
-enum at_reply_kind { AT_REPLY_DONE, AT_REPLY_UNSUPPORTED, AT_REPLY_FAILED, AT_REPLY_COUNT };
+enum at_reply_kind {
+    AT_REPLY_DONE,
+    AT_REPLY_UNSUPPORTED,
+    AT_REPLY_FAILED,
+    /* What a runner that watches every access found; the block's contents are then of no use. */
+    AT_REPLY_RACY,
+    AT_REPLY_DIRTY,
+    AT_REPLY_DEADLOCKED,
+    AT_REPLY_COUNT
+};
 
 /* runner -> attest: what became of a job. After an inline `done`, `bytes` bytes follow: the whole block. */
 struct at_reply {

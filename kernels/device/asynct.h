@@ -1,0 +1,123 @@
+/* What AsyncT kernels share: a problem's pointers as a kernel argument, paging, the gate.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef AT_DEVICE_ASYNCT_H
+#define AT_DEVICE_ASYNCT_H
+
+#include "asynct_attention/asynct_attention.h"
+#include "attest/attention.h"
+#include "attest/kernel.h"
+#include "kernels/device/device.h"
+
+/* A problem with activations of type T; every pointer in device memory. */
+template <class T> struct at_asynct_view {
+    const T *q, *k, *v;
+    const int *query_start, *seq_lens, *key_start, *block_table;
+    const float *sigma, *taps, *gamma;
+    T *o;
+    int h, hk, d, page, max_pages, n_taps, causal;
+    int pooled, shrink, relu_pre;
+    float scale, clip_min, clip_max;
+
+    static at_asynct_view of(const struct at_problem *p) {
+        const struct at_tensor *t = p->tensors;
+        at_asynct_view view{};
+        view.q = static_cast<const T *>(t[AT_ATTN_Q].data);
+        view.k = static_cast<const T *>(t[AT_ATTN_K].data);
+        view.v = static_cast<const T *>(t[AT_ATTN_V].data);
+        view.query_start = static_cast<const int *>(t[AT_ATTN_QUERY_START].data);
+        view.seq_lens = static_cast<const int *>(t[AT_ATTN_SEQ_LENS].data);
+        view.key_start = static_cast<const int *>(t[AT_ATTN_KEY_START].data);
+        view.block_table = static_cast<const int *>(t[AT_ATTN_BLOCK_TABLE].data);
+        view.sigma = static_cast<const float *>(t[AT_ASYNCT_SIGMA].data);
+        view.taps = static_cast<const float *>(t[AT_ASYNCT_TAPS].data);
+        view.gamma = static_cast<const float *>(t[AT_ASYNCT_GAMMA].data);
+        view.o = static_cast<T *>(t[AT_ASYNCT_O].data);
+        view.h = (int)p->sizes.h;
+        view.hk = (int)p->sizes.hk;
+        view.d = (int)p->sizes.d;
+        view.page = (int)p->sizes.page;
+        view.max_pages = (int)p->sizes.max_pages;
+        view.n_taps = (int)p->sizes.taps;
+        view.causal = p->params.causal;
+        view.pooled = p->params.fir_form == AT_FIR_POOLED;
+        view.shrink = p->params.edge == AT_EDGE_SHRINK;
+        view.relu_pre = p->params.relu_pre;
+        view.scale = p->params.scale;
+        view.clip_min = p->params.clip_min;
+        view.clip_max = p->params.clip_max;
+        return view;
+    }
+
+    /* First element of key t of kv head g of a request, in k and in v. */
+    __device__ int64_t key(int request, int t, int g) const {
+        const int64_t slot = page ? (int64_t)block_table[(int64_t)request * max_pages + t / page] * page + t % page
+                                  : (int64_t)key_start[request] + t;
+        return (slot * hk + g) * d;
+    }
+};
+
+/* Reasons to decline that decode kernels share: `bytes_per_key` of shared memory for a whole row of keys. */
+static inline const char *at_asynct_decode_declines(const struct at_problem *problem, int64_t bytes_per_key) {
+    if (problem->dtype != AT_F16 && problem->dtype != AT_BF16)
+        return "activations are f16 or bf16";
+    if (problem->sizes.max_sq > 1)
+        return "at most one query a request";
+    return problem->sizes.max_sk * bytes_per_key > 220 * 1024 ? "a request has more keys than shared memory holds"
+                                                              : nullptr;
+}
+
+/* q.k of n channels by one thread: a chain of fmaf. */
+template <class T> __device__ float at_chain(const T *q, const T *k, int n) {
+    float sum = 0.0f;
+    for (int i = 0; i < n; i++)
+        sum = fmaf(at_float(q[i]), at_float(k[i]), sum);
+    return sum;
+}
+
+/* q.k by a group of GROUP neighbouring lanes, each taking a run of d / GROUP channels; all of them get the sum, joined
+ * by a butterfly over the group's own lanes. GROUP divides d. */
+template <int GROUP, class T> __device__ float at_group_dot(const T *q, const T *k, int d) {
+    const int lane = at_lane(), mine = lane % GROUP, run = d / GROUP;
+    const uint32_t mask = (GROUP == 32 ? 0xffffffffu : (1u << GROUP) - 1) << (lane / GROUP * GROUP);
+    float sum = at_chain(q + mine * run, k + mine * run, run);
+    for (int with = GROUP / 2; with > 0; with /= 2)
+        sum += at_shuffle_xor(mask, sum, with);
+    return sum;
+}
+
+/* The gate of one head: filter tap by tap with fmaf, clamp by fminf and fmaxf, then gamma. */
+struct at_asynct_gate {
+    const float *taps;
+    float sigma, gamma, clip_min, clip_max;
+    int n_taps, pooled, shrink;
+
+    template <class T> __device__ static at_asynct_gate of(const at_asynct_view<T> &view, int head) {
+        return { view.taps + head * view.n_taps,
+                 view.sigma[head],
+                 view.gamma[head],
+                 view.clip_min,
+                 view.clip_max,
+                 view.n_taps,
+                 view.pooled,
+                 view.shrink };
+    }
+
+    /* p of key t; r points at its score (after the ReLU), the keys before it stand before it. */
+    __device__ float operator()(const float *r, int t) const {
+        const int reach = t < n_taps ? t : n_taps - 1;
+        float z;
+        if (pooled && shrink && t + 1 < n_taps) { /* a shorter window has taps of its own */
+            const float share = sigma / (float)(t + 1);
+            z = (1.0f - share) * r[0];
+            for (int j = 1; j <= reach; j++)
+                z = fmaf(-share, r[-j], z);
+        } else {
+            z = taps[0] * r[0];
+            for (int j = 1; j <= reach; j++)
+                z = fmaf(taps[j], r[-j], z);
+        }
+        return gamma * fmaxf(fminf(fmaxf(z, 0.0f), clip_max), clip_min);
+    }
+};
+
+#endif

@@ -1,0 +1,64 @@
+/* kernels/device for CUDA (sm_80 and newer; compile with -fmad=false).
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef AT_DEVICE_CUDA_H
+#define AT_DEVICE_CUDA_H
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+struct at_bf16 {
+    uint16_t bits;
+};
+struct at_f16 {
+    uint16_t bits;
+};
+
+__device__ inline float at_float(float x) { return x; }
+__device__ inline float at_float(at_bf16 x) { return __uint_as_float((uint32_t)x.bits << 16); }
+__device__ inline float at_float(at_f16 x) { return __half2float(__ushort_as_half(x.bits)); }
+
+template <class T> __device__ T at_round_to(float x);
+template <> __device__ inline float at_round_to<float>(float x) { return x; }
+template <> __device__ inline at_bf16 at_round_to<at_bf16>(float x) {
+    return { __bfloat16_as_ushort(__float2bfloat16_rn(x)) };
+}
+template <> __device__ inline at_f16 at_round_to<at_f16>(float x) { return { __half_as_ushort(__float2half_rn(x)) }; }
+
+template <class T> struct at_same { using type = T; };
+#define AT_SHARED(TYPE, name) __shared__ typename at_same<TYPE>::type name
+#define AT_SHARED_DYNAMIC(TYPE, name) \
+    extern __shared__ __align__(16) unsigned char at_dynamic_shared[]; \
+    TYPE *name = reinterpret_cast<TYPE *>(at_dynamic_shared)
+
+__device__ inline void at_sync() { __syncthreads(); }
+__device__ inline void at_sync_warp(uint32_t mask = 0xffffffffu) { __syncwarp(mask); }
+__device__ inline uint32_t at_ballot(uint32_t mask, bool yes) { return __ballot_sync(mask, yes); }
+__device__ inline int at_lane() {
+    return (int)((threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % 32);
+}
+template <class T> __device__ T at_shuffle(uint32_t mask, T x, int lane, int width = 32) {
+    return __shfl_sync(mask, x, lane, width);
+}
+template <class T> __device__ T at_shuffle_xor(uint32_t mask, T x, int with, int width = 32) {
+    return __shfl_xor_sync(mask, x, with, width);
+}
+template <class T> __device__ T at_shuffle_up(uint32_t mask, T x, int by, int width = 32) {
+    return __shfl_up_sync(mask, x, by, width);
+}
+template <class T> __device__ T at_atomic_add(T *address, T x) { return atomicAdd(address, x); }
+
+template <class... P, class... A>
+int at_launch(void (*kernel)(P...), dim3 grid, dim3 block, int64_t dynamic_shared, void *stream, A... args) {
+    if (dynamic_shared > 48 * 1024) {
+        const cudaError_t code =
+            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)dynamic_shared);
+        if (code != cudaSuccess)
+            return (int)code;
+    }
+    kernel<<<grid, block, (size_t)dynamic_shared, static_cast<cudaStream_t>(stream)>>>(static_cast<P>(args)...);
+    return (int)cudaGetLastError();
+}
+
+#endif

@@ -1,0 +1,116 @@
+/* kernels/device for the SIMT machine: what kernels write, on top of kernels/simt/simt.h.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef AT_DEVICE_SIMT_H
+#define AT_DEVICE_SIMT_H
+
+#include <immintrin.h>
+#include <math.h>
+#include <string.h>
+
+#include <tuple>
+
+#include "kernels/simt/simt.h"
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __launch_bounds__(...)
+#define threadIdx (at_simt_current->thread)
+#define blockIdx (at_simt_current->block)
+#define blockDim (at_simt_current->threads)
+#define gridDim (at_simt_current->blocks)
+
+using dim3 = at_dim3;
+
+struct at_bf16 {
+    uint16_t bits;
+};
+struct at_f16 {
+    uint16_t bits;
+};
+
+static inline float at_float(float x) { return x; }
+static inline float at_float(at_bf16 x) {
+    const uint32_t bits = (uint32_t)x.bits << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+static inline float at_float(at_f16 x) { return _cvtsh_ss(x.bits); }
+
+/* Round to nearest, ties to even. */
+template <class T> T at_round_to(float x);
+template <> inline float at_round_to<float>(float x) { return x; }
+template <> inline at_bf16 at_round_to<at_bf16>(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    if (x != x)
+        return { 0x7fff };
+    return { (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16) };
+}
+template <> inline at_f16 at_round_to<at_f16>(float x) {
+    return { (uint16_t)(x != x ? 0x7fff : _cvtss_sh(x, _MM_FROUND_TO_NEAREST_INT)) };
+}
+
+template <class T> struct at_same { using type = T; };
+/* A variable of the block: AT_SHARED(float[128], row). */
+#define AT_SHARED(TYPE, name) \
+    static const char name##_key = 0; \
+    typename at_same<TYPE>::type &name = *static_cast<typename at_same<TYPE>::type *>( \
+        at_simt_shared(&name##_key, (int64_t)sizeof(TYPE), (int64_t)alignof(TYPE)))
+/* The block's dynamic shared memory, as large as the launch asked for. */
+#define AT_SHARED_DYNAMIC(TYPE, name) TYPE *name = static_cast<TYPE *>(at_simt_shared_dynamic())
+
+#define AT_PLACE int line = __builtin_LINE(), const char *file = __builtin_FILE()
+
+static inline void at_sync(AT_PLACE) { at_simt_barrier({ file, line }); }
+static inline void at_sync_warp(uint32_t mask = 0xffffffffu, AT_PLACE) {
+    at_simt_warp(AT_SIMT_SYNCWARP, mask, 0, 0, { file, line });
+}
+static inline uint32_t at_ballot(uint32_t mask, bool yes, AT_PLACE) {
+    return (uint32_t)at_simt_warp(AT_SIMT_BALLOT, mask, yes, 0, { file, line });
+}
+static inline int at_lane() { return at_simt_lane(); }
+
+/* Shuffles of 32-bit values within segments of `width` lanes. */
+template <class T> T at_shuffle_from(uint32_t mask, T x, int from, int line, const char *file) {
+    static_assert(sizeof(T) == 4, "shuffles move 32 bits");
+    uint32_t bits;
+    memcpy(&bits, &x, 4);
+    bits = (uint32_t)at_simt_warp(AT_SIMT_SHUFFLE, mask, bits, from, { file, line });
+    memcpy(&x, &bits, 4);
+    return x;
+}
+template <class T> T at_shuffle(uint32_t mask, T x, int lane, int width = 32, AT_PLACE) {
+    return at_shuffle_from(mask, x, (at_simt_lane() & ~(width - 1)) | (lane & (width - 1)), line, file);
+}
+template <class T> T at_shuffle_xor(uint32_t mask, T x, int with, int width = 32, AT_PLACE) {
+    const int own = at_simt_lane(), from = own ^ with;
+    return at_shuffle_from(mask, x, (from & ~(width - 1)) == (own & ~(width - 1)) ? from : own, line, file);
+}
+template <class T> T at_shuffle_up(uint32_t mask, T x, int by, int width = 32, AT_PLACE) {
+    const int own = at_simt_lane(), from = own - by;
+    return at_shuffle_from(mask, x, from < (own & ~(width - 1)) ? own : from, line, file);
+}
+
+static inline uint32_t at_atomic_add(uint32_t *address, uint32_t x) { return at_simt_atomic_add_u32(address, x); }
+static inline float at_atomic_add(float *address, float x) { return at_simt_atomic_add_f32(address, x); }
+
+/* Puts kernel(args...) on the stream; 0 or a CUDA error number. */
+template <class... P, class... A>
+int at_launch(void (*kernel)(P...), dim3 grid, dim3 block, int64_t dynamic_shared, void *stream, A... args) {
+    struct call {
+        void (*kernel)(P...);
+        std::tuple<P...> args;
+    } made{ kernel, std::tuple<P...>(args...) };
+    (void)stream;
+    return at_simt_launch(
+        [](void *context) {
+            const call *c = static_cast<const call *>(context);
+            std::apply(c->kernel, c->args);
+        },
+        &made, (int64_t)sizeof made, grid, block, dynamic_shared);
+}
+
+#endif

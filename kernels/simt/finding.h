@@ -1,0 +1,48 @@
+/* What the SIMT machine found wrong, in words, and what the runner must tell it beforehand.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef AT_SIMT_FINDING_H
+#define AT_SIMT_FINDING_H
+
+#include <stdint.h>
+
+#include "kernels/simt/simt.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum at_finding_kind {
+    AT_FINDING_NONE,
+    AT_FINDING_RACE,      /* two accesses without an order, or a synchronisation used against its rules */
+    AT_FINDING_UNWRITTEN, /* a read of memory that nobody wrote */
+    AT_FINDING_BOUNDS,    /* an access outside every tensor, shared variable and stack */
+    AT_FINDING_DEADLOCK   /* every thread waits */
+};
+
+struct at_finding {
+    enum at_finding_kind kind;
+    char text[480]; /* kernel, place, block, thread, and the other party */
+};
+
+/* Memory a kernel may touch. Unwritten: its first bytes hold nothing yet (outputs, workspace). */
+struct at_simt_region {
+    const char *name;
+    uint8_t *base;
+    int64_t bytes;
+    int read_only, unwritten;
+};
+
+/* Starts a job: forgets findings and what was written, takes the regions (copied) and the seed of warp orders. */
+void at_simt_job(const struct at_simt_region *regions, int n, uint64_t seed);
+/* The job's first finding; kind NONE when there is none. */
+const struct at_finding *at_simt_finding(void);
+
+/* Records a finding at a place (file NULL: the return address says where) and ends the launch; does not return when
+ * called from a kernel's thread. */
+void at_simt_report(enum at_finding_kind kind, struct at_simt_place place, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,68 @@
+/* The calls g++ -fsanitize=thread makes for every access, under the names objcopy gives them in kernel objects.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/simt/shadow.h"
+
+#define HERE __builtin_return_address(0)
+#define ACCESS(name, bytes, access) \
+    void at_mem_##name(const void *address); \
+    void at_mem_##name(const void *address) { at_shadow_access(address, bytes, access, HERE); }
+
+ACCESS(read1, 1, AT_ACCESS_READ)
+ACCESS(read2, 2, AT_ACCESS_READ)
+ACCESS(read4, 4, AT_ACCESS_READ)
+ACCESS(read8, 8, AT_ACCESS_READ)
+ACCESS(read16, 16, AT_ACCESS_READ)
+ACCESS(unaligned_read2, 2, AT_ACCESS_READ)
+ACCESS(unaligned_read4, 4, AT_ACCESS_READ)
+ACCESS(unaligned_read8, 8, AT_ACCESS_READ)
+ACCESS(unaligned_read16, 16, AT_ACCESS_READ)
+ACCESS(write1, 1, AT_ACCESS_WRITE)
+ACCESS(write2, 2, AT_ACCESS_WRITE)
+ACCESS(write4, 4, AT_ACCESS_WRITE)
+ACCESS(write8, 8, AT_ACCESS_WRITE)
+ACCESS(write16, 16, AT_ACCESS_WRITE)
+ACCESS(unaligned_write2, 2, AT_ACCESS_WRITE)
+ACCESS(unaligned_write4, 4, AT_ACCESS_WRITE)
+ACCESS(unaligned_write8, 8, AT_ACCESS_WRITE)
+ACCESS(unaligned_write16, 16, AT_ACCESS_WRITE)
+
+void at_mem_read_range(const void *address, unsigned long bytes);
+void at_mem_read_range(const void *address, unsigned long bytes) {
+    at_shadow_access(address, (int)bytes, AT_ACCESS_READ, HERE);
+}
+void at_mem_write_range(const void *address, unsigned long bytes);
+void at_mem_write_range(const void *address, unsigned long bytes) {
+    at_shadow_access(address, (int)bytes, AT_ACCESS_WRITE, HERE);
+}
+void at_mem_func_entry(const void *caller);
+void at_mem_func_entry(const void *caller) { (void)caller; }
+void at_mem_func_exit(void);
+void at_mem_func_exit(void) {}
+void at_mem_init(void);
+void at_mem_init(void) {}
+
+/* ---- accesses that kernels make by name ---- */
+
+void at_simt_load16(const void *address, void *out) {
+    at_shadow_access(address, 16, AT_ACCESS_READ, HERE);
+    __builtin_memcpy(out, address, 16);
+}
+
+void at_simt_store16(void *address, const void *value) {
+    at_shadow_access(address, 16, AT_ACCESS_WRITE, HERE);
+    __builtin_memcpy(address, value, 16);
+}
+
+uint32_t at_simt_atomic_add_u32(uint32_t *address, uint32_t value) {
+    at_shadow_access(address, 4, AT_ACCESS_ATOMIC, HERE);
+    const uint32_t before = *address;
+    *address = before + value;
+    return before;
+}
+
+float at_simt_atomic_add_f32(float *address, float value) {
+    at_shadow_access(address, 4, AT_ACCESS_ATOMIC, HERE);
+    const float before = *address;
+    *address = before + value;
+    return before;
+}

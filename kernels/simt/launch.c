@@ -1,0 +1,223 @@
+/* Launches: blocks become resident, warps take turns in a seeded order, threads run until they need others.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/simt/machine.h"
+
+enum { RESIDENT = 4, STACK_BYTES = 64 * 1024, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_CONFIGURATION = 9 };
+
+struct at_simt_machine at_simt_machine;
+struct at_simt_self *at_simt_current;
+
+struct at_simt_thread *at_simt_thread(void) {
+    return (struct at_simt_thread *)(void *)at_simt_current;
+}
+
+/* splitmix64: orders need variety, not quality. */
+uint32_t at_simt_random_below(uint32_t n) {
+    uint64_t z = at_simt_machine.random += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return (uint32_t)((z ^ z >> 31) % n);
+}
+
+/* ---- threads ---- */
+
+void at_simt_wait(void) {
+    struct at_simt_thread *self = at_simt_thread();
+    at_fiber_switch(&self->fiber.saved, at_simt_machine.scheduler);
+}
+
+static void leave(struct at_simt_thread *self) {
+    self->state = AT_THREAD_LEFT;
+    self->in->n_left++;
+    at_simt_warp_left(self);
+    at_simt_barrier_left(self->in);
+    at_simt_wait();
+    abort(); /* nobody switches to a thread that has left */
+}
+
+static void thread_main(void *context) {
+    at_simt_machine.entry(at_simt_machine.arguments);
+    leave((struct at_simt_thread *)context);
+}
+
+/* ---- order between accesses ---- */
+
+void at_simt_order(struct at_simt_block *block, struct at_simt_thread *const *members, int n) {
+    uint32_t *most = members[0]->known;
+    const uint32_t now = ++at_simt_machine.now;
+    for (int i = 0; i < n; i++)
+        members[i]->known[members[i]->index] = members[i]->since;
+    for (int t = 0; n == block->n && t < n; t++) /* all of them: what each knows of itself is what all will know */
+        most[t] = members[t]->since;
+    for (int i = 1; n < block->n && i < n; i++)
+        for (int t = 0; t < block->n; t++)
+            most[t] = members[i]->known[t] > most[t] ? members[i]->known[t] : most[t];
+    for (int i = 0; i < n; i++) {
+        if (i > 0)
+            memcpy(members[i]->known, most, (size_t)block->n * sizeof *most);
+        members[i]->since = now;
+    }
+}
+
+/* ---- blocks ---- */
+
+static int make_room(struct at_simt_block *block, int n) {
+    if (block->n == n)
+        return 0;
+    for (int i = 0; i < block->n; i++)
+        at_fiber_destroy(&block->threads[i].fiber);
+    free(block->threads);
+    free(block->clocks);
+    block->n = 0;
+    block->threads = calloc((size_t)n, sizeof *block->threads);
+    block->clocks = calloc((size_t)n * (size_t)n, sizeof *block->clocks);
+    if (!block->arena)
+        block->arena = aligned_alloc(256, AT_SHARED_MOST + 1024);
+    if (!block->threads || !block->clocks || !block->arena)
+        return -1;
+    for (; block->n < n; block->n++)
+        if (at_fiber_create(&block->threads[block->n].fiber, STACK_BYTES) != 0)
+            return -1;
+    return 0;
+}
+
+static void begin_block(struct at_simt_block *block, int64_t number) {
+    struct at_simt_machine *m = &at_simt_machine;
+    const uint32_t now = ++m->now;
+    block->in_use = 1;
+    block->number = number;
+    block->n_left = block->n_in_barrier = 0;
+    block->all_since = now;
+    block->n_variables = 0;
+    block->arena_used = (m->dynamic_shared + 15) / 16 * 16;
+    for (int i = 0; i < block->n; i++) {
+        struct at_simt_thread *t = &block->threads[i];
+        const struct at_fiber fiber = t->fiber;
+        const uint32_t x = (uint32_t)i, grid_x = m->grid.x, grid_y = m->grid.y;
+        *t = (struct at_simt_thread){ .in = block, .fiber = fiber, .index = i, .since = now };
+        t->known = block->clocks + (int64_t)i * block->n;
+        for (int k = 0; k < block->n; k++)
+            t->known[k] = now - 1;
+        t->self.thread = (struct at_dim3){ x % m->block.x, x / m->block.x % m->block.y, x / m->block.x / m->block.y };
+        t->self.block = (struct at_dim3){ (uint32_t)(number % grid_x), (uint32_t)(number / grid_x % grid_y),
+                                          (uint32_t)(number / grid_x / grid_y) };
+        t->self.threads = m->block;
+        t->self.blocks = m->grid;
+        at_fiber_start(&t->fiber, thread_main, t);
+    }
+}
+
+/* Runs every ready thread of a warp once; how many ran. */
+static int run_warp(struct at_simt_block *block, int warp) {
+    int ran = 0;
+    for (int i = warp * AT_WARP; i < (warp + 1) * AT_WARP && i < block->n && !at_simt_machine.stop; i++) {
+        struct at_simt_thread *t = &block->threads[i];
+        if (t->state != AT_THREAD_READY)
+            continue;
+        at_simt_current = &t->self;
+        at_fiber_switch(&at_simt_machine.scheduler, t->fiber.saved);
+        ran++;
+    }
+    at_simt_current = NULL;
+    return ran;
+}
+
+/* All warps of a block once, beginning at a random one; 0 when no thread could run. */
+static int run_block(struct at_simt_block *block) {
+    const int warps = (block->n + AT_WARP - 1) / AT_WARP, first = (int)at_simt_random_below((uint32_t)warps);
+    const int step = at_simt_random_below(2) ? 1 : warps - 1;
+    int ran = 0;
+    for (int i = 0, w = first; i < warps && !at_simt_machine.stop; i++, w = (w + step) % warps)
+        ran += run_warp(block, w);
+    return ran;
+}
+
+static void report_deadlock(const struct at_simt_block *block) {
+    const struct at_simt_thread *waits = NULL, *other = NULL;
+    for (int i = 0; i < block->n; i++) {
+        const struct at_simt_thread *t = &block->threads[i];
+        if (t->state != AT_THREAD_IN_WARP && t->state != AT_THREAD_IN_BARRIER)
+            continue;
+        if (!waits)
+            waits = t;
+        else if (!other && (t->place.line != waits->place.line || t->state != waits->state))
+            other = t;
+    }
+    /* A warp operation that waits for a lane which waits elsewhere was used against its rules. */
+    const int illegal = waits && other && (waits->state == AT_THREAD_IN_WARP || other->state == AT_THREAD_IN_WARP);
+    if (other)
+        at_simt_report(illegal ? AT_FINDING_RACE : AT_FINDING_DEADLOCK, waits->place,
+                       "block %lld: every thread waits: thread %d here, thread %d at %s:%d", (long long)block->number,
+                       waits->index, other->index, other->place.file, other->place.line);
+    else if (waits)
+        at_simt_report(AT_FINDING_DEADLOCK, waits->place, "block %lld: every thread waits: thread %d and others here",
+                       (long long)block->number, waits->index);
+}
+
+/* One round over the resident blocks, in a random order of their own. */
+static void run_round(void) {
+    struct at_simt_machine *m = &at_simt_machine;
+    const int first = (int)at_simt_random_below((uint32_t)m->n_resident);
+    int ran = 0;
+    struct at_simt_block *stuck = NULL;
+    for (int i = 0; i < m->n_resident && !m->stop; i++) {
+        struct at_simt_block *block = &m->resident[(first + i) % m->n_resident];
+        if (!block->in_use && m->next_block < m->n_blocks)
+            begin_block(block, m->next_block++);
+        if (!block->in_use)
+            continue;
+        int mine = run_block(block);
+        ran += mine;
+        if (!mine)
+            stuck = block;
+        block->in_use = block->n_left < block->n;
+    }
+    if (stuck && !ran && !m->stop)
+        report_deadlock(stuck);
+}
+
+static int any_work(void) {
+    const struct at_simt_machine *m = &at_simt_machine;
+    int busy = m->next_block < m->n_blocks;
+    for (int i = 0; i < m->n_resident; i++)
+        busy |= m->resident[i].in_use;
+    return busy && !m->stop;
+}
+
+int at_simt_launch(void (*entry)(void *), void *arguments, int64_t arguments_bytes, struct at_dim3 grid,
+                   struct at_dim3 block, int64_t dynamic_shared) {
+    struct at_simt_machine *m = &at_simt_machine;
+    const int64_t n = (int64_t)block.x * block.y * block.z, blocks = (int64_t)grid.x * grid.y * grid.z;
+    if (n < 1 || n > AT_BLOCK_MOST || blocks < 1 || grid.x > INT32_MAX || grid.y > 65535 || grid.z > 65535)
+        return INVALID_CONFIGURATION;
+    if (dynamic_shared < 0 || dynamic_shared > AT_SHARED_MOST)
+        return INVALID_VALUE;
+    if (at_simt_finding()->kind != AT_FINDING_NONE)
+        return 0;
+    if (!m->resident)
+        m->resident = calloc(RESIDENT, sizeof *m->resident);
+    if (!m->resident)
+        return OUT_OF_MEMORY;
+    m->n_resident = blocks < RESIDENT ? (int)blocks : RESIDENT;
+    for (int i = 0; i < m->n_resident; i++)
+        if (make_room(&m->resident[i], (int)n) != 0)
+            return OUT_OF_MEMORY;
+    m->entry = entry;
+    m->arguments = arguments;
+    m->arguments_bytes = arguments_bytes;
+    m->grid = grid;
+    m->block = block;
+    m->dynamic_shared = dynamic_shared;
+    m->next_block = 0;
+    m->n_blocks = blocks;
+    m->stop = 0;
+    m->launch_began = ++m->now;
+    for (int i = 0; i < m->n_resident; i++)
+        m->resident[i].in_use = 0;
+    while (any_work())
+        run_round();
+    return 0;
+}

@@ -1,0 +1,76 @@
+/* The inside of the SIMT machine: threads, warps, blocks of the launch that is running.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef AT_SIMT_MACHINE_H
+#define AT_SIMT_MACHINE_H
+
+#include "kernels/simt/fiber.h"
+#include "kernels/simt/finding.h"
+#include "kernels/simt/simt.h"
+
+enum { AT_WARP = 32, AT_BLOCK_MOST = 1024, AT_SHARED_MOST = 227 * 1024, AT_SHARED_VARIABLES = 64 };
+enum at_thread_state { AT_THREAD_READY, AT_THREAD_IN_WARP, AT_THREAD_IN_BARRIER, AT_THREAD_LEFT };
+
+struct at_simt_thread {
+    struct at_simt_self self; /* first: at_simt_current points here */
+    struct at_simt_block *in;
+    struct at_fiber fiber;
+    int index; /* within the block */
+    enum at_thread_state state;
+    struct at_simt_place place; /* where it waits, or where it was last seen */
+    /* The warp operation it waits in. */
+    enum at_simt_warp_kind kind;
+    uint32_t mask;
+    uint64_t value, result;
+    int from;
+    /* When its present stretch between synchronisations began. known[t]: every access of thread t in a stretch that
+     * began then or earlier is ordered before what this thread does now. */
+    uint32_t since, *known;
+};
+
+struct at_shared_variable {
+    const void *key;
+    int64_t offset, bytes;
+};
+
+/* A block that is resident, with everything one needs; reused from block to block. */
+struct at_simt_block {
+    int in_use;
+    int64_t number; /* x + y * grid.x + z * grid.x * grid.y */
+    int n, n_left, n_in_barrier;
+    const struct at_simt_thread *first_in_barrier;
+    struct at_simt_thread *threads;
+    uint32_t *clocks;   /* n vectors of n */
+    uint32_t all_since; /* time of the last barrier of the whole block */
+    uint8_t *arena;     /* AT_SHARED_MOST bytes */
+    int64_t arena_used;
+    int n_variables;
+    struct at_shared_variable variables[AT_SHARED_VARIABLES];
+};
+
+struct at_simt_machine {
+    void (*entry)(void *);
+    void *arguments;
+    int64_t arguments_bytes;
+    struct at_dim3 grid, block;
+    int64_t dynamic_shared, next_block, n_blocks;
+    struct at_simt_block *resident;
+    int n_resident;
+    void *scheduler; /* its stack pointer while a thread runs */
+    uint32_t now;    /* counts synchronisations of the whole job; never reset within it */
+    uint32_t launch_began, job_began;
+    uint64_t random;
+    int stop; /* a finding ends the launch */
+};
+extern struct at_simt_machine at_simt_machine;
+
+struct at_simt_thread *at_simt_thread(void);
+/* Gives the processor back until the scheduler makes this thread ready; never returns once a finding stands. */
+void at_simt_wait(void);
+/* Everything the threads of `members` did so far is ordered before what each of them does next. */
+void at_simt_order(struct at_simt_block *block, struct at_simt_thread *const *members, int n);
+uint32_t at_simt_random_below(uint32_t n);
+/* warp.c, barrier.c: a thread has left; those that wait for it may be complete, or wrong. */
+void at_simt_warp_left(struct at_simt_thread *thread);
+void at_simt_barrier_left(struct at_simt_block *block);
+
+#endif

@@ -1,0 +1,64 @@
+/* The SIMT machine as kernels/device sees it: launches, warp and block operations, shared memory. C and C++.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Every thread of a launch is a fiber. All blocks of a launch run on one OS thread: up to `resident` of them at a time,
+ * their warps in an order that a seed decides. A thread runs until it reaches an operation that needs others. What it
+ * reads and writes comes in through at_mem_* (the compiler's thread-sanitizer calls, renamed), so races, reads of what
+ * nobody wrote and accesses outside every tensor are seen. The first finding ends the launch. */
+#ifndef AT_SIMT_H
+#define AT_SIMT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct at_dim3 {
+    uint32_t x, y, z;
+};
+
+/* What a thread may ask of itself; the machine's own part of a thread lies behind it. */
+struct at_simt_self {
+    struct at_dim3 thread, block, threads, blocks; /* threadIdx, blockIdx, blockDim, gridDim */
+};
+extern struct at_simt_self *at_simt_current;
+
+/* A place in a kernel's source, for messages. */
+struct at_simt_place {
+    const char *file;
+    int line;
+};
+
+/* Runs entry(arguments) once for every thread of the grid. 0, or a CUDA error number when the launch cannot be made
+ * (cudaErrorInvalidConfiguration 9: no or too many threads; cudaErrorInvalidValue 1: too much shared memory). A finding
+ * does not change the return value; it is asked for with at_simt_finding. Later launches of a job with a finding do
+ * nothing. */
+int at_simt_launch(void (*entry)(void *), void *arguments, int64_t arguments_bytes, struct at_dim3 grid,
+                   struct at_dim3 block, int64_t dynamic_shared);
+
+/* The block's copy of one shared variable; the same address for all its threads. `key` tells variables apart. */
+void *at_simt_shared(const void *key, int64_t bytes, int64_t align);
+void *at_simt_shared_dynamic(void);
+
+/* Waits until every thread of the block that has not left is here; all must come by the same place. */
+void at_simt_barrier(struct at_simt_place place);
+/* Warp operations: every lane named in `mask` takes part, at the same place and with the same mask. */
+enum at_simt_warp_kind { AT_SIMT_SYNCWARP, AT_SIMT_SHUFFLE, AT_SIMT_BALLOT };
+/* Shuffle: the value of lane `from` (0..31), which must be in the mask. Ballot: bit i is set when lane i's value is
+ * not 0. Syncwarp: 0, and orders memory between its lanes, which the other two do not. */
+uint64_t at_simt_warp(enum at_simt_warp_kind kind, uint32_t mask, uint64_t value, int from, struct at_simt_place place);
+int at_simt_lane(void);
+
+/* 32-bit atomics on shared or global memory: the value before. */
+uint32_t at_simt_atomic_add_u32(uint32_t *address, uint32_t value);
+float at_simt_atomic_add_f32(float *address, float value);
+/* Accesses of 16 bytes, checked as one; the address must be a multiple of 16. */
+void at_simt_load16(const void *address, void *out);
+void at_simt_store16(void *address, const void *value);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
