@@ -177,9 +177,10 @@ static int unsteady(const struct at_launch *launch) {
     return write_if(launch, 3, 1, next(&launches) % 2);
 }
 
-static int first_differs(const struct at_launch *launch) {
+static int twice_differs(const struct at_launch *launch) {
     static int launches;
-    return write_if(launch, 3, 1, next(&launches) == 0);
+    const int i = next(&launches);
+    return write_if(launch, 3, 1, i == 1 || i == 2);
 }
 
 static int rarely_differs(const struct at_launch *launch) {
@@ -261,7 +262,7 @@ static const struct at_kernel kernels[AT_LK_COUNT] = {
     [AT_LK_FOLLOWS_POISON] = KERNEL(follows_poison),
     [AT_LK_FOLLOWS_V] = KERNEL(follows_v),
     [AT_LK_ALTERNATES] = KERNEL(alternates),
-    [AT_LK_FIRST_DIFFERS] = KERNEL(first_differs),
+    [AT_LK_TWICE_DIFFERS] = KERNEL(twice_differs),
     [AT_LK_RARELY_DIFFERS] = KERNEL(rarely_differs),
     [AT_LK_UNSTEADY] = { .summary = "unsteady", .source = "a test", .numerics = { SAYS }, .launch = unsteady },
     [AT_LK_BY_BATCH] = KERNEL(by_batch),

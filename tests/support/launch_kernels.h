@@ -28,7 +28,7 @@ enum at_launch_kernel {
     AT_LK_FOLLOWS_POISON, /* zeros, but o[3] = 1 when there is a NaN in k */
     AT_LK_FOLLOWS_V,      /* zeros, but o[3] = the sum of v where it is finite: steady, whatever the poison */
     AT_LK_ALTERNATES,     /* zeros, but o[3] = 1 in every other launch */
-    AT_LK_FIRST_DIFFERS,  /* zeros, but o[3] = 1 in its first launch */
+    AT_LK_TWICE_DIFFERS,  /* zeros, but o[3] = 1 in its second and third launch */
     AT_LK_RARELY_DIFFERS, /* zeros, but o[3] = 1 in its second and fourth launch */
     AT_LK_UNSTEADY,       /* as AT_LK_ALTERNATES, and says that bits do not repeat */
     AT_LK_BY_BATCH,       /* zeros, negative ones in o[0] for a batch of one request */
