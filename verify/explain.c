@@ -52,22 +52,6 @@ static void coordinate_spans(const struct at_evidence *e, struct span *spans, in
     }
 }
 
-static const char *axis_name(const struct at_op *op, int tensor, int axis) {
-    switch (op->tensors[tensor].dims[axis]) {
-    case AT_DIM_tokens:
-        return "token";
-    case AT_DIM_h:
-        return "head";
-    case AT_DIM_hk:
-        return "kv head";
-    case AT_DIM_d:
-    case AT_DIM_channels:
-        return "channel";
-    default:
-        return "index";
-    }
-}
-
 static void where_wrong(const struct at_evidence *e, char *text, size_t size) {
     const struct at_tensor *t = e->comparison->got;
     struct span spans[AT_MAX_RANK];
@@ -75,7 +59,7 @@ static void where_wrong(const struct at_evidence *e, char *text, size_t size) {
     coordinate_spans(e, spans, t->rank, &wrong);
     int at = snprintf(text, size, "%lld of %lld elements wrong", (long long)wrong, (long long)e->comparison->count);
     for (int d = 0; d < t->rank && wrong && at > 0 && at < (int)size; d++) {
-        const char *name = axis_name(e->answer->problem->op, e->tensor, d);
+        const char *name = at_dim_word(e->answer->problem->op->tensors[e->tensor].dims[d]);
         if (spans[d].low == 0 && spans[d].high == t->shape[d] - 1)
             continue;
         if (spans[d].low == spans[d].high)

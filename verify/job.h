@@ -40,5 +40,7 @@ uint64_t at_job_seed(const struct at_job *job, uint64_t launch);
 at_status at_job_rerun(struct at_job *job);
 /* Three units alone, and the whole batch backwards: a kernel whose bits depend on its neighbours shows here. */
 at_status at_job_other_batches(struct at_job *job);
+/* Writes the job's tensors and references to its file where options->keep asks for it, and marks its results. */
+at_status at_job_keep(struct at_job *job);
 
 #endif

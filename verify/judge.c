@@ -184,6 +184,7 @@ static at_status judge_outputs(struct at_job *j) {
     required_inert(j, inert, sizeof inert);
     for (int o = 0; o < b->answer.n_outputs; o++)
         AT_TRY(judge_tensor(j, o, inert));
+    AT_TRY(at_job_keep(j));
     if (b->options->dump)
         AT_TRY(at_dump_job(b->options->dump, &b->answer, &j->judgement, &j->outputs, numerics));
     return AT_OK;
