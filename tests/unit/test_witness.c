@@ -67,7 +67,7 @@ static void codes_come_back(void **state) {
     static const enum at_format formats[] = { AT_F16, AT_BF16, AT_F32, AT_I32, AT_F64 };
     static uint16_t narrow[N], back16[N];
     static uint64_t wide[N], back64[N];
-    struct at_array arrays[5];
+    struct at_array arrays[6];
     for (int i = 0; i < N; i++) {
         narrow[i] = (uint16_t)i;
         wide[i] = (uint64_t)i * 0x9e3779b97f4a7c15u;
@@ -75,7 +75,10 @@ static void codes_come_back(void **state) {
     for (int f = 0; f < 5; f++)
         arrays[f] = array_of(at_format_info(formats[f])->name, formats[f], 4, shape,
                              f < 2 ? (const void *)narrow : (const void *)wide);
-    at_assert_ok(at_arrays_write(in_folder("000001_a.b.h5"), arrays, 5));
+    static const int64_t count[] = { N };
+    arrays[5] = array_of("long", AT_I32, 1, count, wide); /* a page table of many requests */
+    snprintf(arrays[5].axes[0], sizeof arrays[5].axes[0], "bound");
+    at_assert_ok(at_arrays_write(in_folder("000001_a.b.h5"), arrays, 6));
     struct at_reader *reader;
     at_assert_ok(at_reader_open(path, &reader));
     for (int f = 0; f < 5; f++) {
@@ -93,7 +96,8 @@ static void codes_come_back(void **state) {
         snprintf(name, sizeof name, "/witness/%s", arrays[f].name);
         assert_plain(name, (hsize_t)t->bytes);
     }
-    assert_int_equal(at_reader_count(reader), 5 + 4); /* and a scale an axis */
+    assert_plain("/witness/long", 4 * (hsize_t)N);
+    assert_int_equal(at_reader_count(reader), 6 + 5); /* and a scale an axis */
     at_reader_close(reader);
 }
 

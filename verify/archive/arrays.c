@@ -92,7 +92,7 @@ static at_status write_file(const char *path, const struct at_array *arrays, int
     return status;
 }
 
-/* HDF5 is not built for threads. */
+/* Debian's HDF5 takes calls from several threads; others need not. */
 at_status at_arrays_write(const char *path, const struct at_array *arrays, int n) {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&lock);
