@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "verify/archive/witness.h"
 #include "verify/commands.h"
 #include "verify/journal.h"
 #include "verify/record.h"
@@ -19,16 +20,18 @@ struct shards {
     int n, parts;
 };
 
-/* An archive does not say which shard it is; its journal, beside it, does. */
+/* An archive does not say which shard it is; its journal, beside it, does. What was kept lies there too. */
 static at_status read_shard(const char *path, struct shards *s, int i) {
-    char journal[4096];
+    char journal[4096], witness[4096];
     int finished;
     if (snprintf(journal, sizeof journal, "%s.jsonl", path) >= (int)sizeof journal)
         return AT_FAIL(AT_USAGE, "merge: the path is too long");
     AT_TRY(at_journal_read(journal, &s->records[i], s->text[i], &finished));
     if (!finished)
         return AT_FAIL(AT_USAGE, "%s: this shard's run did not end; finish it with --resume", journal);
-    return AT_OK;
+    AT_TRY(at_witness_folder(path, witness, sizeof witness));
+    AT_TRY(at_run_record_add_witness(&s->records[i], witness));
+    return at_witness_check(&s->records[i]);
 }
 
 static at_status check_parts(const struct at_args *args, struct shards *s) {

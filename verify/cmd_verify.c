@@ -20,6 +20,7 @@ static const struct at_option options[] = {
     { "--junit", "F.xml", "write JUnit XML" },
     { "--json", "F.jsonl", "write the results as JSON lines" },
     { "--github", NULL, "print GitHub annotations for what fails" },
+    { "--keep", "WHEN", "tensors in the archive: never (default), wrong (what fails or is VACUOUS), all" },
     { "--resume", NULL, "go on from the journal of an interrupted run" },
     { "--fail-fast", NULL, "stop after the first failing job" },
     { "--timeout", "SECONDS", "a job is HUNG after this long (default: 20 x expected, at least 10)" },
@@ -55,6 +56,10 @@ static at_status read_options(const struct at_args *args, struct at_session_opti
         return AT_FAIL(AT_USAGE, "--case and --cases exclude each other");
     if (o->resume && !o->out)
         return AT_FAIL(AT_USAGE, "--resume wants --out RUN.h5: the journal lies beside the archive");
+    if ((text = at_args_get(args, "--keep")) != NULL)
+        AT_TRY(at_keep_parse(text, &o->keep));
+    if (text && !o->out)
+        return AT_FAIL(AT_USAGE, "--keep wants --out RUN.h5: tensors are kept in the archive");
     o->seed = (uint64_t)seed;
     o->jobs = (int)jobs;
     return AT_OK;

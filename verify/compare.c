@@ -116,20 +116,36 @@ static void count_classes(struct at_comparison *c, struct at_result *r, int64_t 
     c->overflowed += isfinite(want) && !isfinite(got);
 }
 
+/* What each reference says of one element, and what the one that decides says. */
+struct finding {
+    double error;
+    int within, equal, by_class, wrong;
+};
+
+static struct finding look_at(const struct at_comparison *c, int64_t i, double got, double edge) {
+    struct finding f = { .error = element_error(got, c->want[i], c->limit[i], edge) };
+    f.within = f.error <= c->limit[i] && isfinite(f.error);
+    f.equal = c->model && on_model(got, c->model[i], c->interval[i]);
+    f.by_class = !c->model && c->classes && !(isfinite(c->want[i]) && isfinite(c->classes[i]));
+    f.wrong = c->model ? !f.equal : f.by_class ? !same_class(got, c->classes[i]) : !f.within;
+    return f;
+}
+
+int at_compare_rejects(const struct at_comparison *c, int64_t i) {
+    return look_at(c, i, at_tensor_get(c->got, i), overflow_edge(c->got->format)).wrong;
+}
+
 static void compare_element(struct at_comparison *c, struct at_result *r, struct sums *s, int64_t i, uint64_t *ulp,
                             double edge) {
     double got = at_tensor_get(c->got, i), want = c->want[i], limit = c->limit[i];
-    double error = element_error(got, want, limit, edge);
-    int within = error <= limit && isfinite(error);
-    int equal = c->model && on_model(got, c->model[i], c->interval[i]);
-    int by_class = !c->model && c->classes && !(isfinite(want) && isfinite(c->classes[i]));
-    int wrong = c->model ? !equal : by_class ? !same_class(got, c->classes[i]) : !within;
-    c->undecided += !c->model && !by_class && !(limit < INFINITY);
+    const struct finding f = look_at(c, i, got, edge);
+    const double error = f.error;
+    c->undecided += !c->model && !f.by_class && !(limit < INFINITY);
     count_classes(c, r, i, got, want);
-    c->beyond_limit += !within;
-    c->off_model += c->model && !equal;
-    r->model_equal += equal;
-    if (wrong && r->wrong++ == 0)
+    c->beyond_limit += !f.within;
+    c->off_model += c->model && !f.equal;
+    r->model_equal += f.equal;
+    if (f.wrong && r->wrong++ == 0)
         c->first_wrong = i;
     r->err_hist[histogram_bin(error, limit)]++;
     if (isfinite(got) && isfinite(want)) {
@@ -144,7 +160,7 @@ static void compare_element(struct at_comparison *c, struct at_result *r, struct
         else if (ratio > r->ratio_max)
             r->ratio_max = ratio;
     }
-    note_worst(c, r, s, i, got, badness(error, limit, wrong));
+    note_worst(c, r, s, i, got, badness(error, limit, f.wrong));
 }
 
 static void coordinates(const struct at_tensor *t, struct at_result *r) {

@@ -28,5 +28,7 @@ struct at_comparison {
  * An element is `wrong` when the reference that decides rejects it: the model where there is one; else, where the exact
  * value or `classes` is not finite, the class of `classes`; else the limit. */
 at_status at_compare(struct at_comparison *c, struct at_result *result);
+/* 1 when element i is one of those that at_compare() counts as wrong. */
+int at_compare_rejects(const struct at_comparison *c, int64_t i);
 
 #endif

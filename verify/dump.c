@@ -33,6 +33,8 @@ static struct at_array *add(struct dump *d, const char *group, const char *name,
     snprintf(a->long_name, sizeof a->long_name, "%s", long_name);
     snprintf(a->axes[0], sizeof a->axes[0], "%s", axis0);
     snprintf(a->axes[1], sizeof a->axes[1], "%s", axis1);
+    a->format = AT_F64;
+    a->rank = 2;
     a->shape[0] = n0;
     a->shape[1] = n1;
     a->data = data;

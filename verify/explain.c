@@ -28,15 +28,6 @@ static int agrees(const struct at_evidence *e, int decoy) {
     return at > 0;
 }
 
-static int element_is_wrong(const struct at_evidence *e, int64_t i) {
-    const struct at_comparison *c = e->comparison;
-    double got = at_tensor_get(c->got, i);
-    double want = c->model ? c->model[i] : c->want[i], limit = c->model ? c->interval[i] : c->limit[i];
-    if (isnan(want) || isnan(got))
-        return isnan(want) != isnan(got);
-    return !(got == want || fabs(got - want) <= limit);
-}
-
 /* Lowest and highest value of one coordinate over the wrong elements. */
 struct span {
     int64_t low, high;
@@ -48,7 +39,7 @@ static void coordinate_spans(const struct at_evidence *e, struct span *spans, in
     for (int d = 0; d < rank; d++)
         spans[d] = (struct span){ INT64_MAX, -1 };
     for (int64_t i = 0; i < e->comparison->count; i++) {
-        if (!element_is_wrong(e, i))
+        if (!at_compare_rejects(e->comparison, i))
             continue;
         ++*wrong;
         int64_t rest = i;
@@ -61,30 +52,14 @@ static void coordinate_spans(const struct at_evidence *e, struct span *spans, in
     }
 }
 
-static const char *axis_name(const struct at_op *op, int tensor, int axis) {
-    switch (op->tensors[tensor].dims[axis]) {
-    case AT_DIM_tokens:
-        return "token";
-    case AT_DIM_h:
-        return "head";
-    case AT_DIM_hk:
-        return "kv head";
-    case AT_DIM_d:
-    case AT_DIM_channels:
-        return "channel";
-    default:
-        return "index";
-    }
-}
-
 static void where_wrong(const struct at_evidence *e, char *text, size_t size) {
     const struct at_tensor *t = e->comparison->got;
     struct span spans[AT_MAX_RANK];
     int64_t wrong;
     coordinate_spans(e, spans, t->rank, &wrong);
     int at = snprintf(text, size, "%lld of %lld elements wrong", (long long)wrong, (long long)e->comparison->count);
-    for (int d = 0; d < t->rank && at > 0 && at < (int)size; d++) {
-        const char *name = axis_name(e->answer->problem->op, e->tensor, d);
+    for (int d = 0; d < t->rank && wrong && at > 0 && at < (int)size; d++) {
+        const char *name = at_dim_word(e->answer->problem->op->tensors[e->tensor].dims[d]);
         if (spans[d].low == 0 && spans[d].high == t->shape[d] - 1)
             continue;
         if (spans[d].low == spans[d].high)

@@ -1,4 +1,4 @@
-/* One case against its variants: launch, rerun, other batches, comparison, verdict, one result a tensor.
+/* One case against its variants: launch, further launches, comparison, verdict, one result a tensor.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verify/judge.h"
 
@@ -8,35 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attest/buffer.h"
-#include "attest/env.h"
-#include "verify/batch.h"
 #include "verify/dump.h"
-#include "verify/launch.h"
+#include "verify/job.h"
 #include "verify/verdict.h"
-
-/* What the jobs of one case share. */
-struct bench {
-    struct at_runner *runner;
-    const struct at_plan_case *item;
-    const struct at_judge_options *options;
-    struct at_case_data data;
-    struct at_answer answer;
-    int has_answer;
-};
-
-struct job {
-    struct bench *bench;
-    int variant;
-    int64_t plan_index;
-    const struct at_variant *v;
-    struct at_outputs outputs;
-    struct at_judgement judgement;
-    struct at_decoy_report decoys[AT_MAX_TENSORS];
-    int64_t poison_read[AT_MAX_TENSORS]; /* by output: elements that follow what stands in rows nobody owns */
-    struct at_result *results;           /* one per output tensor; [0] alone for a job without outputs to judge */
-    int n_results;
-};
 
 static double case_work(const struct at_problem *p) {
     double work = 0;
@@ -48,13 +22,13 @@ static double case_work(const struct at_problem *p) {
 
 /* A plain loop does some 10^8 multiply-adds a second under the slowest sanitizer; a bit-exact tensor-core model 10^7.
  */
-static double time_limit(const struct job *j) {
+double at_job_time_limit(const struct at_job *j) {
     if (j->bench->options->timeout > 0)
         return j->bench->options->timeout;
     return fmax(10.0, 20.0 * case_work(&j->bench->data.problem) / 5e7);
 }
 
-static void repro_line(const struct job *j, char *text, size_t size) {
+static void repro_line(const struct at_job *j, char *text, size_t size) {
     const struct at_judge_options *o = j->bench->options;
     int at = snprintf(text, size, "attest replay '%s/%s %s'", j->v->family, j->v->name, j->bench->item->c->id);
     if (o->seed && at > 0 && at < (int)size)
@@ -63,7 +37,7 @@ static void repro_line(const struct job *j, char *text, size_t size) {
         snprintf(text + at, size - (size_t)at, " --runner '%s'", o->runner_spec);
 }
 
-static void describe(const struct job *j, struct at_result *r) {
+static void describe(const struct at_job *j, struct at_result *r) {
     const struct at_case *c = j->bench->item->c;
     memset(r, 0, sizeof *r);
     r->plan_index = j->plan_index;
@@ -85,7 +59,7 @@ static void describe(const struct job *j, struct at_result *r) {
 }
 
 /* The whole job has one fate: no output was judged. */
-static void one_fate(struct job *j, enum at_state state, const char *cause) {
+static void one_fate(struct at_job *j, enum at_state state, const char *cause) {
     j->n_results = 1;
     describe(j, &j->results[0]);
     j->results[0].state = state;
@@ -93,7 +67,7 @@ static void one_fate(struct job *j, enum at_state state, const char *cause) {
 }
 
 /* A failed launch is a result when it is the runner's doing, and a status when it is ours. */
-static at_status launch_failed(struct job *j, at_status status) {
+static at_status launch_failed(struct at_job *j, at_status status) {
     char cause[sizeof j->results[0].cause];
     snprintf(cause, sizeof cause, "%s", at_error_message());
     switch (status) {
@@ -111,116 +85,7 @@ static at_status launch_failed(struct job *j, at_status status) {
     }
 }
 
-static uint64_t launch_seed(const struct job *j, uint64_t launch) {
-    uint64_t parts[3] = { j->bench->options->seed, j->bench->item->c->hash, launch };
-    return at_hash_bytes(parts, sizeof parts, AT_HASH_START);
-}
-
-static int64_t different_bits(const struct at_tensor *a, const struct at_tensor *b, int64_t a_first, int64_t b_first,
-                              int64_t count) {
-    int64_t different = 0;
-    for (int64_t i = 0; i < count; i++)
-        different += at_load_code(a->format, a->data, (size_t)(a_first + i)) !=
-                     at_load_code(b->format, b->data, (size_t)(b_first + i));
-    return different;
-}
-
-/* The same launch again, in freshly marked memory; different[o] counts elements of output o whose bits changed. */
-static at_status launch_again(struct job *j, enum at_poison_turn turn, uint64_t launch, int64_t *different) {
-    struct at_run_reply reply;
-    struct at_outputs again;
-    const struct at_problem *p = &j->bench->data.problem;
-    AT_TRY(at_guarded_launch(j->bench->runner, j->variant, p, turn, launch_seed(j, launch), time_limit(j), &reply,
-                             &again));
-    for (int o = 0; reply.outcome == AT_RAN && o < j->n_results; o++) {
-        int t = j->bench->answer.outputs[o];
-        struct at_result *r = &j->results[o];
-        r->rerun_compared = at_tensor_count(&again.tensors[t]);
-        different[o] = different_bits(&j->outputs.tensors[t], &again.tensors[t], 0, 0, r->rerun_compared);
-        if (again.dirty[t][0] && !j->outputs.dirty[t][0]) {
-            memcpy(j->outputs.dirty[t], again.dirty[t], sizeof again.dirty[t]);
-            j->outputs.is_dirty = 1;
-        }
-    }
-    at_outputs_release(&again);
-    return AT_OK;
-}
-
-/* Bits that change when only the poison did are read from it: with the same poison they repeat, more than once, for a
- * kernel may also alternate. */
-static at_status rerun(struct job *j) {
-    int64_t different[AT_MAX_TENSORS] = { 0 }, repeated[2][AT_MAX_TENSORS] = { { 0 } };
-    int any = 0;
-    AT_TRY(launch_again(j, AT_POISON_AGAIN, 1, different));
-    for (int o = 0; o < j->n_results; o++)
-        any |= different[o] > 0;
-    const int may_be_poison = any && at_has_unowned(&j->bench->data.problem);
-    for (int i = 0; may_be_poison && i < 2; i++)
-        AT_TRY(launch_again(j, AT_POISON_JUDGED, 6 + (uint64_t)i, repeated[i]));
-    for (int o = 0; o < j->n_results; o++) {
-        const int steady = may_be_poison && repeated[0][o] == 0 && repeated[1][o] == 0;
-        j->results[o].rerun_different = steady ? 0 : different[o];
-        j->poison_read[o] = steady ? different[o] : 0;
-    }
-    return AT_OK;
-}
-
-static at_status compare_part(struct job *j, const struct at_batch_part *part, uint64_t launch) {
-    struct at_run_reply reply;
-    struct at_outputs got;
-    const struct at_problem *whole = &j->bench->data.problem;
-    AT_TRY(at_guarded_launch(j->bench->runner, j->variant, &part->problem, AT_POISON_AGAIN, launch_seed(j, launch),
-                             time_limit(j), &reply, &got));
-    for (int o = 0; reply.outcome == AT_RAN && o < j->n_results; o++) {
-        int t = j->bench->answer.outputs[o];
-        for (int64_t u = 0; u < part->n; u++) {
-            int64_t row, rows, part_row, part_rows, from, part_from, count;
-            at_batch_rows(whole, part->requests[u], &row, &rows);
-            at_batch_rows(&part->problem, u, &part_row, &part_rows);
-            for (int64_t k = 0; k < rows; k++) {
-                whole->op->row_span(whole, t, row + k, &from, &count);
-                whole->op->row_span(&part->problem, t, part_row + k, &part_from, &count);
-                j->results[o].batch_compared += count;
-                j->results[o].batch_different +=
-                    different_bits(&j->outputs.tensors[t], &got.tensors[t], from, part_from, count);
-            }
-        }
-    }
-    at_outputs_release(&got);
-    return AT_OK;
-}
-
-/* Three units alone, and the whole batch backwards: a kernel whose bits depend on its neighbours shows here. */
-static at_status other_batches(struct job *j) {
-    const struct at_problem *p = &j->bench->data.problem;
-    int64_t n = at_batch_units(p), picks[3] = { 0, n / 2, n - 1 };
-    at_status status = AT_OK;
-    struct at_batch_part part = { 0 };
-    if (n < 2)
-        return AT_OK;
-    for (int i = 0; i < 3; i++) {
-        if (i && picks[i] == picks[i - 1])
-            continue;
-        AT_TRY(at_batch_gather(p, &picks[i], 1, &part));
-        status = compare_part(j, &part, 2 + (uint64_t)i);
-        at_batch_release(&part);
-        if (status != AT_OK)
-            return status;
-    }
-    int64_t *backwards = malloc((size_t)n * sizeof *backwards);
-    if (!backwards)
-        return AT_FAIL(AT_NO_MEMORY, "no memory for a batch of %lld units", (long long)n);
-    for (int64_t i = 0; i < n; i++)
-        backwards[i] = n - 1 - i;
-    status = at_batch_gather(p, backwards, n, &part);
-    free(backwards);
-    if (status == AT_OK)
-        status = compare_part(j, &part, 5);
-    at_batch_release(&part);
-    return status;
-}
-
-static void widen(struct job *j) {
+static void widen(struct at_job *j) {
     double factor = j->bench->options->limit_factor;
     for (int o = 0; factor != 1 && o < j->bench->answer.n_outputs; o++) {
         int t = j->bench->answer.outputs[o];
@@ -233,7 +98,7 @@ static void widen(struct job *j) {
 }
 
 /* Names of required decoys that change no output of this case: then the case does not prove what it was written for. */
-static void required_inert(const struct job *j, char *text, size_t size) {
+static void required_inert(const struct at_job *j, char *text, size_t size) {
     const struct at_case *c = j->bench->item->c;
     const struct at_answer *a = &j->bench->answer;
     size_t at = 0;
@@ -249,7 +114,7 @@ static void required_inert(const struct job *j, char *text, size_t size) {
     }
 }
 
-static void note_decoys(const struct job *j, int tensor, const char *inert, struct at_result *r) {
+static void note_decoys(const struct at_job *j, int tensor, const char *inert, struct at_result *r) {
     const struct at_answer *a = &j->bench->answer;
     size_t at = 0;
     r->n_decoys = a->n_decoys;
@@ -260,7 +125,7 @@ static void note_decoys(const struct job *j, int tensor, const char *inert, stru
     snprintf(r->required_inert, sizeof r->required_inert, "%s", inert);
 }
 
-static void note_ledger(const struct job *j, struct at_result *r) {
+static void note_ledger(const struct at_job *j, struct at_result *r) {
     const struct at_answer *a = &j->bench->answer;
     if (!a->has_ledger)
         return;
@@ -272,7 +137,7 @@ static void note_ledger(const struct job *j, struct at_result *r) {
         r->p_zero_share = (double)p->zero / (double)p->count;
 }
 
-static at_status judge_tensor(struct job *j, int o, const char *inert) {
+static at_status judge_tensor(struct at_job *j, int o, const char *inert) {
     const struct at_answer *a = &j->bench->answer;
     const struct at_problem *p = &j->bench->data.problem;
     int t = a->outputs[o];
@@ -304,8 +169,8 @@ static at_status judge_tensor(struct job *j, int o, const char *inert) {
     return AT_OK;
 }
 
-static at_status judge_outputs(struct job *j) {
-    struct bench *b = j->bench;
+static at_status judge_outputs(struct at_job *j) {
+    struct at_bench *b = j->bench;
     const struct at_numerics *numerics = &j->v->numerics;
     char inert[256];
     AT_TRY(at_judgement_open(&b->answer, numerics, b->options->threads, &j->judgement));
@@ -319,13 +184,14 @@ static at_status judge_outputs(struct job *j) {
     required_inert(j, inert, sizeof inert);
     for (int o = 0; o < b->answer.n_outputs; o++)
         AT_TRY(judge_tensor(j, o, inert));
+    AT_TRY(at_job_keep(j));
     if (b->options->dump)
         AT_TRY(at_dump_job(b->options->dump, &b->answer, &j->judgement, &j->outputs, numerics));
     return AT_OK;
 }
 
 /* Kernel first, reference second: nothing of the answer exists in memory while the first variant runs. */
-static at_status answer_for(struct bench *b) {
+static at_status answer_for(struct at_bench *b) {
     if (b->has_answer)
         return AT_OK;
     AT_TRY(at_answer_open(&b->data.problem, b->options->threads, b->options->seed, &b->answer));
@@ -333,11 +199,11 @@ static at_status answer_for(struct bench *b) {
     return AT_OK;
 }
 
-static at_status run_job(struct job *j) {
-    struct bench *b = j->bench;
+static at_status run_job(struct at_job *j) {
+    struct at_bench *b = j->bench;
     struct at_run_reply reply;
-    at_status status = at_guarded_launch(b->runner, j->variant, &b->data.problem, AT_POISON_JUDGED, launch_seed(j, 0),
-                                         time_limit(j), &reply, &j->outputs);
+    at_status status = at_guarded_launch(b->runner, j->variant, &b->data.problem, AT_POISON_JUDGED, at_job_seed(j, 0),
+                                         at_job_time_limit(j), &reply, &j->outputs);
     if (status != AT_OK)
         return launch_failed(j, status);
     if (reply.outcome != AT_RAN) {
@@ -355,16 +221,16 @@ static at_status run_job(struct job *j) {
         snprintf(j->results[o].format, sizeof j->results[o].format, "%s",
                  at_format_info(b->data.problem.tensors[t].format)->name);
     }
-    status = rerun(j);
+    status = at_job_rerun(j);
     if (status == AT_OK && !j->outputs.is_dirty)
-        status = other_batches(j);
+        status = at_job_other_batches(j);
     if (status != AT_OK)
         return launch_failed(j, status);
     return judge_outputs(j);
 }
 
-static at_status judge_variant(struct bench *b, int i) {
-    struct job j = { .bench = b, .variant = b->item->variants[i], .plan_index = b->item->first_index + i };
+static at_status judge_variant(struct at_bench *b, int i) {
+    struct at_job j = { .bench = b, .variant = b->item->variants[i], .plan_index = b->item->first_index + i };
     at_status status = AT_OK;
     if (b->options->is_done && b->options->is_done(b->options->context, j.plan_index))
         return AT_OK;
@@ -383,7 +249,7 @@ out:
 
 at_status at_judge_case(struct at_runner *runner, const struct at_plan_case *item,
                         const struct at_judge_options *options) {
-    struct bench b = { .runner = runner, .item = item, .options = options };
+    struct at_bench b = { .runner = runner, .item = item, .options = options };
     at_status status = AT_OK;
     AT_TRY(at_case_build(item->c, &b.data));
     for (int i = 0; i < item->n_variants; i++)

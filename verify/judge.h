@@ -6,6 +6,12 @@
 #include "verify/plan.h"
 #include "verify/result.h"
 
+/* Whose tensors are kept (verify/archive/witness.h): nobody's, those of results that fail the run or are VACUOUS, or
+ * every judged job's. */
+enum at_keep { AT_KEEP_NEVER, AT_KEEP_WRONG, AT_KEEP_ALL, AT_KEEP_COUNT };
+const char *at_keep_name(enum at_keep keep);
+at_status at_keep_parse(const char *name, enum at_keep *keep);
+
 struct at_judge_options {
     uint64_t seed;       /* of marks, guard bytes and batch orders; data seeds are part of the case */
     double timeout;      /* seconds; 0: 20 x the expected time and at least 10 s */
@@ -13,6 +19,8 @@ struct at_judge_options {
     double limit_factor; /* 1; a test makes limits wider by hand and must see VACUOUS */
     const char *runner_spec;
     const char *dump; /* replay: write every intermediate of the (single) job to this HDF5 file; NULL otherwise */
+    enum at_keep keep;
+    const char *witness; /* folder for what is kept, which exists */
     /* Called after each job with its results, in plan order within the case; owns nothing. */
     at_status (*emit)(void *context, const struct at_result *results, int n);
     /* 1: this job is already in the journal. May be NULL. */

@@ -34,7 +34,7 @@ at_status at_plan_make(const struct at_selection *selection, const struct at_run
 void at_plan_release(struct at_plan *plan);
 
 /* "i/N" (1-based) -> 0-based shard; without text: TEST_SHARD_INDEX and TEST_TOTAL_SHARDS, or a Slurm array's
- * SLURM_ARRAY_TASK_ID/_MIN/_COUNT, else the whole plan. */
+ * SLURM_ARRAY_TASK_ID/_MIN/_MAX/_STEP/_COUNT, else the whole plan. AT_USAGE for what cannot be read. */
 at_status at_shard_parse(const char *text, int *shard, int *shards);
 
 #endif

@@ -15,6 +15,9 @@ void at_run_record_release(struct at_run_record *record) {
     free(record->request);
     free(record->provenance);
     free(record->results);
+    for (int i = 0; i < record->n_witness; i++)
+        free(record->witness[i]);
+    free(record->witness);
     at_run_record_init(record);
 }
 
@@ -43,6 +46,16 @@ at_status at_run_record_add(struct at_run_record *record, const struct at_result
     AT_TRY(reserve(record, record->n + 1));
     record->results[record->n] = *result;
     clean_texts(&record->results[record->n++]);
+    return AT_OK;
+}
+
+at_status at_run_record_add_witness(struct at_run_record *record, const char *folder) {
+    char **list = realloc(record->witness, ((size_t)record->n_witness + 1) * sizeof *list);
+    if (list)
+        record->witness = list;
+    if (!list || !(list[record->n_witness] = strdup(folder)))
+        return AT_FAIL(AT_NO_MEMORY, "no memory for a folder's name");
+    record->n_witness++;
     return AT_OK;
 }
 
@@ -139,9 +152,12 @@ at_status at_record_merge(const struct at_run_record *shards, int n, struct at_r
     out->provenance = copy_text(shards[0].provenance);
     if (!out->request || !out->provenance)
         AT_FAIL_OUT(AT_NO_MEMORY, "no memory to merge %d shards", n);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         for (int64_t k = 0; k < shards[i].n; k++)
             AT_TRY_OUT(at_run_record_add(out, &shards[i].results[k]));
+        for (int k = 0; k < shards[i].n_witness; k++)
+            AT_TRY_OUT(at_run_record_add_witness(out, shards[i].witness[k]));
+    }
     at_run_record_sort(out);
     AT_TRY_OUT(refuse_duplicates(out));
 out:

@@ -14,6 +14,8 @@ struct at_run_record {
     char *provenance;          /* canonical JSON: version, commit, flags, compiler, BLAS core, numeric environment */
     struct at_result *results; /* sorted by (case order in plan, variant, tensor) */
     int64_t n, capacity;
+    char **witness; /* folders with the files of results that were kept (verify/archive/witness.h) */
+    int n_witness;
 };
 
 void at_run_record_init(struct at_run_record *record);
@@ -22,6 +24,8 @@ void at_run_record_release(struct at_run_record *record);
 at_status at_run_record_add(struct at_run_record *record, const struct at_result *result);
 /* -1, 0, 1: order of two results in a run: by (plan_index, tensor_index), then by names. */
 int at_result_compare(const struct at_result *a, const struct at_result *b);
+/* Adds a folder of witnesses, copied. */
+at_status at_run_record_add_witness(struct at_run_record *record, const char *folder);
 void at_run_record_sort(struct at_run_record *record);
 /* Joins the records of the shards of one run, in canonical order, into `out` (initialised here). AT_USAGE
  * when requests or provenances differ (the key is named) or a result is there twice. */
@@ -34,7 +38,8 @@ int at_run_record_exit_code(const struct at_run_record *record, int strict);
 int at_json_difference(const char *a, const char *b, char *text, size_t size);
 
 /* One result as one line of canonical JSON (keys sorted, NaN and infinities as strings), and back. Integers
- * are exact: those above 2^63 - 1 are decimal strings. `seconds` is the only key the archive does not keep.
+ * are exact: those above 2^63 - 1 are decimal strings. `seconds` and `kept` are the
+ * only keys the archive does not keep.
  * The caller frees *line. */
 at_status at_result_to_json(const struct at_result *result, char **line);
 at_status at_result_from_json(const char *line, const char *where, struct at_result *result);

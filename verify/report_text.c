@@ -153,33 +153,13 @@ double at_result_headroom(const struct at_result *result) {
     return least;
 }
 
-static const char *dim_name(enum at_dim dim) {
-    switch (dim) {
-    case AT_DIM_b:
-        return "request";
-    case AT_DIM_tokens:
-        return "token";
-    case AT_DIM_h:
-        return "head";
-    case AT_DIM_hk:
-        return "kv head";
-    case AT_DIM_d:
-    case AT_DIM_channels:
-        return "channel";
-    case AT_DIM_slots:
-        return "slot";
-    default:
-        return "index";
-    }
-}
-
 void at_result_worst(const struct at_result *result, char *text, size_t size) {
     const struct at_op *op = at_op_find(result->op);
     int tensor = op ? at_op_tensor_index(op, result->tensor) : -1;
     size_t used = (size_t)snprintf(text, size, "%s[", result->tensor);
     for (int i = 0; i < result->worst_rank && i < AT_MAX_RANK && used < size; i++)
         used += (size_t)snprintf(text + used, size - used, "%s%s %lld", i ? ", " : "",
-                                 tensor < 0 ? "index" : dim_name(op->tensors[tensor].dims[i]),
+                                 tensor < 0 ? "index" : at_dim_word(op->tensors[tensor].dims[i]),
                                  (long long)result->worst_at[i]);
     if (used < size)
         snprintf(text + used, size - used, "]");

@@ -79,6 +79,7 @@ struct at_result {
     struct at_ledger ledger; /* declared arithmetic where modelled, else the exact evaluation */
     int ledger_modelled;
     double p_zero_share; /* share of visible keys with p == 0; NaN when not attention */
+    int kept;            /* the job's tensors are in /witness; journal only */
     double seconds;      /* never archived */
     char repro[1400];    /* the command that repeats it */
 };

@@ -70,6 +70,7 @@
     X(BOOL,  has_ledger,      R, 1, "1", "has rows in /ledger")                                                  \
     X(BOOL,  ledger_modelled, R, 1, "1", "the ledger is of the declared arithmetic, not of the exact values")    \
     X(F64,   p_zero_share,    R, 1, "1", "share of visible keys whose p is 0; NaN: no attention")                \
+    X(BOOL,  kept,            AT_FIELD_NOWHERE, 1, "1", "the tensors of the job are kept in /witness")           \
     X(F64,   seconds,         AT_FIELD_NOWHERE, 1, "s", "wall time of the launch")                               \
     X(TEXT,  repro,           R, 1, "1", "command that repeats this result")
 

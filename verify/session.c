@@ -2,13 +2,16 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verify/session.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "attest/env.h"
+#include "verify/archive/witness.h"
 #include "verify/journal.h"
 #include "verify/progress.h"
 #include "verify/provenance.h"
@@ -19,6 +22,7 @@ struct session {
     struct at_run_record *record;
     struct at_run_record done; /* from an earlier run, by --resume */
     struct at_journal *journal;
+    char witness[4096]; /* folder for what is kept; "" without */
     struct at_progress progress;
     pthread_mutex_t lock;
     int64_t next; /* next item of the plan */
@@ -100,6 +104,8 @@ static void *work(void *context) {
                                       .limit_factor = o->limit_factor,
                                       .runner_spec = o->runner,
                                       .dump = o->dump,
+                                      .keep = o->keep,
+                                      .witness = s->witness,
                                       .emit = emit,
                                       .is_done = s->done.n ? already_done : NULL,
                                       .context = s };
@@ -144,6 +150,16 @@ static void watch_signals(void) {
     sigaction(SIGTERM, &action, NULL);
 }
 
+/* The folder for what is kept. A run that starts anew forgets what the one before has left there. */
+static at_status open_witness(struct session *s) {
+    AT_TRY(at_witness_folder(s->options->out, s->witness, sizeof s->witness));
+    if (mkdir(s->witness, 0777) != 0 && errno != EEXIST)
+        return AT_FAIL(AT_IO, "cannot make %s: %s", s->witness, strerror(errno));
+    AT_TRY(at_run_record_add_witness(s->record, s->witness));
+    AT_TRY(at_witness_clear(s->witness, s->done.n == 0));
+    return at_witness_check(s->record);
+}
+
 /* Opens the journal and takes over what an earlier run had finished. */
 static at_status open_journal(struct session *s) {
     char path[4096];
@@ -152,7 +168,7 @@ static at_status open_journal(struct session *s) {
     AT_TRY(at_journal_open(path, s->record, s->options->resume, &s->done, &s->journal));
     for (int64_t i = 0; i < s->done.n; i++)
         AT_TRY(at_run_record_add(s->record, &s->done.results[i]));
-    return AT_OK;
+    return s->options->keep == AT_KEEP_NEVER ? AT_OK : open_witness(s);
 }
 
 static at_status finish(struct session *s) {

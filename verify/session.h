@@ -14,6 +14,7 @@ struct at_session_options {
     uint64_t seed;
     double timeout, limit_factor;
     const char *dump;
+    enum at_keep keep;   /* wants `out` */
     char shard_text[32]; /* "i/N" or "" */
 };
 

@@ -26,6 +26,32 @@ int64_t at_dim_size(const struct at_sizes *sizes, enum at_dim dim) {
     return 0;
 }
 
+const char *at_dim_word(enum at_dim dim) {
+    switch (dim) {
+    case AT_DIM_b:
+        return "request";
+    case AT_DIM_b_plus_1:
+        return "bound";
+    case AT_DIM_tokens:
+        return "token";
+    case AT_DIM_h:
+        return "head";
+    case AT_DIM_hk:
+        return "kv head";
+    case AT_DIM_d:
+    case AT_DIM_channels:
+        return "channel";
+    case AT_DIM_slots:
+        return "slot";
+    case AT_DIM_max_pages:
+        return "page";
+    case AT_DIM_taps:
+        return "tap";
+    default:
+        return "index";
+    }
+}
+
 static enum at_format format_of(enum at_format_rule rule, enum at_format dtype) {
     switch (rule) {
     case AT_FORMAT_F32:

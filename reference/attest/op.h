@@ -88,6 +88,8 @@ int at_op_tensor_index(const struct at_op *op, const char *name);
 void at_problem_shape(struct at_problem *problem);
 /* Value of a dimension. */
 int64_t at_dim_size(const struct at_sizes *sizes, enum at_dim dim);
+/* What one place along a dimension is called: "token", "head". Different for the dimensions of one operator. */
+const char *at_dim_word(enum at_dim dim);
 
 /* A family of kernels: kernels/families.txt maps it to its operator and constraint. */
 struct at_family {

@@ -164,16 +164,28 @@ static const struct at_kernel_entry *entry_at(int i) {
     return &entry;
 }
 
-int at_rig_serve(void) {
+int at_rig_serve_list(const struct at_kernel_list *list) {
     struct at_host_device host;
     at_host_device_init(&host);
     struct at_serve serve = { .name = "test-runner",
                               .device_text = "a = b % c \"d\"\n\xc3\xa9",
                               .device = &host.device,
-                              .kernels = { AT_RIG_KERNELS, entry_at },
+                              .kernels = *list,
                               .in = STDIN_FILENO,
                               .out = at_serve_claim_stdout() };
     at_status status = at_serve(&serve);
     at_host_device_release(&host);
     return at_status_exit_code(status);
+}
+
+int at_rig_serve(void) { return at_rig_serve_list(&(struct at_kernel_list){ AT_RIG_KERNELS, entry_at }); }
+
+at_status at_rig_open_self(struct at_runner **runner) {
+    char path[4000], spec[4096];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (n <= 0)
+        return AT_FAIL(AT_ENVIRONMENT, "/proc/self/exe cannot be read");
+    path[n] = 0;
+    snprintf(spec, sizeof spec, "exec '%s' --serve", path);
+    return at_runner_open(spec, runner);
 }

@@ -3,6 +3,7 @@
 #ifndef AT_TEST_RUNNER_RIG_H
 #define AT_TEST_RUNNER_RIG_H
 
+#include "kernels/runner/serve.h"
 #include "verify/runner.h"
 
 /* One query, three keys, head size 2: with scale 1/4 and sigma 3/8 every step is exact in f32, and
@@ -38,5 +39,9 @@ enum at_rig_kernel {
 };
 /* Serves these kernels on standard input and output; returns an exit code. */
 int at_rig_serve(void);
+/* The same with other kernels. */
+int at_rig_serve_list(const struct at_kernel_list *list);
+/* Opens the running program as a runner: its main() serves when its first argument is --serve. */
+at_status at_rig_open_self(struct at_runner **runner);
 
 #endif

@@ -188,6 +188,7 @@ static at_status write_all(const char *file, hid_t id, const struct at_run_recor
     AT_TRY_OUT(at_archive_write_kernels(file, id, &rows));
     AT_TRY_OUT(write_results(file, id, &rows));
     AT_TRY_OUT(write_ledger(file, id, &rows));
+    AT_TRY_OUT(at_archive_write_witness(file, id, record, &rows));
 out:
     at_archive_rows_release(&rows);
     return status;

@@ -1,36 +1,66 @@
-/* Tables of doubles to HDF5.
+/* Arrays to HDF5.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verify/archive/arrays.h"
 
+#include <pthread.h>
 #include <string.h>
 
-#include "verify/archive/h5util.h"
+#include "verify/archive/h5array.h"
 
 /* The scale called `name` of this group, made when it is not there yet. */
 static at_status scale_of(const char *path, hid_t group, const char *name, int64_t n, hid_t *scale) {
+    hsize_t length = 0;
     *scale = H5I_INVALID_HID;
-    if (H5Lexists(group, name, H5P_DEFAULT) > 0) {
-        *scale = H5Dopen2(group, name, H5P_DEFAULT);
-        return *scale < 0 ? at_h5_fail(AT_IO, path, "open scale", name) : AT_OK;
-    }
-    return at_h5_scale(path, group, name, (hsize_t)n, 0, name, scale);
+    if (H5Lexists(group, name, H5P_DEFAULT) <= 0)
+        return at_h5_scale(path, group, name, (hsize_t)n, 0, name, scale);
+    AT_TRY(at_h5_length(path, group, name, &length));
+    if (length != (hsize_t)n)
+        return AT_FAIL(AT_BUG, "%s: axis %s has %lld places in one array and %lld in another", path, name,
+                       (long long)length, (long long)n);
+    *scale = H5Dopen2(group, name, H5P_DEFAULT);
+    return *scale < 0 ? at_h5_fail(AT_IO, path, "open scale", name) : AT_OK;
 }
 
-static at_status write_array(const char *path, hid_t group, const struct at_array *a) {
+static at_status type_of(const struct at_array *a, enum at_h5_type *type) {
+    switch (a->format) {
+    case AT_F64:
+        *type = AT_H5_F64;
+        return AT_OK;
+    case AT_F32:
+        *type = AT_H5_F32;
+        return AT_OK;
+    case AT_F16:
+        *type = AT_H5_F16;
+        return AT_OK;
+    case AT_BF16:
+        *type = AT_H5_BF16;
+        return AT_OK;
+    case AT_I32:
+        *type = AT_H5_I32;
+        return AT_OK;
+    default:
+        return AT_FAIL(AT_BUG, "array %s: format %s has no type in the archive", a->name,
+                       at_format_info(a->format)->name);
+    }
+}
+
+at_status at_h5_write_array(const char *path, hid_t group, const struct at_array *a) {
     at_status status = AT_OK;
     struct at_h5_column column = { .name = a->name,
-                                   .type = AT_H5_F64,
-                                   .rank = 2,
-                                   .dims = { (hsize_t)a->shape[0], (hsize_t)a->shape[1] },
-                                   .scales = { H5I_INVALID_HID, H5I_INVALID_HID },
+                                   .rank = a->rank,
+                                   .scales = { H5I_INVALID_HID, H5I_INVALID_HID, H5I_INVALID_HID, H5I_INVALID_HID },
                                    .units = a->units,
                                    .long_name = a->long_name,
+                                   .is_tensor = 1,
                                    .data = a->data };
-    for (int i = 0; i < 2; i++)
+    AT_TRY(type_of(a, &column.type));
+    for (int i = 0; i < a->rank; i++) {
+        column.dims[i] = (hsize_t)a->shape[i];
         AT_TRY_OUT(scale_of(path, group, a->axes[i], a->shape[i], &column.scales[i]));
+    }
     AT_TRY_OUT(at_h5_write(path, group, &column));
 out:
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < a->rank; i++)
         at_h5_close(column.scales[i]);
     return status;
 }
@@ -43,14 +73,14 @@ static at_status write_all(const char *path, hid_t file, const struct at_array *
             at_h5_close(group);
             AT_TRY_OUT(at_h5_group(path, file, arrays[i].group, "dump", "NXcollection", &group));
         }
-        AT_TRY_OUT(write_array(path, group, &arrays[i]));
+        AT_TRY_OUT(at_h5_write_array(path, group, &arrays[i]));
     }
 out:
     at_h5_close(group);
     return status;
 }
 
-at_status at_arrays_write(const char *path, const struct at_array *arrays, int n) {
+static at_status write_file(const char *path, const struct at_array *arrays, int n) {
     struct at_h5_image image;
     hid_t file;
     at_h5_quiet();
@@ -59,5 +89,14 @@ at_status at_arrays_write(const char *path, const struct at_array *arrays, int n
     if (status == AT_OK)
         return at_h5_save(path, file, &image);
     at_h5_abandon(file, &image);
+    return status;
+}
+
+/* Debian's HDF5 takes calls from several threads; others need not. */
+at_status at_arrays_write(const char *path, const struct at_array *arrays, int n) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    at_status status = write_file(path, arrays, n);
+    pthread_mutex_unlock(&lock);
     return status;
 }

@@ -35,5 +35,8 @@ at_status at_archive_places(const struct at_archive_group *g, const char *prefix
 at_status at_archive_write_provenance(const char *file, hid_t root, const struct at_run_record *record);
 at_status at_archive_write_cases(const char *file, hid_t root, const struct at_archive_rows *rows);
 at_status at_archive_write_kernels(const char *file, hid_t root, const struct at_archive_rows *rows);
+/* The tensors of every job that was kept, read from its file; no group when there is none. */
+at_status at_archive_write_witness(const char *file, hid_t root, const struct at_run_record *record,
+                                   const struct at_archive_rows *rows);
 
 #endif

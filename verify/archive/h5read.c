@@ -86,7 +86,9 @@ static at_status check_type(const char *file, hid_t dataset, const char *name, e
     int same = type == AT_H5_TEXT ? H5Tis_variable_str(have) > 0 : H5Tequal(have, want) > 0;
     at_h5_close(have);
     at_h5_close(want);
-    static const char *const names[] = { "variable-length text", "int8", "int32", "int64", "uint64", "float64" };
+    static const char *const names[] = {
+        "variable-length text", "int8", "int32", "int64", "uint64", "float64", "float32", "float16", "bfloat16"
+    };
     return same ? AT_OK : AT_FAIL(AT_USAGE, "%s: %s has another type than %s", file, name, names[type]);
 }
 

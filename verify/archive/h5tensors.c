@@ -1,6 +1,7 @@
 /* The datasets of an HDF5 file as tensors: listing and reading, without conversion.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verify/archive/h5tensors.h"
+#include "verify/archive/h5float.h"
 #include "verify/archive/h5util.h"
 
 #include <inttypes.h>
@@ -26,33 +27,6 @@ struct at_h5_file {
     hid_t dataset, type;
 };
 
-/* The bit layouts that are read. fp8 types other than these two have other biases or widths. */
-static const struct {
-    enum at_format format;
-    size_t bytes, exponent_at, exponent_bits, mantissa_bits, bias;
-} layouts[] = {
-    { AT_F64, 8, 52, 11, 52, 1023 }, { AT_F32, 4, 23, 8, 23, 127 }, { AT_F16, 2, 10, 5, 10, 15 },
-    { AT_BF16, 2, 7, 8, 7, 127 },    { AT_E4M3, 1, 3, 4, 3, 7 },    { AT_E5M2, 1, 2, 5, 2, 15 },
-};
-
-/* 1 and *format when the type's codes are those of a format of ours. */
-static int match_float(hid_t type, enum at_format *format) {
-    size_t sign, exponent_at, exponent_bits, mantissa_at, mantissa_bits, bytes = H5Tget_size(type);
-    if (H5Tget_fields(type, &sign, &exponent_at, &exponent_bits, &mantissa_at, &mantissa_bits) < 0)
-        return 0;
-    if ((bytes > 1 && H5Tget_order(type) != H5T_ORDER_LE) || H5Tget_norm(type) != H5T_NORM_IMPLIED ||
-        H5Tget_offset(type) != 0 || H5Tget_precision(type) != 8 * bytes || mantissa_at != 0 || sign != 8 * bytes - 1)
-        return 0;
-    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
-        if (layouts[i].bytes == bytes && layouts[i].exponent_at == exponent_at &&
-            layouts[i].exponent_bits == exponent_bits && layouts[i].mantissa_bits == mantissa_bits &&
-            layouts[i].bias == H5Tget_ebias(type)) {
-            *format = layouts[i].format;
-            return 1;
-        }
-    return 0;
-}
-
 static void match_type(hid_t type, struct at_file_tensor *tensor) {
     static const char *const classes[] = { "integer",  "float",     "time", "string",          "bitfield", "opaque",
                                            "compound", "reference", "enum", "variable-length", "array" };
@@ -64,7 +38,7 @@ static void match_type(hid_t type, struct at_file_tensor *tensor) {
         tensor->supported = bits == 32 && H5Tget_order(type) == H5T_ORDER_LE && H5Tget_sign(type) == H5T_SGN_2 &&
                             H5Tget_precision(type) == 32;
     else if (class == H5T_FLOAT)
-        tensor->supported = match_float(type, &tensor->format);
+        tensor->supported = at_h5_float_match(type, &tensor->format);
     if (tensor->supported)
         snprintf(tensor->type_name, sizeof tensor->type_name, "%s", at_format_info(tensor->format)->name);
     else

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "verify/archive/h5float.h"
 #include "verify/archive/h5type.h"
 #include "verify/archive/layout.h"
 #include "verify/record.h"
@@ -40,7 +41,11 @@ size_t at_h5_type_bytes(enum at_h5_type type) {
         return sizeof(char *);
     case AT_H5_I8:
         return 1;
+    case AT_H5_F16:
+    case AT_H5_BF16:
+        return 2;
     case AT_H5_I32:
+    case AT_H5_F32:
         return 4;
     case AT_H5_I64:
     case AT_H5_U64:
@@ -69,7 +74,13 @@ hid_t at_h5_make_type(enum at_h5_type type) {
     case AT_H5_U64:
         return H5Tcopy(H5T_STD_U64LE);
     case AT_H5_F64:
-        return H5Tcopy(H5T_IEEE_F64LE);
+        return at_h5_float_make(AT_F64);
+    case AT_H5_F32:
+        return at_h5_float_make(AT_F32);
+    case AT_H5_F16:
+        return at_h5_float_make(AT_F16);
+    case AT_H5_BF16:
+        return at_h5_float_make(AT_BF16);
     }
     return H5I_INVALID_HID;
 }
@@ -245,7 +256,8 @@ static at_status write_attributes(const char *file, hid_t dataset, const struct 
 
 /* ---- columns ---- */
 
-/* Large columns of integers are chunked, shuffled and deflated; floats gain too little and texts lie in the heap. */
+/* Large columns of integers are chunked, shuffled and deflated; floats and tensors gain too little and texts lie in the
+ * heap. */
 static int set_storage(hid_t create, const struct at_h5_column *column) {
     hsize_t values = column->dims[0], chunk[2] = { column->dims[0], column->dims[1] };
     int64_t missing = -1;
@@ -261,7 +273,7 @@ static int set_storage(hid_t create, const struct at_h5_column *column) {
     if (column->rank == 2)
         values *= column->dims[1];
     if (values * at_h5_type_bytes(column->type) < DEFLATE_FROM_BYTES || column->type == AT_H5_TEXT ||
-        column->type == AT_H5_F64)
+        column->type >= AT_H5_F64 || column->is_tensor)
         return 0;
     hsize_t row = column->rank == 2 ? column->dims[1] : 1, rows = CHUNK_VALUES / row;
     if (rows < 1)

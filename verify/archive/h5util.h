@@ -12,17 +12,19 @@
 #include "attest/status.h"
 
 /* What a column holds. Text is variable-length UTF-8, its data an array of const char *. */
-enum at_h5_type { AT_H5_TEXT, AT_H5_I8, AT_H5_I32, AT_H5_I64, AT_H5_U64, AT_H5_F64 };
+enum at_h5_type { AT_H5_TEXT, AT_H5_I8, AT_H5_I32, AT_H5_I64, AT_H5_U64, AT_H5_F64, AT_H5_F32, AT_H5_F16, AT_H5_BF16 };
+enum { AT_H5_RANK = 4 };
 size_t at_h5_type_bytes(enum at_h5_type type);
 
-/* A dataset of rank 1 or 2. scales: open dimension scales, one per axis. */
+/* A dataset of rank 1 to 4. scales: open dimension scales, one per axis. */
 struct at_h5_column {
     const char *name;
     enum at_h5_type type;
     int rank;
-    hsize_t dims[2];
-    hid_t scales[2];
+    hsize_t dims[AT_H5_RANK];
+    hid_t scales[AT_H5_RANK];
     const char *units, *long_name;
+    int is_tensor;             /* stored as it is, without filters */
     int missing;               /* integers: -1 stands for "none" and is declared as _FillValue */
     const char *flag_meanings; /* I8: names of the values 0 .. n_flags - 1, space-separated; NULL: no flags */
     int n_flags;

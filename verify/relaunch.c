@@ -1,0 +1,136 @@
+/* The launches after the one that is judged: the same again, requests alone, the batch backwards.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attest/buffer.h"
+#include "verify/batch.h"
+#include "verify/job.h"
+#include "verify/poison.h"
+
+uint64_t at_job_seed(const struct at_job *j, uint64_t launch) {
+    uint64_t parts[3] = { j->bench->options->seed, j->bench->item->c->hash, launch };
+    return at_hash_bytes(parts, sizeof parts, AT_HASH_START);
+}
+
+static int64_t different_bits(const struct at_tensor *a, const struct at_tensor *b, int64_t a_first, int64_t b_first,
+                              int64_t count) {
+    int64_t different = 0;
+    for (int64_t i = 0; i < count; i++)
+        different += at_load_code(a->format, a->data, (size_t)(a_first + i)) !=
+                     at_load_code(b->format, b->data, (size_t)(b_first + i));
+    return different;
+}
+
+/* A call that fails on a later launch is no smaller fault than one that fails on the first. */
+static at_status check_ran(const struct at_run_reply *reply, const char *what) {
+    if (reply->outcome == AT_RAN)
+        return AT_OK;
+    return AT_FAIL(AT_PROTOCOL, "launched again on %s, the variant %s: %s", what,
+                   reply->outcome == AT_RUN_UNSUPPORTED ? "declined" : "failed", reply->reason);
+}
+
+/* What hygiene found in a later launch, where the ones before were clean. `where` goes behind the finding. */
+static void keep_dirt(struct at_job *j, const struct at_outputs *later, const char *where) {
+    for (int t = 0; t < AT_MAX_TENSORS; t++)
+        if (later->dirty[t][0] && !j->outputs.dirty[t][0]) {
+            snprintf(j->outputs.dirty[t], sizeof j->outputs.dirty[t], "%.120s%s", later->dirty[t], where);
+            j->outputs.is_dirty = 1;
+        }
+}
+
+/* The same launch again, in freshly marked memory; different[o] counts elements of output o whose bits changed. */
+static at_status launch_again(struct at_job *j, enum at_poison_turn turn, uint64_t launch, int64_t *different) {
+    struct at_run_reply reply;
+    struct at_outputs again;
+    const struct at_problem *p = &j->bench->data.problem;
+    AT_TRY(at_guarded_launch(j->bench->runner, j->variant, p, turn, at_job_seed(j, launch), at_job_time_limit(j),
+                             &reply, &again));
+    AT_TRY(check_ran(&reply, "the same problem"));
+    keep_dirt(j, &again, ", when launched again");
+    for (int o = 0; o < j->n_results; o++) {
+        int t = j->bench->answer.outputs[o];
+        struct at_result *r = &j->results[o];
+        r->rerun_compared = at_tensor_count(&again.tensors[t]);
+        different[o] = different_bits(&j->outputs.tensors[t], &again.tensors[t], 0, 0, r->rerun_compared);
+    }
+    at_outputs_release(&again);
+    return AT_OK;
+}
+
+/* Bits that change when only the poison did are read from it: with the same poison they repeat, more than once, for a
+ * kernel may also alternate. */
+at_status at_job_rerun(struct at_job *j) {
+    int64_t different[AT_MAX_TENSORS] = { 0 }, repeated[2][AT_MAX_TENSORS] = { { 0 } };
+    int any = 0;
+    AT_TRY(launch_again(j, AT_POISON_AGAIN, 1, different));
+    for (int o = 0; o < j->n_results; o++)
+        any |= different[o] > 0;
+    const int may_be_poison = any && at_has_unowned(&j->bench->data.problem);
+    for (int i = 0; may_be_poison && i < 2; i++)
+        AT_TRY(launch_again(j, AT_POISON_JUDGED, 6 + (uint64_t)i, repeated[i]));
+    for (int o = 0; o < j->n_results; o++) {
+        const int steady = may_be_poison && repeated[0][o] == 0 && repeated[1][o] == 0;
+        j->results[o].rerun_different = steady ? 0 : different[o];
+        j->poison_read[o] = steady ? different[o] : 0;
+    }
+    return AT_OK;
+}
+
+static at_status compare_part(struct at_job *j, const struct at_batch_part *part, uint64_t launch) {
+    struct at_run_reply reply;
+    struct at_outputs got;
+    const struct at_problem *whole = &j->bench->data.problem;
+    AT_TRY(at_guarded_launch(j->bench->runner, j->variant, &part->problem, AT_POISON_AGAIN, at_job_seed(j, launch),
+                             at_job_time_limit(j), &reply, &got));
+    if (reply.outcome == AT_RUN_FAILED)
+        return check_ran(&reply, "a part of the batch");
+    keep_dirt(j, &got, ", when launched on a part of the batch");
+    for (int o = 0; reply.outcome == AT_RAN && o < j->n_results; o++) {
+        int t = j->bench->answer.outputs[o];
+        for (int64_t u = 0; u < part->n; u++) {
+            int64_t row, rows, part_row, part_rows, from, part_from, count;
+            at_batch_rows(whole, part->requests[u], &row, &rows);
+            at_batch_rows(&part->problem, u, &part_row, &part_rows);
+            for (int64_t k = 0; k < rows; k++) {
+                whole->op->row_span(whole, t, row + k, &from, &count);
+                whole->op->row_span(&part->problem, t, part_row + k, &part_from, &count);
+                j->results[o].batch_compared += count;
+                j->results[o].batch_different +=
+                    different_bits(&j->outputs.tensors[t], &got.tensors[t], from, part_from, count);
+            }
+        }
+    }
+    at_outputs_release(&got);
+    return AT_OK;
+}
+
+at_status at_job_other_batches(struct at_job *j) {
+    const struct at_problem *p = &j->bench->data.problem;
+    int64_t n = at_batch_units(p), picks[3] = { 0, n / 2, n - 1 };
+    at_status status = AT_OK;
+    struct at_batch_part part = { 0 };
+    if (n < 2)
+        return AT_OK;
+    for (int i = 0; i < 3; i++) {
+        if (i && picks[i] == picks[i - 1])
+            continue;
+        AT_TRY(at_batch_gather(p, &picks[i], 1, &part));
+        status = compare_part(j, &part, 2 + (uint64_t)i);
+        at_batch_release(&part);
+        if (status != AT_OK)
+            return status;
+    }
+    int64_t *backwards = malloc((size_t)n * sizeof *backwards);
+    if (!backwards)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for a batch of %lld units", (long long)n);
+    for (int64_t i = 0; i < n; i++)
+        backwards[i] = n - 1 - i;
+    status = at_batch_gather(p, backwards, n, &part);
+    free(backwards);
+    if (status == AT_OK)
+        status = compare_part(j, &part, 5);
+    at_batch_release(&part);
+    return status;
+}
