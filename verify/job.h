@@ -28,8 +28,11 @@ struct at_job {
     int64_t poison_read[AT_MAX_TENSORS]; /* by output: elements that follow what stands in rows nobody owns */
     struct at_result *results;           /* one per output tensor; [0] alone for a job without outputs to judge */
     int n_results;
+    enum at_state late_fate; /* of a later launch that the runner ended; with status AT_PROTOCOL */
 };
 
+/* The state of a job whose launch did not run to its end, by what the runner said of it. */
+enum at_state at_job_fate(enum at_run_outcome outcome);
 /* Seconds that one launch may take. */
 double at_job_time_limit(const struct at_job *job);
 /* Seed of the marks, guards and poison of a job's launch number `launch`; 0 is the one that is judged. */

@@ -66,6 +66,21 @@ static void one_fate(struct at_job *j, enum at_state state, const char *cause) {
     snprintf(j->results[0].cause, sizeof j->results[0].cause, "%.380s", cause);
 }
 
+enum at_state at_job_fate(enum at_run_outcome outcome) {
+    switch (outcome) {
+    case AT_RUN_UNSUPPORTED:
+        return AT_STATE_UNSUPPORTED;
+    case AT_RUN_RACY:
+        return AT_STATE_RACY;
+    case AT_RUN_DIRTY:
+        return AT_STATE_DIRTY;
+    case AT_RUN_DEADLOCKED:
+        return AT_STATE_HUNG;
+    default:
+        return AT_STATE_ERROR;
+    }
+}
+
 /* A failed launch is a result when it is the runner's doing, and a status when it is ours. */
 static at_status launch_failed(struct at_job *j, at_status status) {
     char cause[sizeof j->results[0].cause];
@@ -78,7 +93,7 @@ static at_status launch_failed(struct at_job *j, at_status status) {
         one_fate(j, AT_STATE_HUNG, cause);
         return AT_OK;
     case AT_PROTOCOL:
-        one_fate(j, AT_STATE_ERROR, cause);
+        one_fate(j, j->late_fate, cause);
         return AT_OK;
     default:
         return status;
@@ -207,7 +222,7 @@ static at_status run_job(struct at_job *j) {
     if (status != AT_OK)
         return launch_failed(j, status);
     if (reply.outcome != AT_RAN) {
-        one_fate(j, reply.outcome == AT_RUN_UNSUPPORTED ? AT_STATE_UNSUPPORTED : AT_STATE_ERROR, reply.reason);
+        one_fate(j, at_job_fate(reply.outcome), reply.reason);
         return AT_OK;
     }
     AT_TRY(answer_for(b));
@@ -230,7 +245,9 @@ static at_status run_job(struct at_job *j) {
 }
 
 static at_status judge_variant(struct at_bench *b, int i) {
-    struct at_job j = { .bench = b, .variant = b->item->variants[i], .plan_index = b->item->first_index + i };
+    struct at_job j = {
+        .late_fate = AT_STATE_ERROR, .bench = b, .variant = b->item->variants[i], .plan_index = b->item->first_index + i
+    };
     at_status status = AT_OK;
     if (b->options->is_done && b->options->is_done(b->options->context, j.plan_index))
         return AT_OK;

@@ -23,12 +23,14 @@ static int64_t different_bits(const struct at_tensor *a, const struct at_tensor 
     return different;
 }
 
-/* A call that fails on a later launch is no smaller fault than one that fails on the first. */
-static at_status check_ran(const struct at_run_reply *reply, const char *what) {
+/* A launch that the runner ends later is no smaller fault than the first one's. */
+static at_status check_ran(struct at_job *j, const struct at_run_reply *reply, const char *what) {
     if (reply->outcome == AT_RAN)
         return AT_OK;
-    return AT_FAIL(AT_PROTOCOL, "launched again on %s, the variant %s: %s", what,
-                   reply->outcome == AT_RUN_UNSUPPORTED ? "declined" : "failed", reply->reason);
+    const int declined = reply->outcome == AT_RUN_UNSUPPORTED;
+    j->late_fate = declined ? AT_STATE_ERROR : at_job_fate(reply->outcome);
+    return AT_FAIL(AT_PROTOCOL, "launched again on %s, the variant %s: %s", what, declined ? "declined" : "failed",
+                   reply->reason);
 }
 
 /* What hygiene found in a later launch, where the ones before were clean. `where` goes behind the finding. */
@@ -47,7 +49,7 @@ static at_status launch_again(struct at_job *j, enum at_poison_turn turn, uint64
     const struct at_problem *p = &j->bench->data.problem;
     AT_TRY(at_guarded_launch(j->bench->runner, j->variant, p, turn, at_job_seed(j, launch), at_job_time_limit(j),
                              &reply, &again));
-    AT_TRY(check_ran(&reply, "the same problem"));
+    AT_TRY(check_ran(j, &reply, "the same problem"));
     keep_dirt(j, &again, ", when launched again");
     for (int o = 0; o < j->n_results; o++) {
         int t = j->bench->answer.outputs[o];
@@ -84,8 +86,8 @@ static at_status compare_part(struct at_job *j, const struct at_batch_part *part
     const struct at_problem *whole = &j->bench->data.problem;
     AT_TRY(at_guarded_launch(j->bench->runner, j->variant, &part->problem, AT_POISON_AGAIN, at_job_seed(j, launch),
                              at_job_time_limit(j), &reply, &got));
-    if (reply.outcome == AT_RUN_FAILED)
-        return check_ran(&reply, "a part of the batch");
+    if (reply.outcome != AT_RUN_UNSUPPORTED)
+        AT_TRY(check_ran(j, &reply, "a part of the batch"));
     keep_dirt(j, &got, ", when launched on a part of the batch");
     for (int o = 0; reply.outcome == AT_RAN && o < j->n_results; o++) {
         int t = j->bench->answer.outputs[o];

@@ -3,10 +3,12 @@
 # SPDX-License-Identifier: Apache-2.0
 source "$(dirname "$0")/lib.sh"
 cases='smoke:*'
-[[ "${AT_EFFORT:-full}" == fast ]] && cases='smoke:@(asynct|softmax_prefill)*' # one output, and two
+variants=()
+[[ "${AT_EFFORT:-full}" == fast ]] && variants=('asynct_*/00_split_k' 'asynct_*/00_blas_p32' 'softmax_prefill/00_blas_p32' 'softmax_prefill/00_split_k') &&
+    cases='smoke:@(asynct|softmax_prefill)*' # one output, and two
 run() { # out.h5, options
     local out=$1; shift
-    "$attest" verify --cases "$cases" --quiet --out "$out" "$@" > "$scratch/log" 2>&1
+    "$attest" verify "${variants[@]}" --cases "$cases" --quiet --out "$out" "$@" > "$scratch/log" 2>&1
     local code=$?
     [[ $code == 0 || $code == 1 ]] || { tail -n 5 "$scratch/log"; fail "verify: exit $code"; }
 }
@@ -28,7 +30,7 @@ for i in 1 2 3; do run "$scratch/s$i.h5" --keep all --shard $i/3; done
 wants 0 shards "$attest" merge "$scratch/s3.h5" "$scratch/s1.h5" "$scratch/s2.h5" --out "$scratch/m.h5"
 same "$scratch/a.h5" "$scratch/m.h5"
 jobs=$(wc -l < "$scratch/a.h5.jsonl")
-"$attest" verify --cases "$cases" --quiet --jobs 2 --keep all --out "$scratch/k.h5" > /dev/null 2>&1 &
+"$attest" verify "${variants[@]}" --cases "$cases" --quiet --jobs 2 --keep all --out "$scratch/k.h5" > /dev/null 2>&1 &
 pid=$!
 for _ in $(seq 600); do
     [[ -e "$scratch/k.h5.jsonl" && $(wc -l < "$scratch/k.h5.jsonl") -ge $((jobs / 3)) ]] && break
@@ -38,7 +40,7 @@ kill -9 $pid 2> /dev/null; wait $pid 2> /dev/null
 [[ ! -e "$scratch/k.h5" ]] || fail "the run had ended before it was killed"
 cp -r "$scratch/k.h5.witness" "$scratch/kept"
 touch "$scratch/k.h5.witness/000000_half.written.h5.1.tmp"
-wants 2 'keep: "wrong" here, "all" there' "$attest" verify --cases "$cases" --quiet --keep wrong --out "$scratch/k.h5" --resume
+wants 2 'keep: "wrong" here, "all" there' "$attest" verify "${variants[@]}" --cases "$cases" --quiet --keep wrong --out "$scratch/k.h5" --resume
 run "$scratch/k.h5" --keep all --resume
 same "$scratch/a.h5" "$scratch/k.h5"
 [[ -z "$(find "$scratch/k.h5.witness" -name '*.tmp')" ]] || fail "something half-written was left"
@@ -53,7 +55,7 @@ wants 2 "$gone is missing" "$attest" merge "$scratch/s1.h5" "$scratch/s2.h5" "$s
 head -c 3000 "$scratch/gone.h5" > "$gone"
 wants 2 "$gone" "$attest" merge "$scratch/s1.h5" "$scratch/s2.h5" "$scratch/s3.h5" --out "$scratch/n.h5"
 rm "$gone"
-wants 2 "$gone is missing" "$attest" verify --cases "$cases" --quiet --keep all --shard 2/3 --out "$scratch/s2.h5" --resume
+wants 2 "$gone is missing" "$attest" verify "${variants[@]}" --cases "$cases" --quiet --keep all --shard 2/3 --out "$scratch/s2.h5" --resume
 mv "$scratch/gone.h5" "$gone"
 run "$scratch/s2.h5" --keep all --shard 2/3 --resume
 [[ ! -e "$scratch/n.h5" ]] || fail "a refused merge left a file"
