@@ -53,7 +53,8 @@ CFLAGS_ALL = -std=c11 $(OPT) $(WARN) $(DEFS) -Ireference -I. -I$(BUILD)/gen $(PK
              $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer) \
              $(if $(filter undefined,$(SAN)),-fno-sanitize-recover=undefined) \
              $(if $(filter 1,$(COVERAGE)),--coverage -fprofile-update=atomic) $(CFLAGS)
-LDFLAGS_ALL = -pthread $(if $(SAN),-fsanitize=$(SAN)) $(if $(filter 1,$(COVERAGE)),--coverage -Wl$(comma)-u$(comma)__gcov_dump) $(LDFLAGS)
+# The old kind of run path also serves the libraries of libraries: a bundle needs no environment variable.
+LDFLAGS_ALL = -pthread -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/lib' $(if $(SAN),-fsanitize=$(SAN)) $(if $(filter 1,$(COVERAGE)),--coverage -Wl$(comma)-u$(comma)__gcov_dump) $(LDFLAGS)
 
 # --- sources, all found by path ----------------------------------------------------------------
 OPERATORS := $(sort $(filter-out attest tensor_core fast norm,$(notdir $(patsubst %/,%,$(wildcard reference/*/)))))
@@ -69,7 +70,9 @@ DATASETS_SRC := $(wildcard datasets/*.c)
 VERIFY_SRC := $(filter-out verify/main.c,$(wildcard verify/*.c verify/archive/*.c))
 HOST_SRC := $(wildcard kernels/host/*.c)
 SIMT_SRC := $(wildcard kernels/simt/*.c)
-RUNNER_SRC := $(filter-out kernels/runner/main_%.c,$(wildcard kernels/runner/*.c))
+CUDA_SRC := kernels/runner/main_cuda.c kernels/runner/cuda_device.c
+RUNNER_SHARED_SRC := kernels/runner/serve.c kernels/runner/block.c kernels/runner/runner_main.c
+RUNNER_SRC := $(filter-out kernels/runner/main_%.c $(CUDA_SRC),$(wildcard kernels/runner/*.c))
 ORACLE_SRC := $(filter-out tests/oracle/test_%.c,$(wildcard tests/oracle/*.c)) \
               $(filter-out tests/support/make_%.c,$(wildcard tests/support/*.c))
 TEST_SRC := $(sort $(wildcard tests/*/test_*.c))
@@ -86,7 +89,9 @@ DEVICE_OBJ := $(patsubst %.cu,$(BUILD)/simt/%.o,$(DEVICE_VARIANTS))
 RUNNER_OBJ := $(call obj,$(RUNNER_SRC) $(HOST_SRC) $(VARIANTS) $(KERNEL_TABLE)) $(SIMT_OBJ) $(DEVICE_OBJ)
 TESTS := $(patsubst %.c,$(BUILD)/%,$(TEST_SRC))
 MAKERS := $(patsubst %.c,$(BUILD)/%,$(MAKER_SRC))
-PROGRAMS := $(BUILD)/attest $(BUILD)/attest-cpu $(BUILD)/attest-mutants
+# attest-cuda where nvcc is; never instrumented, and with gcc alone (nvcc's host compiler).
+WITH_CUDA := $(if $(NVCC),$(if $(filter 0,$(CUDA))$(SAN)$(filter 1,$(COVERAGE))$(findstring clang,$(CC)),,1))
+PROGRAMS := $(BUILD)/attest $(BUILD)/attest-cpu $(BUILD)/attest-mutants $(if $(WITH_CUDA),$(BUILD)/attest-cuda)
 
 .PHONY: all
 all: programs ## build the programs and link them as build/attest, build/attest-cpu, ...
@@ -94,7 +99,7 @@ all: programs ## build the programs and link them as build/attest, build/attest-
 .PHONY: programs links
 programs: deps-present $(PROGRAMS) links
 links: $(PROGRAMS)
-	$(Q)mkdir -p build && for p in attest attest-cpu attest-mutants mutants.tsv; do \
+	$(Q)mkdir -p build && for p in attest attest-cpu $(if $(WITH_CUDA),attest-cuda) attest-mutants mutants.tsv; do \
 	   ln -sfn $(abspath $(BUILD))/$$p build/$$p; done
 
 # A build tree made with other flags is rebuilt: every object depends on this stamp.
@@ -160,6 +165,22 @@ $(TESTS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/liboracle.a $(LIBS) $(call obj,$(RUN
 $(MAKERS): $(BUILD)/%: $(BUILD)/%.o $(LIBS)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -o $@ $(PKG_LIBS) -lm
+
+# --- CUDA: the same kernels by nvcc, for Hopper and as PTX for what is newer than sm_80 -----------
+ARCH ?= -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_80,code=compute_80
+CUDA_HOME := $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
+NVCC_FLAGS = -std=c++20 -O3 -fmad=false -lineinfo $(ARCH) $(DEFS) -Ireference -I. -Xptxas -warn-spills
+CUDA_KERNEL_OBJ := $(patsubst %.cu,$(BUILD)/cuda/%.o,$(DEVICE_VARIANTS))
+CUDA_TABLE := $(BUILD)/gen/cuda_kernel_table.c
+$(CUDA_TABLE): .always
+	$(Q)tests/build/write_tables.sh kernels $(DEVICE_VARIANTS) > $@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
+$(BUILD)/cuda/%.o: %.cu $(STAMP)
+	$(call say,NVCC,$<)
+	$(Q)mkdir -p $(@D) && $(NVCC) $(NVCC_FLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
+$(call obj,$(CUDA_SRC)): PKG_CFLAGS += -isystem $(CUDA_HOME)/include
+$(BUILD)/attest-cuda: $(call obj,$(CUDA_SRC) $(RUNNER_SHARED_SRC) $(CUDA_TABLE)) $(CUDA_KERNEL_OBJ) $(BUILD)/libreference.a
+	$(call say,LINK,$@)
+	$(Q)$(CXX) $(LDFLAGS_ALL) $^ -o $@ -L$(CUDA_HOME)/lib64 -lcudart_static -ldl -lrt -lm
 
 # --- mutants: each patch makes one wrong kernel, an object with one global symbol --------------
 MUTANT_OBJ := $(patsubst tests/mutants/%.patch,$(BUILD)/mutants/%.o,$(MUTANTS))
@@ -245,6 +266,10 @@ coverage: ## line coverage of reference/, verify/ and datasets/; fails under 90 
 .PHONY: bench-reference
 bench-reference: programs ## speed of the fast tier beside OpenBLAS's own dgemm
 	@build/attest bench reference
+
+.PHONY: bundle
+bundle: programs ## build/attest-bundle.tar.gz: programs, libraries and cases for a GPU host with nothing installed
+	$(Q)tests/build/bundle.sh $(abspath $(BUILD)) build/attest-bundle.tar.gz
 
 .PHONY: install clean
 install: programs ## copy the programs, case files and recorded activations under PREFIX

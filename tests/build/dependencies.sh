@@ -13,6 +13,8 @@ build|pc:gsl|libgsl-dev|distributions and statistics
 build|pc:jansson|libjansson-dev|JSON: journal, reports, safetensors headers
 build|pc:zlib|zlib1g-dev|members of npz files
 build|inc:Random123/philox.h|librandom123-dev|counter-based inputs
+build|cmd:g++|g++|compiles the kernels for the SIMT machine
+build|inc:elfutils/libdwfl.h|libdw-dev|source lines of what the SIMT machine finds
 build|cmd:patch|patch|builds the mutants of the selftest
 build|cmd:objcopy|binutils|builds the mutants of the selftest
 test|inc:cmocka.h|libcmocka-dev|unit tests

@@ -17,8 +17,10 @@ rule() { # folder -> sets own, outside
         reference/*) own="attest/|tensor_core/|${1#reference/}/" outside='' ;;
         datasets) own='attest/|datasets/' outside='gsl/|Random123/|jansson.h|zlib.h' ;;
         kernels/host) own='attest/|tensor_core/|kernels/host/|('"$operators"')/' outside='cblas.h' ;;
-        kernels/runner) own='attest/|kernels/runner/|build_info.h' outside='' ;;
-        kernels/*) own="attest/|kernels/host/|($operators)/" outside='' ;;
+        kernels/device) own="attest/|kernels/device/|kernels/simt/device_simt.h|($operators)/" outside='cuda_' ;;
+        kernels/simt) own='attest/|tensor_core/|kernels/simt/' outside='elfutils/|tuple' ;;
+        kernels/runner) own='attest/|kernels/runner/|kernels/simt/finding.h|build_info.h' outside='cuda_runtime_api.h' ;;
+        kernels/*) own="attest/|kernels/host/|kernels/device/|($operators)/" outside='' ;;
         verify/archive) own='attest/|verify/|datasets/reader.h' outside='hdf5|jansson.h' ;;
         verify) own='attest/|verify/|datasets/|fast/|build_info.h' outside='jansson.h|gsl/' ;;
         notebooks_export) own='attest/|notebooks_export/|verify/record.h' outside='jansson.h' ;;
@@ -53,5 +55,5 @@ if [[ "${1:-}" == --self-test ]]; then
     exit 0
 fi
 failed=0
-while read -r file; do check_file "$file" || failed=1; done < <(git ls-files 'reference/*.[ch]' 'datasets/*.[ch]' 'kernels/*.[ch]' 'verify/*.[ch]' 'notebooks_export/*.[ch]')
+while read -r file; do check_file "$file" || failed=1; done < <(git ls-files 'reference/*.[ch]' 'datasets/*.[ch]' 'kernels/*.[ch]' 'kernels/*.cu' 'verify/*.[ch]' 'notebooks_export/*.[ch]')
 exit $failed

@@ -1,0 +1,145 @@
+/* Copies, workspaces and launches on a CUDA device.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * An error that the device reports after a launch may stay with the whole process (an illegal address does): the runner
+ * says which and ends, the job is CRASHED, and the next one gets a fresh process. */
+#include "kernels/runner/cuda_device.h"
+
+#include <cuda_runtime_api.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { WORKSPACE_OVERRUN = 100001, GUARD = 256, POISON = 0xff, GUARD_BYTE = 0xa5 };
+
+static struct at_cuda_device *cuda_of(struct at_device *device) { return (struct at_cuda_device *)device->state; }
+
+static int grow(uint8_t **memory, int64_t *have, int64_t bytes) {
+    if (*memory && bytes <= *have)
+        return cudaSuccess;
+    cudaFree(*memory);
+    *memory = NULL;
+    *have = 0;
+    const int code = (int)cudaMalloc((void **)memory, (size_t)bytes);
+    if (code == cudaSuccess)
+        *have = bytes;
+    else
+        cudaGetLastError(); /* too little memory is no lasting error */
+    return code;
+}
+
+static int load(struct at_device *device, void *host, int64_t used, void **base) {
+    struct at_cuda_device *cuda = cuda_of(device);
+    int code = grow(&cuda->block, &cuda->block_bytes, used > 0 ? used : 1);
+    if (code == cudaSuccess)
+        code = (int)cudaMemcpy(cuda->block, host, (size_t)used, cudaMemcpyHostToDevice);
+    *base = cuda->block;
+    return code;
+}
+
+static int store(struct at_device *device, void *host, int64_t used) {
+    return (int)cudaMemcpy(host, cuda_of(device)->block, (size_t)used, cudaMemcpyDeviceToHost);
+}
+
+static int workspace(struct at_device *device, int64_t bytes, void **memory) {
+    struct at_cuda_device *cuda = cuda_of(device);
+    int code = grow(&cuda->scratch, &cuda->scratch_bytes, bytes + GUARD);
+    if (code == cudaSuccess)
+        code = (int)cudaMemset(cuda->scratch, POISON, (size_t)bytes);
+    if (code == cudaSuccess)
+        code = (int)cudaMemset(cuda->scratch + bytes, GUARD_BYTE, GUARD);
+    cuda->wanted = bytes;
+    *memory = cuda->scratch;
+    return code;
+}
+
+static void give_up(const char *doing, int code) {
+    fprintf(stderr, "attest-cuda: %s: error %d, %s: %s\n", doing, code, cudaGetErrorName((cudaError_t)code),
+            cudaGetErrorString((cudaError_t)code));
+    fflush(stderr);
+    _exit(70);
+}
+
+static int guard_damaged(const struct at_cuda_device *cuda) {
+    uint8_t guard[GUARD];
+    if (cudaMemcpy(guard, cuda->scratch + cuda->wanted, GUARD, cudaMemcpyDeviceToHost) != cudaSuccess)
+        return 1;
+    for (int i = 0; i < GUARD; i++)
+        if (guard[i] != GUARD_BYTE)
+            return 1;
+    return 0;
+}
+
+static int run(struct at_device *device, const struct at_kernel *kernel, const struct at_launch *launch,
+               double *seconds) {
+    struct at_cuda_device *cuda = cuda_of(device);
+    float milliseconds = 0;
+    cudaDeviceSynchronize();
+    cudaEventRecord((cudaEvent_t)cuda->start, NULL);
+    int code = kernel->launch(launch);
+    if (code == cudaSuccess)
+        code = (int)cudaEventRecord((cudaEvent_t)cuda->stop, NULL);
+    const int done = (int)cudaDeviceSynchronize();
+    if (done != cudaSuccess)
+        give_up("after the launch", done);
+    if (code != cudaSuccess) {
+        cudaGetLastError();
+        return code;
+    }
+    if (cudaEventElapsedTime(&milliseconds, (cudaEvent_t)cuda->start, (cudaEvent_t)cuda->stop) != cudaSuccess)
+        milliseconds = 0;
+    *seconds = milliseconds / 1000.0;
+    return guard_damaged(cuda) ? WORKSPACE_OVERRUN : 0;
+}
+
+static const char *error_text(int code) {
+    return code == WORKSPACE_OVERRUN ? "the kernel wrote past the workspace it asked for"
+                                     : cudaGetErrorString((cudaError_t)code);
+}
+
+int at_cuda_device_init(struct at_cuda_device *cuda, char *text, size_t size) {
+    int n = 0;
+    *cuda = (struct at_cuda_device){
+        .device = { .load = load, .workspace = workspace, .run = run, .store = store, .error = error_text }
+    };
+    cuda->device.state = cuda;
+    const cudaError_t code = cudaGetDeviceCount(&n);
+    if (code != cudaSuccess || n == 0) {
+        snprintf(text, size, "no CUDA device: %s; use --runner cpu, or a machine with an NVIDIA GPU and its driver",
+                 code == cudaSuccess ? "none is there" : cudaGetErrorString(code));
+        return -1;
+    }
+    struct cudaDeviceProp properties;
+    if (cudaGetDeviceProperties(&properties, 0) != cudaSuccess || cudaSetDevice(0) != cudaSuccess ||
+        cudaEventCreate((cudaEvent_t *)&cuda->start) != cudaSuccess ||
+        cudaEventCreate((cudaEvent_t *)&cuda->stop) != cudaSuccess) {
+        snprintf(text, size, "the CUDA device cannot be used: %s", cudaGetErrorString(cudaGetLastError()));
+        return -1;
+    }
+    if (properties.major < 8) {
+        snprintf(text, size, "%s has compute capability %d.%d; these kernels want 8.0 or more", properties.name,
+                 properties.major, properties.minor);
+        return -1;
+    }
+    return 0;
+}
+
+void at_cuda_device_release(struct at_cuda_device *cuda) {
+    cudaFree(cuda->block);
+    cudaFree(cuda->scratch);
+    cuda->block = cuda->scratch = NULL;
+}
+
+void at_cuda_device_text(char *text, size_t size) {
+    struct cudaDeviceProp properties;
+    int driver = 0, runtime = 0;
+    if (cudaGetDeviceProperties(&properties, 0) != cudaSuccess) {
+        snprintf(text, size, "CUDA device");
+        return;
+    }
+    cudaDriverGetVersion(&driver);
+    cudaRuntimeGetVersion(&runtime);
+    snprintf(text, size, "%s, sm_%d%d, driver %d.%d, runtime %d.%d", properties.name, properties.major,
+             properties.minor, driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+}

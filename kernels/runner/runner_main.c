@@ -1,0 +1,61 @@
+/* Command line of the runners: help, list, version, and the start of the conversation.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/runner/runner_main.h"
+
+#include "attest/kernel.h"
+#include "attest/protocol.h"
+#include "attest/status.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef AT_VERSION
+#define AT_VERSION "unversioned"
+#endif
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static int print_help(const char *name, const char *where) {
+    printf("%s: runs kernel variants on %s for attest\n\n"
+           "usage: %s              speak the runner protocol on standard input and output\n"
+           "       %s --list       the variants it has\n"
+           "       %s --version | --help\n\n"
+           "attest starts it by itself (--runner cpu, --runner cuda). The protocol is described in kernels/runner/PROTOCOL.md.\n"
+           "example: attest verify 'asynct_decode/*' --runner './%s'\n",
+           name, where, name, name, name, name);
+    return 0;
+}
+
+static int print_list(void) {
+    for (int i = 0; i < at_kernel_count(); i++) {
+        const struct at_kernel_entry *entry = at_kernel_at(i);
+        printf("%s/%s  %s\n", entry->family, entry->name, entry->kernel->summary);
+    }
+    return 0;
+}
+
+int at_runner_main(int argc, char **argv, const char *where, int (*serve)(const char *name)) {
+    const char *name = base_name(argc > 0 ? argv[0] : "attest-runner");
+    const char *word = argc > 1 ? argv[1] : "";
+    if (argc > 2 ||
+        (word[0] && strcmp(word, "--help") != 0 && strcmp(word, "--list") != 0 && strcmp(word, "--version") != 0)) {
+        fprintf(stderr, "%s: unknown argument '%s'; known are --list, --version and --help\n", name,
+                argc > 2 ? argv[2] : word);
+        return at_status_exit_code(AT_USAGE);
+    }
+    if (strcmp(word, "--help") == 0)
+        return print_help(name, where);
+    if (strcmp(word, "--list") == 0)
+        return print_list();
+    if (strcmp(word, "--version") == 0) {
+        printf("%s %s, runner protocol %d\n", name, AT_VERSION, AT_PROTOCOL_VERSION);
+        return 0;
+    }
+    if (isatty(STDIN_FILENO))
+        fprintf(stderr, "%s: speaking the runner protocol; --help says more\n", name);
+    return serve(name);
+}
