@@ -71,7 +71,7 @@ VERIFY_SRC := $(filter-out verify/main.c,$(wildcard verify/*.c verify/archive/*.
 HOST_SRC := $(wildcard kernels/host/*.c)
 SIMT_SRC := $(wildcard kernels/simt/*.c)
 CUDA_SRC := kernels/runner/main_cuda.c kernels/runner/cuda_device.c
-RUNNER_SHARED_SRC := kernels/runner/serve.c kernels/runner/block.c kernels/runner/runner_main.c
+RUNNER_SHARED_SRC := kernels/runner/serve.c kernels/runner/block.c kernels/runner/main_shared.c
 RUNNER_SRC := $(filter-out kernels/runner/main_%.c $(CUDA_SRC),$(wildcard kernels/runner/*.c))
 ORACLE_SRC := $(filter-out tests/oracle/test_%.c,$(wildcard tests/oracle/*.c)) \
               $(filter-out tests/support/make_%.c,$(wildcard tests/support/*.c))
@@ -155,7 +155,7 @@ $(eval $(call archive,liboracle.a,$(ORACLE_SRC)))
 $(BUILD)/attest: $(call obj,verify/main.c) $(LIBS)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -o $@ $(PKG_LIBS) -lm
-$(BUILD)/attest-cpu: $(call obj,kernels/runner/main_cpu.c) $(RUNNER_OBJ) $(BUILD)/libreference.a
+$(BUILD)/attest-cpu: $(call obj,kernels/runner/main_cpu.c kernels/runner/main_shared.c) $(RUNNER_OBJ) $(BUILD)/libreference.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -o $@ $(BLAS_LIBS) -ldw -lm
 $(TESTS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/liboracle.a $(LIBS) $(call obj,$(RUNNER_SRC)) $(SIMT_OBJ)
@@ -191,7 +191,7 @@ $(BUILD)/gen/mutant_table.c: $(MUTANTS) tests/build/write_tables.sh
 	$(Q)tests/build/write_tables.sh mutants $(MUTANTS) > $@
 $(BUILD)/mutants.tsv: $(MUTANTS) tests/build/write_tables.sh
 	$(Q)tests/build/write_tables.sh mutant-list $(MUTANTS) > $@
-$(BUILD)/attest-mutants: $(call obj,kernels/runner/main_cpu.c $(RUNNER_SRC) $(HOST_SRC)) $(SIMT_OBJ) $(MUTANT_OBJ) \
+$(BUILD)/attest-mutants: $(call obj,kernels/runner/main_cpu.c kernels/runner/main_shared.c $(RUNNER_SRC) $(HOST_SRC)) $(SIMT_OBJ) $(MUTANT_OBJ) \
                          $(BUILD)/gen/mutant_table.o $(BUILD)/libreference.a | $(BUILD)/mutants.tsv
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -o $@ $(BLAS_LIBS) -ldw -lm

@@ -41,6 +41,8 @@ uint64_t at_job_seed(const struct at_job *job, uint64_t launch);
 /* The launches after the one that is judged. Each fills the counts of job->results, and adds what hygiene finds to
  * job->outputs. Statuses as at_guarded_launch; AT_PROTOCOL when the variant now fails on what it ran before. */
 at_status at_job_rerun(struct at_job *job);
+/* The same launch by options->predictor, when it has a variant made from the same source: its bits must be equal. */
+at_status at_job_predict(struct at_job *job);
 /* Three units alone, and the whole batch backwards: a kernel whose bits depend on its neighbours shows here. */
 at_status at_job_other_batches(struct at_job *job);
 /* Writes the job's tensors and references to its file where options->keep asks for it, and marks its results. */

@@ -237,6 +237,8 @@ static at_status run_job(struct at_job *j) {
                  at_format_info(b->data.problem.tensors[t].format)->name);
     }
     status = at_job_rerun(j);
+    if (status == AT_OK)
+        status = at_job_predict(j);
     if (status == AT_OK && !j->outputs.is_dirty)
         status = at_job_other_batches(j);
     if (status != AT_OK)

@@ -18,6 +18,7 @@ struct at_judge_options {
     int threads;         /* for references */
     double limit_factor; /* 1; a test makes limits wider by hand and must see VACUOUS */
     const char *runner_spec;
+    struct at_runner *predictor; /* runs the same sources on the SIMT machine; NULL: nothing is predicted */
     const char *dump; /* replay: write every intermediate of the (single) job to this HDF5 file; NULL otherwise */
     enum at_keep keep;
     const char *witness; /* folder for what is kept, which exists */

@@ -80,6 +80,37 @@ at_status at_job_rerun(struct at_job *j) {
     return AT_OK;
 }
 
+/* The predictor's variant made from the same source file; -1 when it has none. */
+static int same_source(const struct at_runner *predictor, const struct at_variant *v) {
+    for (int i = 0; i < at_runner_variant_count(predictor); i++) {
+        const struct at_variant *other = at_runner_variant(predictor, i);
+        if (strcmp(other->family, v->family) == 0 && strcmp(other->name, v->name) == 0 && other->sha256[0] &&
+            strcmp(other->sha256, v->sha256) == 0)
+            return i;
+    }
+    return -1;
+}
+
+at_status at_job_predict(struct at_job *j) {
+    struct at_runner *predictor = j->bench->options->predictor;
+    const int variant = predictor ? same_source(predictor, j->v) : -1;
+    struct at_run_reply reply;
+    struct at_outputs predicted;
+    if (variant < 0)
+        return AT_OK;
+    AT_TRY(at_guarded_launch(predictor, variant, &j->bench->data.problem, AT_POISON_JUDGED, at_job_seed(j, 0),
+                             at_job_time_limit(j), &reply, &predicted));
+    AT_TRY(check_ran(j, &reply, "the SIMT machine"));
+    for (int o = 0; o < j->n_results; o++) {
+        const struct at_tensor *got = &j->outputs.tensors[j->bench->answer.outputs[o]];
+        const struct at_tensor *want = &predicted.tensors[j->bench->answer.outputs[o]];
+        j->results[o].predicted_compared = at_tensor_count(got);
+        j->results[o].predicted_different = different_bits(got, want, 0, 0, at_tensor_count(got));
+    }
+    at_outputs_release(&predicted);
+    return AT_OK;
+}
+
 static at_status compare_part(struct at_job *j, const struct at_batch_part *part, uint64_t launch) {
     struct at_run_reply reply;
     struct at_outputs got;

@@ -86,6 +86,24 @@ static void put_compared(const struct at_run_record *record, FILE *out) {
     fputc('\n', out);
 }
 
+/* How many results equal a reference of hardware's own arithmetic to the bit: the SIMT run, the declared model. */
+static void put_exact(const struct at_run_record *record, FILE *out) {
+    int64_t predicted = 0, bit_exact = 0, modelled = 0, model_exact = 0;
+    for (int64_t i = 0; i < record->n; i++) {
+        const struct at_result *r = &record->results[i];
+        predicted += r->predicted_compared > 0;
+        bit_exact += r->predicted_compared > 0 && r->predicted_different == 0;
+        modelled += r->model_compared > 0;
+        model_exact += r->model_exact;
+    }
+    if (predicted)
+        fprintf(out, "BIT-EXACT %" PRId64 " of %" PRId64 ", ", bit_exact, predicted);
+    if (modelled)
+        fprintf(out, "MODEL-EXACT %" PRId64 " of %" PRId64, model_exact, modelled);
+    if (predicted || modelled)
+        fputc('\n', out);
+}
+
 static void put_vacuous(const struct at_run_record *record, int strict, FILE *out) {
     int64_t n = 0;
     for (int64_t i = 0; i < record->n; i++)
@@ -130,6 +148,7 @@ void at_put_summary(const struct at_run_record *record, int strict, FILE *out) {
     snprintf(label, sizeof label, "%" PRId64 " results%s", record->n, record->n ? ": " : "");
     put_counts(record, label, NULL, out);
     put_compared(record, out);
+    put_exact(record, out);
     put_vacuous(record, strict, out);
     put_exit(record, strict, out);
 }

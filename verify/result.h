@@ -74,7 +74,8 @@ struct at_result {
     int worst_rank;
     double worst_got, worst_want, worst_limit, worst_model;
     int64_t rerun_compared, rerun_different;
-    int64_t batch_compared, batch_different; /* solo and permuted batch; 0 of 0: not checked */
+    int64_t predicted_compared, predicted_different; /* with the SIMT run of the same source */
+    int64_t batch_compared, batch_different;         /* solo and permuted batch; 0 of 0: not checked */
     int has_ledger;
     struct at_ledger ledger; /* declared arithmetic where modelled, else the exact evaluation */
     int ledger_modelled;

@@ -65,6 +65,8 @@
     X(F64,   worst_model,     R, 1, "1", "the modelled value at the worst element")                              \
     X(I64,   rerun_compared,  R, 1, "1", "elements compared between reruns")                                     \
     X(I64,   rerun_different, R, 1, "1", "elements whose bits differed between reruns")                          \
+    X(I64,   predicted_compared,  R, 1, "1", "elements compared with the SIMT run of the same source")           \
+    X(I64,   predicted_different, R, 1, "1", "elements whose bits differed from the SIMT run's")                 \
     X(I64,   batch_compared,  R, 1, "1", "elements compared with solo and permuted batches; 0: not checked")     \
     X(I64,   batch_different, R, 1, "1", "elements whose bits depended on the batch")                            \
     X(BOOL,  has_ledger,      R, 1, "1", "has rows in /ledger")                                                  \

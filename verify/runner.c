@@ -196,7 +196,7 @@ const struct at_variant *at_runner_variant(const struct at_runner *runner, int i
 
 static void fill_reply(const struct at_reply *from, struct at_run_reply *to) {
     static const enum at_run_outcome outcomes[AT_REPLY_COUNT] = { AT_RAN,      AT_RUN_UNSUPPORTED, AT_RUN_FAILED,
-                                                                AT_RUN_RACY, AT_RUN_DIRTY,       AT_RUN_DEADLOCKED };
+                                                                  AT_RUN_RACY, AT_RUN_DIRTY,       AT_RUN_DEADLOCKED };
     *to = (struct at_run_reply){ .outcome = outcomes[from->kind], .seconds = from->seconds };
     snprintf(to->reason, sizeof to->reason, "%s", from->reason);
 }

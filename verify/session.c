@@ -110,12 +110,19 @@ static void *work(void *context) {
                                       .is_done = s->done.n ? already_done : NULL,
                                       .context = s };
     at_status status = AT_OK;
+    struct at_runner *predictor = NULL;
     if (!w->runner)
         status = at_runner_open(o->runner, &w->runner);
+    /* Without attest-cpu beside this program nothing is predicted, and the report says so. */
+    if (status == AT_OK && strcmp(o->runner, "cuda") == 0 && at_runner_open("cpu", &predictor) != AT_OK)
+        predictor = NULL;
+    judge.predictor = predictor;
     for (const struct at_plan_case *item; status == AT_OK && (item = take(s));)
         status = at_judge_case(w->runner, item, &judge);
     if (status != AT_OK)
         fail_session(s, status);
+    if (predictor)
+        at_runner_close(predictor);
     return NULL;
 }
 

@@ -22,6 +22,16 @@ static int changed_on_rerun(const struct at_evidence *e, struct at_result *r) {
     return 1;
 }
 
+static int is_mispredicted(const struct at_evidence *e, struct at_result *r) {
+    char text[256];
+    if (!e->numerics->repeats || r->predicted_different == 0)
+        return 0;
+    snprintf(text, sizeof text, "%lld of %lld elements differ in their bits from the SIMT run of the same source",
+             (long long)r->predicted_different, (long long)r->predicted_compared);
+    say(r, AT_STATE_MISPREDICTED, text);
+    return 1;
+}
+
 static int follows_poison(const struct at_evidence *e, struct at_result *r) {
     char text[256];
     if (e->poison_read == 0)
@@ -147,7 +157,7 @@ void at_verdict(const struct at_evidence *e, struct at_result *r) {
         return;
     /* Wrong bits often depend on the batch as well; that they are wrong, and where, says more. */
     const int is_odd = is_laundered(e, r) || is_wrong(e, r) || is_overflowed(e, r);
-    if ((is_odd && r->state == AT_STATE_WRONG) || changed_with_batch(e, r) || is_odd)
+    if ((is_odd && r->state == AT_STATE_WRONG) || changed_with_batch(e, r) || is_mispredicted(e, r) || is_odd)
         return;
     if (r->compared == 0) {
         say(r, AT_STATE_SKIPPED, "the case has no element of this tensor");

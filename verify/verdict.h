@@ -21,8 +21,8 @@ struct at_evidence {
 };
 
 /* Sets result->state, cause, judged_by_* from the evidence and the fields at_compare() and the reruns filled.
- * Order: DIRTY, RACY (rerun), WRONG (reads poison), WRONG, RACY (batch), LAUNDERED, OVERFLOWED, SKIPPED (nothing to
- * compare), VACUOUS, PASS. */
+ * Order: DIRTY, RACY (rerun), WRONG (reads poison), WRONG, RACY (batch), MISPREDICTED, LAUNDERED, OVERFLOWED, SKIPPED
+ * (nothing to compare), VACUOUS, PASS. */
 void at_verdict(const struct at_evidence *evidence, struct at_result *result);
 
 /* A likely cause of wrong elements in words: the decoy the output agrees with, else where the wrong ones lie. */

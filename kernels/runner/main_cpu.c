@@ -1,7 +1,7 @@
 /* attest-cpu: the runner of the host variants (and, built from other tables, of the mutants).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/runner/host_device.h"
-#include "kernels/runner/runner_main.h"
+#include "kernels/runner/main_shared.h"
 #include "kernels/runner/serve.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* attest-cuda: the runner of the CUDA variants, on the first device.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/runner/cuda_device.h"
-#include "kernels/runner/runner_main.h"
+#include "kernels/runner/main_shared.h"
 #include "kernels/runner/serve.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* The command line that all runners share.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef AT_RUNNER_MAIN_H
-#define AT_RUNNER_MAIN_H
+#ifndef AT_MAIN_SHARED_H
+#define AT_MAIN_SHARED_H
 
 /* Handles --help, --list, --version and bad arguments; otherwise returns serve(name). `where` says where variants run.
  * The result is the process's exit code. */

@@ -1,6 +1,6 @@
 /* Command line of the runners: help, list, version, and the start of the conversation.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/runner/runner_main.h"
+#include "kernels/runner/main_shared.h"
 
 #include "attest/kernel.h"
 #include "attest/protocol.h"
