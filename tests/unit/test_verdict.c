@@ -13,6 +13,7 @@ enum sight {
     POISON,
     BAD_VALUES,
     BATCH,
+    PREDICTION,
     LAUNDERED,
     OVERFLOWED,
     NOTHING_COMPARED,
@@ -31,6 +32,7 @@ static const struct {
     [POISON] = { AT_STATE_WRONG, "4 elements follow what stands in key or value rows that no request owns" },
     [BAD_VALUES] = { AT_STATE_WRONG, "1 of 16 elements wrong" },
     [BATCH] = { AT_STATE_RACY, "5 of 16 elements changed bits with the batch" },
+    [PREDICTION] = { AT_STATE_MISPREDICTED, "6 of 16 elements differ in their bits from the SIMT run" },
     [LAUNDERED] = { AT_STATE_LAUNDERED, "2 outputs are ordinary numbers where the exact result is not finite" },
     [OVERFLOWED] = { AT_STATE_OVERFLOWED, "7 outputs are not finite, as the declared arithmetic has them" },
     [NOTHING_COMPARED] = { AT_STATE_SKIPPED, "no element of this tensor" },
@@ -57,6 +59,10 @@ static void show(struct at_scene *s, enum at_scene_mode mode, enum sight sight) 
         break;
     case BATCH:
         s->result.batch_different = 5;
+        break;
+    case PREDICTION:
+        s->result.predicted_compared = AT_SCENE_N;
+        s->result.predicted_different = 6;
         break;
     case LAUNDERED:
         s->comparison.laundered = 2;
@@ -111,6 +117,7 @@ static void undeclared_changes_are_no_race(void **state) {
     static struct at_scene s;
     at_scene_set_up(&s, AT_WITH_MODEL);
     show(&s, AT_WITH_MODEL, RERUN);
+    show(&s, AT_WITH_MODEL, PREDICTION);
     s.numerics.repeats = 0;
     at_scene_expect(&s, AT_STATE_PASS, "");
     show(&s, AT_WITH_MODEL, BATCH);
@@ -119,6 +126,8 @@ static void undeclared_changes_are_no_race(void **state) {
     at_scene_expect(&s, AT_STATE_PASS, "");
     s.numerics.repeats = 1;
     at_scene_expect(&s, AT_STATE_RACY, "equal launches");
+    s.result.rerun_different = 0;
+    at_scene_expect(&s, AT_STATE_MISPREDICTED, "SIMT run");
 }
 
 /* ---- what becomes of values that are not finite ---- */
