@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Numerically: as 01, but q.k is eight chains of fmaf over d / 8 neighbouring channels each, joined by a butterfly of
- * shuffles within the group's own mask (groups have different trip counts). Scale on the score, FIR tap by tap with fmaf, gate by fminf/fmaxf,
- * gamma on p, P in f32; P.V a chain of fmaf over all visible keys, those with p = 0 too.
+ * shuffles within the group's own mask (groups have different trip counts). Scale on the score, FIR tap by tap with
+ * fmaf, gate by fminf/fmaxf, gamma on p, P in f32; P.V a chain of fmaf over all visible keys, those with p = 0 too.
  * Launch: grid (query heads, requests), 128 threads; shared memory 8 bytes a key.
  * Limits: f16 or bf16; d a multiple of 8; at most 28,160 keys a request.
  * Source: 000 section 1.1. */

@@ -1,12 +1,10 @@
 /* AsyncT decode with the keys cut into ranges of 256, each by a block of its own.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: as 02 within a range, which reads K - 1 scores to its left again; the ranges' partial outputs are f32 and
- * added in ascending order.
- * Launch: grid (query heads, requests, ranges that the longest request can have), 128 threads, shared memory 8 bytes a
- * key of a range and its halo; then grid (query heads, requests), 128 threads.
- * Limits: f16 or bf16; d a multiple of 8.
- * Source: 000 section 5.2. */
+ * Numerically: as 02 within a range, which reads K - 1 scores to its left again; the ranges' partial outputs are f32
+ * and added in ascending order. Launch: grid (query heads, requests, ranges that the longest request can have), 128
+ * threads, shared memory 8 bytes a key of a range and its halo; then grid (query heads, requests), 128 threads. Limits:
+ * f16 or bf16; d a multiple of 8. Source: 000 section 5.2. */
 #include "kernels/device/asynct.h"
 
 namespace {

@@ -75,10 +75,9 @@ static void describe(const struct at_launch *launch) {
                                                 .read_only = role == AT_IN,
                                                 .unwritten = role == AT_OUT };
     }
-    regions[n++] = (struct at_simt_region){ .name = "the workspace",
-                                            .base = (uint8_t *)launch->workspace,
-                                            .bytes = launch->workspace_bytes,
-                                            .unwritten = 1 };
+    regions[n++] = (struct at_simt_region){
+        .name = "the workspace", .base = (uint8_t *)launch->workspace, .bytes = launch->workspace_bytes, .unwritten = 1
+    };
     const char *seed = getenv("AT_SIMT_SEED");
     at_simt_job(regions, n, seed ? strtoull(seed, NULL, 0) : 0);
 }

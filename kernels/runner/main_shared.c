@@ -24,7 +24,8 @@ static int print_help(const char *name, const char *where) {
            "usage: %s              speak the runner protocol on standard input and output\n"
            "       %s --list       the variants it has\n"
            "       %s --version | --help\n\n"
-           "attest starts it by itself (--runner cpu, --runner cuda). The protocol is described in kernels/runner/PROTOCOL.md.\n"
+           "attest starts it by itself (--runner cpu, --runner cuda). The protocol is described in "
+           "kernels/runner/PROTOCOL.md.\n"
            "example: attest verify 'asynct_decode/*' --runner './%s'\n",
            name, where, name, name, name, name);
     return 0;

@@ -8,8 +8,9 @@
 
 static const char *const transport_names[AT_TRANSPORT_COUNT] = { "memfd", "inline" };
 static const char *const role_names[] = { "in", "out", "inout" };
-static const char *const reply_verbs[AT_REPLY_COUNT] = { "done", "unsupported", "failed",
-                                                        "racy", "dirty",       "deadlocked" };
+static const char *const reply_verbs[AT_REPLY_COUNT] = {
+    "done", "unsupported", "failed", "racy", "dirty", "deadlocked"
+};
 
 const char *at_transport_name(enum at_transport transport) { return transport_names[transport]; }
 
@@ -168,7 +169,9 @@ at_status at_reply_parse(const struct at_message *message, struct at_reply *repl
         return AT_FAIL(AT_PROTOCOL, "the runner did not understand: %.400s", reason ? reason : "no reason given");
     }
     if (reply->kind == AT_REPLY_COUNT)
-        return AT_FAIL(AT_PROTOCOL, "\"%.60s\" is no reply; wanted done, unsupported, failed, racy, dirty, deadlocked or error", message->verb);
+        return AT_FAIL(AT_PROTOCOL,
+                       "\"%.60s\" is no reply; wanted done, unsupported, failed, racy, dirty, deadlocked or error",
+                       message->verb);
     AT_TRY(at_message_i64(message, "id", 0, INT64_MAX, &reply->id));
     if (reply->kind != AT_REPLY_DONE)
         return at_message_text(message, "reason", reply->reason, sizeof reply->reason);
