@@ -11,7 +11,7 @@
 static const struct at_option options[] = {
     { "--cases", "GLOB", "which cases, as role:id (default 'smoke:*'; '*' for all)" },
     { "--case", "LINE", "one case given as text instead of the case files" },
-    { "--runner", "R", "cpu (default), or any command line that speaks the protocol" },
+    { "--runner", "R", "cpu (default), cuda, or any command line that speaks the protocol" },
     { "--strict", NULL, "VACUOUS results fail the run" },
     { "--shard", "i/N", "only this share of the cases; `attest merge` joins the shards" },
     { "--jobs", "N", "cases judged at the same time (default: processors)" },
