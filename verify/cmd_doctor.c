@@ -48,6 +48,7 @@ static int run(const struct at_args *args) {
     snprintf(path, sizeof path, "%s/activations/minilm.safetensors", at_datasets_dir());
     good &= line("recorded activations", access(path, R_OK) == 0, path);
     good &= check_runner("cpu", "without it no kernel can be judged here");
+    check_runner("cuda", "without it kernels are judged on the SIMT machine, not on a GPU");
     check_runner("mutants", "without it `attest selftest` cannot run");
     return good ? 0 : at_status_exit_code(AT_ENVIRONMENT);
 }
