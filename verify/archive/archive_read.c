@@ -141,10 +141,13 @@ static at_status open_group(const char *file, hid_t parent, const char *name, co
     return check_version(file, *group, type, name);
 }
 
+/* Columns that came with version 1.2.0; an older archive has none, and nothing was predicted then. */
+static int came_later(const struct at_field *field) { return strncmp(field->name, "predicted_", 10) == 0; }
+
 static at_status read_fields(const struct target *t, enum at_field_group group) {
     const struct at_field *field;
     for (int i = 0; (field = at_result_field(i)); i++)
-        if (field->group == group)
+        if (field->group == group && !(came_later(field) && H5Lexists(t->group, field->name, H5P_DEFAULT) <= 0))
             AT_TRY(read_field(t, field));
     return AT_OK;
 }
