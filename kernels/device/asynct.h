@@ -7,6 +7,7 @@
 #include "attest/attention.h"
 #include "attest/kernel.h"
 #include "kernels/device/device.h"
+#include "kernels/device/group.h"
 
 /* A problem with activations of type T; every pointer in device memory. */
 template <class T> struct at_asynct_view {
@@ -64,15 +65,6 @@ template <class T> __device__ float at_chain(const T *q, const T *k, int n) {
     float sum = 0.0f;
     for (int i = 0; i < n; i++)
         sum = fmaf(at_float(q[i]), at_float(k[i]), sum);
-    return sum;
-}
-
-/* The sum of what the lanes of a group of GROUP neighbours hold, for all of them: a butterfly over the group's own
- * lanes, because groups of a warp may have different trip counts. */
-template <int GROUP> __device__ float at_group_sum(float sum) {
-    const uint32_t mask = (GROUP == 32 ? 0xffffffffu : (1u << GROUP) - 1) << (at_lane() / GROUP * GROUP);
-    for (int with = GROUP / 2; with > 0; with /= 2)
-        sum += at_shuffle_xor(mask, sum, with);
     return sum;
 }
 
