@@ -7,6 +7,7 @@
 #include "attest/attention.h"
 #include "attest/kernel.h"
 #include "kernels/device/device.h"
+#include "kernels/device/group.h"
 
 /* A problem with activations of type T; every pointer in device memory. */
 template <class T> struct at_asynct_view {
@@ -50,21 +51,14 @@ template <class T> struct at_asynct_view {
 
     /* First element of key t of kv head g of a request, in k and in v. */
     __device__ int64_t key(int request, int t, int g) const {
-        const int64_t slot = page ? (int64_t)block_table[(int64_t)request * max_pages + t / page] * page + t % page
-                                  : (int64_t)key_start[request] + t;
-        return (slot * hk + g) * d;
+        return page ? key_of_page(block_table[(int64_t)request * max_pages + t / page], t, g)
+                    : (((int64_t)key_start[request] + t) * hk + g) * d;
+    }
+    /* The same of a paged key whose page is known. */
+    __device__ int64_t key_of_page(int number, int t, int g) const {
+        return (((int64_t)number * page + t % page) * hk + g) * d;
     }
 };
-
-/* Reasons to decline that decode kernels share: `bytes_per_key` of shared memory for a whole row of keys. */
-static inline const char *at_asynct_decode_declines(const struct at_problem *problem, int64_t bytes_per_key) {
-    if (problem->dtype != AT_F16 && problem->dtype != AT_BF16)
-        return "activations are f16 or bf16";
-    if (problem->sizes.max_sq > 1)
-        return "at most one query a request";
-    return problem->sizes.max_sk * bytes_per_key > 220 * 1024 ? "a request has more keys than shared memory holds"
-                                                              : nullptr;
-}
 
 /* q.k of n channels by one thread: a chain of fmaf. */
 template <class T> __device__ float at_chain(const T *q, const T *k, int n) {
@@ -74,15 +68,11 @@ template <class T> __device__ float at_chain(const T *q, const T *k, int n) {
     return sum;
 }
 
-/* q.k by a group of GROUP neighbouring lanes, each taking a run of d / GROUP channels; all of them get the sum, joined
- * by a butterfly over the group's own lanes. GROUP divides d. */
+/* q.k by a group of GROUP neighbouring lanes, each taking a run of d / GROUP channels; all of them get the sum. GROUP
+ * divides d. */
 template <int GROUP, class T> __device__ float at_group_dot(const T *q, const T *k, int d) {
-    const int lane = at_lane(), mine = lane % GROUP, run = d / GROUP;
-    const uint32_t mask = (GROUP == 32 ? 0xffffffffu : (1u << GROUP) - 1) << (lane / GROUP * GROUP);
-    float sum = at_chain(q + mine * run, k + mine * run, run);
-    for (int with = GROUP / 2; with > 0; with /= 2)
-        sum += at_shuffle_xor(mask, sum, with);
-    return sum;
+    const int run = d / GROUP, first = at_lane() % GROUP * run;
+    return at_group_sum<GROUP>(at_chain(q + first, k + first, run));
 }
 
 /* The gate of one head: filter tap by tap with fmaf, clamp by fminf and fmaxf, then gamma. */

@@ -26,6 +26,12 @@ template <> __device__ inline at_bf16 at_round_to<at_bf16>(float x) {
 }
 template <> __device__ inline at_f16 at_round_to<at_f16>(float x) { return { __half_as_ushort(__float2half_rn(x)) }; }
 
+template <class T> __device__ void at_load_pair(const T *p, float &a, float &b) {
+    const uint32_t both = *reinterpret_cast<const uint32_t *>(p);
+    a = at_float(T{ (uint16_t)both });
+    b = at_float(T{ (uint16_t)(both >> 16) });
+}
+
 template <class T> struct at_same { using type = T; };
 #define AT_SHARED(TYPE, name) __shared__ typename at_same<TYPE>::type name
 #define AT_SHARED_DYNAMIC(TYPE, name) \
@@ -35,6 +41,7 @@ template <class T> struct at_same { using type = T; };
 __device__ inline void at_sync() { __syncthreads(); }
 __device__ inline void at_sync_warp(uint32_t mask = 0xffffffffu) { __syncwarp(mask); }
 __device__ inline uint32_t at_ballot(uint32_t mask, bool yes) { return __ballot_sync(mask, yes); }
+__device__ inline int at_count_ones(uint32_t bits) { return __popc(bits); }
 __device__ inline int at_lane() {
     return (int)((threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % 32);
 }

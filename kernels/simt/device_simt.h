@@ -53,6 +53,13 @@ template <> inline at_f16 at_round_to<at_f16>(float x) {
     return { (uint16_t)(x != x ? 0x7fff : _cvtss_sh(x, _MM_FROUND_TO_NEAREST_INT)) };
 }
 
+template <class T> void at_load_pair(const T *p, float &a, float &b) {
+    uint32_t both;
+    memcpy(&both, __builtin_assume_aligned(p, 4), sizeof both);
+    a = at_float(T{ (uint16_t)both });
+    b = at_float(T{ (uint16_t)(both >> 16) });
+}
+
 template <class T> struct at_same { using type = T; };
 /* A variable of the block: AT_SHARED(float[128], row). */
 #define AT_SHARED(TYPE, name) \
@@ -71,6 +78,7 @@ static inline void at_sync_warp(uint32_t mask = 0xffffffffu, AT_PLACE) {
 static inline uint32_t at_ballot(uint32_t mask, bool yes, AT_PLACE) {
     return (uint32_t)at_simt_warp(AT_SIMT_BALLOT, mask, yes, 0, { file, line });
 }
+static inline int at_count_ones(uint32_t bits) { return __builtin_popcount(bits); }
 static inline int at_lane() { return at_simt_lane(); }
 
 /* Shuffles of 32-bit values within segments of `width` lanes. */

@@ -1,0 +1,176 @@
+/* AsyncT decode by a block: the steps that variants are put together from, and their launch.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A step is run by all threads of the block and leaves the barrier after it to the kernel. Keys [begin, end) are those
+ * of the block; `first` is the key that row[0] belongs to, p[0] belongs to `begin`. */
+#ifndef AT_DEVICE_ASYNCT_DECODE_H
+#define AT_DEVICE_ASYNCT_DECODE_H
+
+#include "kernels/device/asynct.h"
+
+constexpr int AT_DECODE_THREADS = 128;
+
+/* One query head of one request, of a grid (query heads, requests, ...) unless the head is given. */
+template <class T> struct at_decode_query {
+    const at_asynct_view<T> &a;
+    int request, head, kv_head, token, keys;
+
+    __device__ explicit at_decode_query(const at_asynct_view<T> &view) : at_decode_query(view, (int)blockIdx.x) {}
+    __device__ at_decode_query(const at_asynct_view<T> &view, int query_head)
+        : a(view), request((int)blockIdx.y), head(query_head), kv_head(head / (a.h / a.hk)),
+          token(a.query_start[request]), keys(a.seq_lens[request]) {}
+
+    /* The request asks nothing. */
+    __device__ bool absent() const { return a.query_start[request + 1] == token; }
+    __device__ const T *q() const { return a.q + ((int64_t)token * a.h + head) * a.d; }
+    __device__ const T *k(int t) const { return a.k + a.key(request, t, kv_head); }
+    __device__ const T *v(int t) const { return a.v + a.key(request, t, kv_head); }
+    /* What the filter reads of q.k. */
+    __device__ float r(float dot) const {
+        const float s = dot * a.scale;
+        return a.relu_pre ? fmaxf(s, 0.0f) : s;
+    }
+    __device__ void put(int c, float o) const { a.o[((int64_t)token * a.h + head) * a.d + c] = at_round_to<T>(o); }
+};
+
+/* Scores of keys [first, end) by groups of GROUP threads; dot(t) is q.k of key t, for every lane of the group. */
+template <int GROUP, class T, class Dot>
+__device__ void at_decode_scores(const at_decode_query<T> &query, int first, int end, float *row, Dot dot) {
+    const int thread = (int)threadIdx.x;
+    for (int t = first + thread / GROUP; t < end; t += (int)blockDim.x / GROUP) {
+        const float r = query.r(dot(t));
+        if (thread % GROUP == 0)
+            row[t - first] = r;
+    }
+}
+
+template <class T>
+__device__ void at_decode_gates(const at_decode_query<T> &query, const float *row, int first, int begin, int end,
+                                float *p) {
+    const at_asynct_gate gate = at_asynct_gate::of(query.a, query.head);
+    for (int t = begin + (int)threadIdx.x; t < end; t += (int)blockDim.x)
+        p[t - begin] = gate(row + (t - first), t);
+}
+
+/* Channel c of P.V, every key multiplied. */
+template <class T>
+__device__ float at_decode_every(const at_decode_query<T> &query, const float *p, int begin, int end, int c) {
+    float sum = 0.0f;
+    for (int t = begin; t < end; t++)
+        sum = fmaf(p[t - begin], at_float(query.v(t)[c]), sum);
+    return sum;
+}
+
+/* Channel c of `sum` + P.V, the rows of V whose p is 0 left unread. All threads read the same p: no warp diverges. */
+template <class T>
+__device__ float at_decode_live(const at_decode_query<T> &query, const float *p, int begin, int end, int c,
+                                float sum = 0.0f) {
+    for (int t = begin; t < end; t++)
+        if (p[t - begin] != 0.0f)
+            sum = fmaf(p[t - begin], at_float(query.v(t)[c]), sum);
+    return sum;
+}
+
+/* Channel c of P.V over the n keys of a list of t - begin. */
+template <class T>
+__device__ float at_decode_listed(const at_decode_query<T> &query, const float *p, int begin, const int *list, int n,
+                                  int c) {
+    float sum = 0.0f;
+    for (int i = 0; i < n; i++)
+        sum = fmaf(p[list[i]], at_float(query.v(begin + list[i])[c]), sum);
+    return sum;
+}
+
+/* Gates of keys [begin, end), and the list of t - begin of those whose p is not 0, in the order the block's atomic adds
+ * to *count come in. *count is 0 before. */
+template <class T>
+__device__ void at_decode_gates_listed(const at_decode_query<T> &query, const float *row, int first, int begin, int end,
+                                       float *p, int *list, uint32_t *count) {
+    const at_asynct_gate gate = at_asynct_gate::of(query.a, query.head);
+    for (int t = begin + (int)threadIdx.x; t < end; t += (int)blockDim.x) {
+        const float x = gate(row + (t - first), t);
+        p[t - begin] = x;
+        if (x != 0.0f)
+            list[at_atomic_add(count, 1u)] = t - begin;
+    }
+}
+
+/* A lane's run of q in registers: the run of D / GROUP channels that its group leaves to it. */
+template <int D, int GROUP> struct at_query_run {
+    static constexpr int RUN = D / GROUP;
+    static_assert(D % GROUP == 0 && RUN % 2 == 0, "runs of whole pairs");
+    float q[RUN];
+    int channel;
+
+    template <class T> __device__ explicit at_query_run(const T *from) : channel(at_lane() % GROUP * RUN) {
+        for (int i = 0; i < RUN; i++)
+            q[i] = at_float(from[channel + i]);
+    }
+    /* q.k for all lanes of the group, k read two channels at a time. */
+    template <class T> __device__ float dot(const T *k) const {
+        float sum = 0.0f;
+        for (int i = 0; i < RUN; i += 2) {
+            float k0, k1;
+            at_load_pair(k + channel + i, k0, k1);
+            sum = fmaf(q[i], k0, sum);
+            sum = fmaf(q[i + 1], k1, sum);
+        }
+        return at_group_sum<GROUP>(sum);
+    }
+};
+
+/* Reasons to decline that decode kernels share: `bytes_per_key` of shared memory for a whole row of keys. */
+static inline const char *at_asynct_decode_declines(const struct at_problem *problem, int64_t bytes_per_key) {
+    if (problem->dtype != AT_F16 && problem->dtype != AT_BF16)
+        return "activations are f16 or bf16";
+    if (problem->sizes.max_sq > 1)
+        return "at most one query a request";
+    return problem->sizes.max_sk * bytes_per_key > 220 * 1024 ? "a request has more keys than shared memory holds"
+                                                              : nullptr;
+}
+
+/* The same for kernels that at_with_head_size picks. */
+static inline const char *at_asynct_decode_sized_declines(const struct at_problem *problem, int64_t bytes_per_key) {
+    const int64_t d = problem->sizes.d;
+    if (d != 32 && d != 64 && d != 96 && d != 128 && d != 256)
+        return "d is none of 32, 64, 96, 128, 256";
+    return at_asynct_decode_declines(problem, bytes_per_key);
+}
+
+/* f.operator()<D>() for the head size d: registers are addressed by constants only. */
+template <class F> int at_with_head_size(int64_t d, F f) {
+    switch (d) {
+    case 32:
+        return f.template operator()<32>();
+    case 64:
+        return f.template operator()<64>();
+    case 96:
+        return f.template operator()<96>();
+    case 128:
+        return f.template operator()<128>();
+    default:
+        return f.template operator()<256>();
+    }
+}
+
+/* A kernel for a problem's activations, on grid (x, requests, z); `args` follow the view. */
+template <class... P, class... A>
+int at_decode_launch_grid(const struct at_launch *launch, void (*f16)(at_asynct_view<at_f16>, P...),
+                          void (*bf16)(at_asynct_view<at_bf16>, P...), int64_t x, int64_t z, int64_t shared,
+                          A... args) {
+    const struct at_problem *p = launch->problem;
+    const dim3 grid{ (unsigned)x, (unsigned)p->sizes.b, (unsigned)z }, block{ AT_DECODE_THREADS, 1, 1 };
+    if (p->sizes.b == 0 || p->sizes.tokens == 0 || x == 0 || z == 0)
+        return 0;
+    if (p->dtype == AT_F16)
+        return at_launch(f16, grid, block, shared, launch->stream, at_asynct_view<at_f16>::of(p), args...);
+    return at_launch(bf16, grid, block, shared, launch->stream, at_asynct_view<at_bf16>::of(p), args...);
+}
+
+/* On grid (query heads, requests). */
+static inline int at_decode_launch(const struct at_launch *launch, void (*f16)(at_asynct_view<at_f16>),
+                                   void (*bf16)(at_asynct_view<at_bf16>), int64_t shared) {
+    return at_decode_launch_grid(launch, f16, bf16, launch->problem->sizes.h, 1, shared);
+}
+
+#endif

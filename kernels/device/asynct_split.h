@@ -1,0 +1,73 @@
+/* AsyncT decode with the keys cut into ranges, a block each: ranges, their partial outputs, and how they are added.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Nothing but the filter reaches over a range's edge: a range reads the K - 1 scores to its left once more, and partial
+ * outputs are f32 and plainly added, in ascending order. */
+#ifndef AT_DEVICE_ASYNCT_SPLIT_H
+#define AT_DEVICE_ASYNCT_SPLIT_H
+
+#include "kernels/device/asynct_decode.h"
+
+constexpr int AT_SPLIT_RANGE = 256;
+
+__host__ __device__ inline int at_split_ranges(int64_t keys) {
+    return (int)((keys + AT_SPLIT_RANGE - 1) / AT_SPLIT_RANGE);
+}
+
+/* The keys of range blockIdx.z; `first` is the first of its halo. */
+struct at_split_range {
+    int begin, end, first;
+
+    template <class T> __device__ explicit at_split_range(const at_decode_query<T> &query) {
+        const int halo = query.a.n_taps - 1;
+        begin = (int)blockIdx.z * AT_SPLIT_RANGE;
+        end = query.keys < begin + AT_SPLIT_RANGE ? query.keys : begin + AT_SPLIT_RANGE;
+        first = begin < halo ? 0 : begin - halo;
+    }
+    __device__ bool empty() const { return begin >= end; }
+};
+
+/* Floats of shared memory for a range's scores with their halo; its P lies behind them. */
+__host__ __device__ inline int at_split_row(int n_taps) { return AT_SPLIT_RANGE + n_taps; }
+
+/* Channels [0, d) of a query's partial `range` of `ranges`. */
+template <class T>
+__device__ float *at_split_partial(const at_decode_query<T> &query, float *partials, int ranges, int range) {
+    return partials + (((int64_t)query.request * query.a.h + query.head) * ranges + range) * query.a.d;
+}
+
+template <class T>
+static __global__ void __launch_bounds__(AT_DECODE_THREADS)
+    at_split_add(at_asynct_view<T> a, float *partials, int most_ranges) {
+    const at_decode_query<T> query(a);
+    const int ranges = at_split_ranges(query.keys);
+    if (query.absent())
+        return;
+    for (int c = (int)threadIdx.x; c < a.d; c += AT_DECODE_THREADS) {
+        float sum = ranges > 0 ? at_split_partial(query, partials, most_ranges, 0)[c] : 0.0f;
+        for (int i = 1; i < ranges; i++)
+            sum += at_split_partial(query, partials, most_ranges, i)[c];
+        query.put(c, sum);
+    }
+}
+
+static inline int64_t at_split_workspace(const struct at_problem *problem) {
+    const struct at_sizes *z = &problem->sizes;
+    return z->b * z->h * at_split_ranges(z->max_sk) * z->d * (int64_t)sizeof(float);
+}
+
+/* A kernel on grid (query heads, requests, ranges that the longest request can have), then the sum. Shared memory: the
+ * scores and P of a range, and `more` bytes. */
+static inline int at_split_launch(const struct at_launch *launch, void (*f16)(at_asynct_view<at_f16>, float *),
+                                  void (*bf16)(at_asynct_view<at_bf16>, float *), int64_t more) {
+    const struct at_sizes *z = &launch->problem->sizes;
+    const int ranges = at_split_ranges(z->max_sk);
+    const int64_t shared = (at_split_row((int)z->taps) + AT_SPLIT_RANGE) * (int64_t)sizeof(float) + more;
+    float *partials = static_cast<float *>(launch->workspace);
+    const int code = at_decode_launch_grid(launch, f16, bf16, z->h, ranges, shared, partials);
+    return code ? code
+                : at_decode_launch_grid(launch, at_split_add<at_f16>, at_split_add<at_bf16>, z->h, 1, 0, partials,
+                                        ranges);
+}
+
+#endif

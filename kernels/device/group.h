@@ -1,0 +1,17 @@
+/* Sums over groups of neighbouring lanes.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef AT_DEVICE_GROUP_H
+#define AT_DEVICE_GROUP_H
+
+#include "kernels/device/device.h"
+
+/* The sum of what the lanes of a group of GROUP neighbours hold, for all of them: a butterfly over the group's own
+ * lanes, because groups of a warp may have different trip counts. GROUP is a power of two, at most 32. */
+template <int GROUP> __device__ float at_group_sum(float sum) {
+    const uint32_t mask = 0xffffffffu >> (32 - GROUP) << (at_lane() / GROUP * GROUP);
+    for (int with = GROUP / 2; with > 0; with /= 2)
+        sum += at_shuffle_xor(mask, sum, with);
+    return sum;
+}
+
+#endif

@@ -1,0 +1,48 @@
+/* Post-attention and pre-MLP UClip norms in one launch, the residual stream updated in place.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Numerically: as 01.
+ * Launch: a block of 256 threads a token; no shared memory. An operator's inputs stay as they are, so res is copied to
+ * res_out first, by a launch of its own, and the stream that is updated in place is res_out.
+ * Limits: activations f32, f16 or bf16.
+ * Source: 000 section 6.3, v1. */
+#include "kernels/device/peri_norm.h"
+
+namespace {
+
+template <class T> __global__ void __launch_bounds__(AT_NORM_THREADS) copy(int channels, const T *x, T *y) {
+    const int64_t row = (int64_t)blockIdx.x * channels;
+    for (int c = (int)threadIdx.x; c < channels; c += AT_NORM_THREADS)
+        y[row + c] = x[row + c];
+}
+
+int launch(const struct at_launch *launch) {
+    const struct at_problem *p = launch->problem;
+    return at_norm_launch(launch, [=]<class T>() {
+        T *stream = at_activations<T>(p, AT_PERI_RES_OUT);
+        const int code = at_norm_rows(launch, p->sizes.tokens, copy<T>, (int)p->sizes.channels,
+                                      at_activations<T>(p, AT_PERI_RES), stream);
+        return code ? code : at_peri_launch<T>(launch, stream);
+    });
+}
+
+} // namespace
+
+AT_KERNEL(post_attn_pre_mlp_uclip, 02_v1_in_place) = {
+    .summary = "residual stream updated in place",
+    .source = "000 6.3",
+    .numerics = {
+        .qk_unit = AT_UNIT_F32,
+        .qk_lanes = 1,
+        .fir_fma = 1,
+        .p = AT_F32,
+        .clamp = AT_CLAMP_FMINMAX,
+        .pv_unit = AT_UNIT_F32,
+        .pv_chunk = 1,
+        .repeats = 1,
+        .batch_invariant = 1,
+    },
+    .supports = at_norm_declines,
+    .workspace = nullptr,
+    .launch = launch,
+};

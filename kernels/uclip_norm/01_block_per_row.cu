@@ -1,0 +1,42 @@
+/* UClip norm: a block a token.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Numerically: f32; alpha * x, fmaxf and fminf (a NaN becomes lo), gamma * c + beta by one fmaf; one rounding to the
+ * activations' format.
+ * Launch: a block of 256 threads a token, which take its channels in turn; no shared memory.
+ * Limits: activations f32, f16 or bf16.
+ * Source: 000 section 6.1. */
+#include "uclip_norm/uclip_norm.h"
+#include "kernels/device/norm.h"
+
+namespace {
+
+int launch(const struct at_launch *launch) {
+    const struct at_problem *p = launch->problem;
+    return at_norm_launch(launch, [=]<class T>() {
+        return at_norm_rows(launch, p->sizes.tokens, at_uclip_rows<T>,
+                            at_uclip_step::of(p, AT_UCLIP_ALPHA, AT_UCLIP_GAMMA, AT_UCLIP_BETA), (int)p->sizes.channels,
+                            at_activations<T>(p, AT_UCLIP_X), at_activations<T>(p, AT_UCLIP_Y));
+    });
+}
+
+} // namespace
+
+AT_KERNEL(uclip_norm, 01_block_per_row) = {
+    .summary = "y = gamma * clamp(alpha * x, lo, hi) + beta, a block a token",
+    .source = "000 6.1",
+    .numerics = {
+        .qk_unit = AT_UNIT_F32,
+        .qk_lanes = 1,
+        .fir_fma = 1,
+        .p = AT_F32,
+        .clamp = AT_CLAMP_FMINMAX,
+        .pv_unit = AT_UNIT_F32,
+        .pv_chunk = 1,
+        .repeats = 1,
+        .batch_invariant = 1,
+    },
+    .supports = at_norm_declines,
+    .workspace = nullptr,
+    .launch = launch,
+};
