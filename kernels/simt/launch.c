@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernels/simt/machine.h"
+#include "kernels/simt/shadow.h"
 
 enum { RESIDENT = 4, STACK_BYTES = 64 * 1024, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_CONFIGURATION = 9 };
 
@@ -48,18 +49,28 @@ static void thread_main(void *context) {
 void at_simt_order(struct at_simt_block *block, struct at_simt_thread *const *members, int n) {
     uint32_t *most = members[0]->known;
     const uint32_t now = ++at_simt_machine.now;
-    for (int i = 0; i < n; i++)
-        members[i]->known[members[i]->index] = members[i]->since;
-    for (int t = 0; n == block->n && t < n; t++) /* all of them: what each knows of itself is what all will know */
-        most[t] = members[t]->since;
+    if (n == block->n) /* what each knows of the others is less than what all_since says */
+        block->all_since = now;
+    else
+        for (int i = 0; i < n; i++)
+            members[i]->known[members[i]->index] = members[i]->since;
     for (int i = 1; n < block->n && i < n; i++)
         for (int t = 0; t < block->n; t++)
             most[t] = members[i]->known[t] > most[t] ? members[i]->known[t] : most[t];
     for (int i = 0; i < n; i++) {
-        if (i > 0)
+        if (i > 0 && n < block->n)
             memcpy(members[i]->known, most, (size_t)block->n * sizeof *most);
         members[i]->since = now;
     }
+}
+
+void at_simt_begin_time(void) {
+    struct at_simt_machine *m = &at_simt_machine;
+    m->now = 0;
+    for (int i = 0; m->resident && i < RESIDENT; i++)
+        if (m->resident[i].clocks)
+            memset(m->resident[i].clocks, 0,
+                   (size_t)m->resident[i].n * (size_t)m->resident[i].n * sizeof *m->resident[i].clocks);
 }
 
 /* ---- blocks ---- */
@@ -98,9 +109,7 @@ static void begin_block(struct at_simt_block *block, int64_t number) {
         const struct at_fiber fiber = t->fiber;
         const uint32_t x = (uint32_t)i, grid_x = m->grid.x, grid_y = m->grid.y;
         *t = (struct at_simt_thread){ .in = block, .fiber = fiber, .index = i, .since = now };
-        t->known = block->clocks + (int64_t)i * block->n;
-        for (int k = 0; k < block->n; k++)
-            t->known[k] = now - 1;
+        t->known = block->clocks + (int64_t)i * block->n; /* older than all_since: it need not be cleared */
         t->self.thread = (struct at_dim3){ x % m->block.x, x / m->block.x % m->block.y, x / m->block.x / m->block.y };
         t->self.block = (struct at_dim3){ (uint32_t)(number % grid_x), (uint32_t)(number / grid_x % grid_y),
                                           (uint32_t)(number / grid_x / grid_y) };
@@ -217,7 +226,9 @@ int at_simt_launch(void (*entry)(void *), void *arguments, int64_t arguments_byt
     m->launch_began = ++m->now;
     for (int i = 0; i < m->n_resident; i++)
         m->resident[i].in_use = 0;
+    at_shadow_launch();
     while (any_work())
         run_round();
+    at_simt_locate_finding();
     return 0;
 }

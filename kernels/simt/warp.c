@@ -18,15 +18,16 @@ static struct at_simt_thread *lane_of(const struct at_simt_thread *thread, int l
 
 static int same_operation(const struct at_simt_thread *a, const struct at_simt_thread *b) {
     return a->kind == b->kind && a->mask == b->mask && a->place.line == b->place.line &&
-           strcmp(a->place.file, b->place.file) == 0;
+           (a->place.file == b->place.file || strcmp(a->place.file, b->place.file) == 0);
 }
 
 /* What keeps `other`, named in self's mask, from ever joining it; NULL when nothing does yet. */
 static void check_partner(const struct at_simt_thread *self, int lane, const struct at_simt_thread *other) {
     const int mine = self->index % AT_WARP;
     if (!other)
-        at_simt_report(AT_FINDING_RACE, self->place, "%s of lane %d names lane %d, which the block of %d does not have",
-                       kind_name(self->kind), mine, lane, self->in->n);
+        at_simt_report(AT_FINDING_RACE, self->place,
+                       "block %lld: %s of thread %d names lane %d, which the block of %d does not have",
+                       (long long)self->in->number, kind_name(self->kind), self->index, lane, self->in->n);
     else if (other->state == AT_THREAD_LEFT)
         at_simt_report(AT_FINDING_RACE, self->place,
                        "block %lld: %s of thread %d names lane %d, which has left the kernel",
