@@ -11,10 +11,6 @@ enum { RESIDENT = 4, STACK_BYTES = 64 * 1024, INVALID_VALUE = 1, OUT_OF_MEMORY =
 struct at_simt_machine at_simt_machine;
 struct at_simt_self *at_simt_current;
 
-struct at_simt_thread *at_simt_thread(void) {
-    return (struct at_simt_thread *)(void *)at_simt_current;
-}
-
 /* splitmix64: orders need variety, not quality. */
 uint32_t at_simt_random_below(uint32_t n) {
     uint64_t z = at_simt_machine.random += 0x9e3779b97f4a7c15u;
@@ -144,26 +140,38 @@ static int run_block(struct at_simt_block *block) {
     return ran;
 }
 
+/* A lane that t's warp operation waits for, which itself waits, elsewhere or with another mask. */
+static const struct at_simt_thread *never_comes(const struct at_simt_thread *t) {
+    const int first = t->index / AT_WARP * AT_WARP;
+    for (int i = first; i < first + AT_WARP && i < t->in->n; i++) {
+        const struct at_simt_thread *other = &t->in->threads[i];
+        if ((t->mask >> (i - first) & 1) && !(other->state == AT_THREAD_IN_WARP && at_simt_same_operation(t, other)))
+            return other;
+    }
+    return NULL;
+}
+
 static void report_deadlock(const struct at_simt_block *block) {
     const struct at_simt_thread *waits = NULL, *other = NULL;
-    for (int i = 0; i < block->n; i++) {
+    for (int i = 0; i < block->n && !other; i++) {
         const struct at_simt_thread *t = &block->threads[i];
-        if (t->state != AT_THREAD_IN_WARP && t->state != AT_THREAD_IN_BARRIER)
+        if (t->state == AT_THREAD_LEFT)
             continue;
-        if (!waits)
-            waits = t;
-        else if (!other && (t->place.line != waits->place.line || t->state != waits->state))
-            other = t;
+        waits = t;
+        other = t->state == AT_THREAD_IN_WARP ? never_comes(t) : NULL;
     }
-    /* A warp operation that waits for a lane which waits elsewhere was used against its rules. */
-    const int illegal = waits && other && (waits->state == AT_THREAD_IN_WARP || other->state == AT_THREAD_IN_WARP);
-    if (other)
-        at_simt_report(illegal ? AT_FINDING_RACE : AT_FINDING_DEADLOCK, waits->place,
-                       "block %lld: every thread waits: thread %d here, thread %d at %s:%d", (long long)block->number,
-                       waits->index, other->index, other->place.file, other->place.line);
-    else if (waits)
+    if (!other) {
         at_simt_report(AT_FINDING_DEADLOCK, waits->place, "block %lld: every thread waits: thread %d and others here",
                        (long long)block->number, waits->index);
+        return;
+    }
+    /* Waiting for a lane that is somewhere else is a mask used against its rules; at the same place the lanes wait for
+     * each other. */
+    const int elsewhere = other->state != AT_THREAD_IN_WARP || other->place.line != waits->place.line;
+    at_simt_report(elsewhere ? AT_FINDING_RACE : AT_FINDING_DEADLOCK, waits->place,
+                   "block %lld: every thread waits: thread %d here with mask %08x for thread %d, which waits at %s:%d",
+                   (long long)block->number, waits->index, waits->mask, other->index, other->place.file,
+                   other->place.line);
 }
 
 /* One round over the resident blocks, in a random order of their own. */

@@ -63,7 +63,8 @@ struct at_simt_machine {
 };
 extern struct at_simt_machine at_simt_machine;
 
-struct at_simt_thread *at_simt_thread(void);
+/* The running thread; NULL outside of kernels. */
+static inline struct at_simt_thread *at_simt_thread(void) { return (struct at_simt_thread *)(void *)at_simt_current; }
 /* Gives the processor back until the scheduler makes this thread ready; never returns once a finding stands. */
 void at_simt_wait(void);
 /* Everything the threads of `members` did so far is ordered before what each of them does next. */
@@ -71,6 +72,8 @@ void at_simt_order(struct at_simt_block *block, struct at_simt_thread *const *me
 /* Sets the count of synchronisations back, and with it what resident threads know of each other. */
 void at_simt_begin_time(void);
 uint32_t at_simt_random_below(uint32_t n);
+/* warp.c: both wait in one warp operation. */
+int at_simt_same_operation(const struct at_simt_thread *a, const struct at_simt_thread *b);
 /* warp.c, barrier.c: a thread has left; those that wait for it may be complete, or wrong. */
 void at_simt_warp_left(struct at_simt_thread *thread);
 void at_simt_barrier_left(struct at_simt_block *block);

@@ -16,7 +16,7 @@ static struct at_simt_thread *lane_of(const struct at_simt_thread *thread, int l
     return index < thread->in->n ? &thread->in->threads[index] : NULL;
 }
 
-static int same_operation(const struct at_simt_thread *a, const struct at_simt_thread *b) {
+int at_simt_same_operation(const struct at_simt_thread *a, const struct at_simt_thread *b) {
     return a->kind == b->kind && a->mask == b->mask && a->place.line == b->place.line &&
            (a->place.file == b->place.file || strcmp(a->place.file, b->place.file) == 0);
 }
@@ -32,7 +32,7 @@ static void check_partner(const struct at_simt_thread *self, int lane, const str
         at_simt_report(AT_FINDING_RACE, self->place,
                        "block %lld: %s of thread %d names lane %d, which has left the kernel",
                        (long long)self->in->number, kind_name(self->kind), self->index, lane);
-    else if (other->state == AT_THREAD_IN_WARP && (other->mask >> mine & 1) && !same_operation(self, other))
+    else if (other->state == AT_THREAD_IN_WARP && (other->mask >> mine & 1) && !at_simt_same_operation(self, other))
         at_simt_report(AT_FINDING_RACE, self->place,
                        "block %lld: %s of thread %d with mask %08x names lane %d, which waits for it in a %s with mask "
                        "%08x at %s:%d",
@@ -81,7 +81,7 @@ uint64_t at_simt_warp(enum at_simt_warp_kind kind, uint32_t mask, uint64_t value
             continue;
         const struct at_simt_thread *other = lane_of(self, lane);
         check_partner(self, lane, other);
-        missing |= !(other->state == AT_THREAD_IN_WARP && same_operation(self, other));
+        missing |= !(other->state == AT_THREAD_IN_WARP && at_simt_same_operation(self, other));
     }
     if (missing)
         at_simt_wait();
