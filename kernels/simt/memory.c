@@ -15,6 +15,10 @@ struct region {
 };
 
 static struct region *regions;
+static struct span { /* where each begins and how long it is: looked at for every access */
+    const uint8_t *base;
+    uint64_t bytes;
+} * spans;
 static int n_regions;
 enum { MOST_RESIDENT = 8 };
 static struct at_shadow_cell *arena_cells[MOST_RESIDENT]; /* of each resident block's arena */
@@ -49,7 +53,8 @@ extern char __executable_start, end;
 void at_memory_job(const struct at_simt_region *told, int n) {
     forget();
     regions = realloc(regions, ((size_t)n + 1) * sizeof *regions);
-    if (!regions) {
+    spans = realloc(spans, ((size_t)n + 1) * sizeof *spans);
+    if (!regions || !spans) {
         fprintf(stderr, "attest-cpu: no memory for %d regions\n", n);
         exit(3);
     }
@@ -62,6 +67,7 @@ void at_memory_job(const struct at_simt_region *told, int n) {
             r->told = (struct at_simt_region){ .name = "the program's variables",
                                                .base = (uint8_t *)&__executable_start,
                                                .bytes = &end - &__executable_start };
+        spans[i] = (struct span){ r->told.base, (uint64_t)r->told.bytes };
         snprintf(r->name, sizeof r->name, "%s", r->told.name);
         r->told.name = r->name;
         if (!r->told.read_only) /* what nobody may write has no races */
@@ -72,7 +78,7 @@ void at_memory_job(const struct at_simt_region *told, int n) {
 static int in_arena(const uint8_t *address, int bytes, struct at_spot *spot, const void *where) {
     const struct at_simt_block *block = at_simt_thread()->in;
     const int64_t at = address - block->arena;
-    if (at < 0 || at >= AT_SHARED_MOST + 1024)
+    if ((uint64_t)at >= AT_SHARED_MOST + 1024)
         return 0;
     const int resident = (int)(block - at_simt_machine.resident);
     const int is_dynamic = at + bytes <= at_simt_machine.dynamic_shared;
@@ -96,10 +102,10 @@ static int in_arena(const uint8_t *address, int bytes, struct at_spot *spot, con
 static int in_region(const uint8_t *address, int bytes, enum at_access access, struct at_spot *spot,
                      const void *where) {
     for (int i = 0; i < n_regions; i++) {
-        const struct region *r = &regions[i];
-        const int64_t at = address - r->told.base;
-        if (at < 0 || at >= r->told.bytes)
+        const int64_t at = address - spans[i].base;
+        if ((uint64_t)at >= spans[i].bytes)
             continue;
+        const struct region *r = &regions[i];
         if (at + bytes > r->told.bytes)
             break;
         if (r->told.read_only && access != AT_ACCESS_READ)

@@ -44,11 +44,10 @@ static void complete(struct at_simt_thread *self) {
     struct at_simt_thread *members[AT_WARP];
     uint32_t ballot = 0;
     int n = 0;
-    for (int lane = 0; lane < AT_WARP; lane++)
-        if (self->mask >> lane & 1) {
-            members[n] = lane_of(self, lane);
-            ballot |= (uint32_t)(members[n++]->value != 0) << lane;
-        }
+    for (uint32_t left = self->mask; left; left &= left - 1) {
+        members[n] = lane_of(self, __builtin_ctz(left));
+        ballot |= (uint32_t)(members[n++]->value != 0) << __builtin_ctz(left);
+    }
     for (int i = 0; i < n; i++) {
         struct at_simt_thread *t = members[i];
         t->result = t->kind == AT_SIMT_BALLOT ? ballot : t->kind == AT_SIMT_SHUFFLE ? lane_of(t, t->from)->value : 0;
@@ -76,9 +75,8 @@ uint64_t at_simt_warp(enum at_simt_warp_kind kind, uint32_t mask, uint64_t value
         at_simt_report(AT_FINDING_RACE, place,
                        "block %lld: shuffle of thread %d reads lane %d, which its mask %08x leaves out",
                        (long long)self->in->number, self->index, from, mask);
-    for (int lane = 0; lane < AT_WARP; lane++) {
-        if (!(mask >> lane & 1) || lane == mine)
-            continue;
+    for (uint32_t left = mask & ~(1u << mine); left; left &= left - 1) {
+        const int lane = __builtin_ctz(left);
         const struct at_simt_thread *other = lane_of(self, lane);
         check_partner(self, lane, other);
         missing |= !(other->state == AT_THREAD_IN_WARP && at_simt_same_operation(self, other));
