@@ -121,9 +121,10 @@ static void barrier_in_each_branch(void *unused) {
         other_line = __LINE__, SYNC();
 }
 
+static int leaver;
 static void leaves_before_barrier(void *unused) {
     (void)unused;
-    if (TID == 77)
+    if (TID == leaver)
         return;
     NOTED, SYNC();
 }
@@ -132,7 +133,10 @@ static void test_divergent_barriers(void **state) {
     (void)state;
     const long seeds = 10 * at_test_effort(5);
     AT_SCENE_SEEDS(seeds, barrier_in_one_branch, 2, 64, AT_FINDING_RACE, at_line(), "block", "thread", "left without");
-    AT_SCENE_SEEDS(seeds, leaves_before_barrier, 2, 128, AT_FINDING_RACE, at_line(), "block", "left without");
+    for (leaver = 0; leaver < 32; leaver += 31) { /* the first to run, and the last */
+        AT_SCENE_SEEDS(seeds, leaves_before_barrier, 2, 32, AT_FINDING_RACE, at_line(), "block", "left without");
+        AT_SCENE_SEEDS(seeds, leaves_before_barrier, 2, 128, AT_FINDING_RACE, at_line(), "block", "left without");
+    }
     for (long seed = 1; seed <= seeds; seed++) { /* either side may be the one that notices */
         const struct at_finding *f = at_scene_run(barrier_in_each_branch, 2, 64, (uint64_t)seed);
         at_scene_expect(AT_FINDING_RACE, "block", "thread", "is at this barrier while thread", NULL);
@@ -207,7 +211,7 @@ static void left_out_of_own_mask(void *unused) {
 
 static void names_a_lane_that_left(void *unused) {
     (void)unused;
-    if (TID == 9)
+    if (TID == leaver)
         return;
     NOTED, (void)SHUFFLE(FULL, 1, at_simt_lane());
 }
@@ -248,8 +252,9 @@ static void test_wrong_masks(void **state) {
     const long seeds = 10 * at_test_effort(5);
     AT_SCENE_SEEDS(seeds, left_out_of_own_mask, 1, 64, AT_FINDING_RACE, at_line(), "block 0", "fffffff7",
                    "leaves it out");
-    AT_SCENE_SEEDS(seeds, names_a_lane_that_left, 1, 32, AT_FINDING_RACE, at_line(), "block 0", "lane 9",
-                   "left the kernel");
+    for (leaver = 0; leaver < 32; leaver += 31)
+        AT_SCENE_SEEDS(seeds, names_a_lane_that_left, 1, 32, AT_FINDING_RACE, at_line(), "block 0",
+                       leaver ? "lane 31," : "lane 0,", "left the kernel");
     AT_SCENE_SEEDS(seeds, shuffle_from_outside, 1, 32, AT_FINDING_RACE, at_line(), "block 0: shuffle of thread 3",
                    "lane 8", "000000ff");
     AT_SCENE_SEEDS(seeds, mask_past_the_block, 1, 40, AT_FINDING_RACE, at_line(), "block 0", "lane 8", "40");

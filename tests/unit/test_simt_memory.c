@@ -183,62 +183,66 @@ static void test_bytes(void **state) {
 
 /* ---- several readers ---- */
 
-/* Lanes of both warps read, an order reaches the writer from some or from all of them by different ways. `play.at_1`
- * says which reader is left unordered; -1: none. */
+/* Lanes 0 and 2 read, and so does `left_out`; then lane 1, which lane 0 is ordered before; then lane 1 writes, which
+ * lane 2 is ordered before too. Shuffles, which order no memory, keep these steps in this order. */
+static int left_out;
 static void readers_in_a_chain(void *unused) {
     (void)unused;
-    const int reader_left_out = play.at_1;
-    if (TID == 0 || TID == 2) /* in the first stretch */
+    if (TID == 0 || TID == 2 || TID == left_out)
         READ(4, &at_scene.both[5]);
+    (void)SHUFFLE(FULL, 1, 0);
     if (TID <= 1)
         SYNC_WARP(3);
     if (TID == 1)
         READ(4, &at_scene.both[5]);
-    if (TID == reader_left_out)
-        READ(4, &at_scene.both[5]);
+    (void)SHUFFLE(FULL, 1, 0);
     if (TID == 1 || TID == 2)
         SYNC_WARP(6);
     if (TID == 1)
         PUT(at_scene.both[5], 1);
 }
-static void test_readers(void **state) {
-    (void)state;
-    play.at_1 = -1;
-    AT_SCENE_SEEDS(10 * at_test_effort(5), readers_in_a_chain, 1, 64, AT_FINDING_NONE, "");
-    static const int left_out[] = { 3, 0, 31, 32, 63 };
-    for (int i = 0; i < 5; i++) {
-        play.at_1 = left_out[i];
-        AT_SCENE_SEEDS(5 * at_test_effort(10), readers_in_a_chain, 1, 64, AT_FINDING_RACE, "both");
-    }
+
+/* The same readers; then lane 1 reads one byte of the four alone, and another element in between takes the place of
+ * what is no longer needed; lane 20 writes the other three bytes, which nobody is ordered before. */
+static void readers_of_one_byte(void *unused) {
+    (void)unused;
+    uint8_t *bytes = (uint8_t *)&at_scene.both[5];
+    if (TID == 0 || TID == 2)
+        READ(4, bytes);
+    (void)SHUFFLE(FULL, 1, 0);
+    if (TID <= 1)
+        SYNC_WARP(3);
+    if (TID == 1)
+        READ(4, bytes);
+    (void)SHUFFLE(FULL, 1, 0);
+    if (TID == 1 || TID == 2)
+        SYNC_WARP(6);
+    if (TID == 1)
+        READ(1, bytes);
+    (void)SHUFFLE(FULL, 1, 0);
+    if (TID >= 1 && TID <= 4)
+        READ(4, &at_scene.both[9]); /* in two stretches */
+    (void)SHUFFLE(FULL, 1, 0);
+    if (TID == 20)
+        WRITE(1, bytes + play.at_1);
 }
 
-/* Lane 0 of warp 0 and lane 1 of warp 1 read; lane 1 of warp 0 and lane 0 of warp 1 do not. Writers: a lane that all
- * real readers are ordered before, though a square of warps and lanes would hold others. */
-static void readers_on_a_diagonal(void *unused) {
-    (void)unused;
-    if (TID == 0 || TID == 33)
-        READ(4, &at_scene.both[5]);
-    SYNC();
-    if (TID == 0 || TID == 33 || TID == play.at_1)
-        READ(4, &at_scene.both[5]);
-    if (TID < 2)
-        SYNC_WARP(3);
-    if (TID == 32 || TID == 33)
-        SYNC_WARP(3);
-    if (TID == 1)
-        (void)at_simt_atomic_add_u32(&at_scene.both[6], 1);
-    SYNC();
-    if (TID == 1)
-        PUT(at_scene.both[5], 1);
-}
-static void test_diagonal(void **state) {
+static void test_readers(void **state) {
     (void)state;
-    for (play.at_1 = -1; play.at_1 < 64; play.at_1++)
-        AT_SCENE_SEEDS(2 * at_test_effort(5), readers_on_a_diagonal, 1, 64, AT_FINDING_NONE, "");
+    left_out = -1;
+    AT_SCENE_SEEDS(10 * at_test_effort(5), readers_in_a_chain, 1, 64, AT_FINDING_NONE, "");
+    static const int all[] = { 3, 31, 32, 63 };
+    for (int i = 0; i < 4; i++) {
+        left_out = all[i];
+        AT_SCENE_SEEDS(5 * at_test_effort(10), readers_in_a_chain, 1, 64, AT_FINDING_RACE, "both");
+    }
+    for (play.at_1 = 0; play.at_1 < 4; play.at_1++)
+        AT_SCENE_SEEDS(2 * at_test_effort(10), readers_of_one_byte, 1, 32, AT_FINDING_RACE, "of both",
+                       "thread 20 writes", play.at_1 ? "which thread 0 of" : "which thread 1 of");
 }
 
 /* Reads of any set of threads, then a write by a thread that only its own warp is ordered before. */
-static uint32_t read_set[2];
+static uint32_t read_set[4];
 static void readers_of_a_set(void *unused) {
     (void)unused;
     if (read_set[TID / 32] >> TID % 32 & 1)
@@ -251,15 +255,27 @@ static void test_sets_of_readers(void **state) {
     (void)state;
     uint64_t z = 1;
     for (long i = 0; i < 200 * at_test_effort(10); i++) {
+        uint32_t others = 0;
+        int named = 0;
         z = z * 6364136223846793005u + 1442695040888963407u;
-        const uint32_t kind = (uint32_t)(z >> 60);
-        read_set[0] = (uint32_t)(z >> 20) & (uint32_t)(kind & 1 ? FULL : z >> 11);
-        read_set[1] = kind < 6 ? 0 : kind < 8 ? read_set[0] : (uint32_t)(z >> 28);
-        play.thread_1 = (int)(z >> 50 & 31) + (kind & 2 ? 32 : 0);
-        const int other = read_set[!(play.thread_1 / 32)] != 0;
-        const struct at_finding *f = at_scene_run(readers_of_a_set, 1, 64, z);
-        at_assert_true(f->kind == (other ? AT_FINDING_RACE : AT_FINDING_NONE), "readers %08x %08x, writer %d: %s",
-                       read_set[0], read_set[1], play.thread_1, f->text);
+        const uint32_t kind = (uint32_t)(z >> 60), lanes = (uint32_t)(z >> 20) & (uint32_t)(kind & 1 ? FULL : z >> 11);
+        play.thread_1 = (int)(z >> 50 & 127);
+        for (int w = 0; w < 4; w++) { /* the same lanes of some warps, or any */
+            read_set[w] = z >> (40 + w) & 1 ? 0
+                          : kind < 8        ? lanes
+                                            : (uint32_t)(z >> (w + 5)) & (uint32_t)(z >> (w + 17));
+            others |= w != play.thread_1 / 32 ? read_set[w] : 0;
+        }
+        const struct at_finding *f = at_scene_run(readers_of_a_set, 1, 128, z);
+        at_assert_true(f->kind == (others ? AT_FINDING_RACE : AT_FINDING_NONE),
+                       "readers %08x %08x %08x %08x, writer %d: %s", read_set[0], read_set[1], read_set[2], read_set[3],
+                       play.thread_1, f->text);
+        if (!others)
+            continue;
+        /* the write found the readers, or a reader of another warp, that came later, the write */
+        const char *reads = strstr(f->text, "of both, which thread ");
+        named = reads && strstr(reads, " reads ") ? atoi(reads + 22) : atoi(strstr(f->text, "thread ") + 7);
+        at_assert_true(read_set[named / 32] >> named % 32 & 1, "thread %d has not read: %s", named, f->text);
     }
 }
 
@@ -283,6 +299,63 @@ static void adds_all(void *unused) {
 static void reads_the_sum(void *unused) {
     (void)unused;
     PUT(at_scene.out[BID * 64 + TID], GET(at_scene.both[3]));
+}
+
+/* Readers that need vectors, of two elements, after a launch that left others; lane 20 is ordered after the readers of
+ * [9], and not after those of [7]. */
+static void two_sets_of_readers(void *unused) {
+    (void)unused;
+    if (TID == 0)
+        READ(4, &at_scene.both[5]);
+    (void)SHUFFLE(FULL, 1, 0);
+    if (TID == 0 || TID == 2)
+        READ(4, &at_scene.both[7]);
+    if (TID == 21 || TID == 22)
+        READ(4, &at_scene.both[9]);
+    (void)SHUFFLE(FULL, 1, 0);
+    if (TID <= 1)
+        SYNC_WARP(3);
+    if (TID == 20 || TID == 21)
+        SYNC_WARP(3u << 20);
+    if (TID == 1)
+        READ(4, &at_scene.both[7]);
+    (void)SHUFFLE(FULL, 1, 0);
+    if (TID == 20)
+        READ(4, &at_scene.both[9]);
+    if (TID == 20 || TID == 22)
+        SYNC_WARP(5u << 20);
+    if (TID == 20)
+        PUT(at_scene.both[play.at_1], 1);
+}
+
+static void test_readers_of_an_earlier_launch(void **state) {
+    (void)state;
+    left_out = -1;
+    for (play.at_1 = 7; play.at_1 <= 9; play.at_1 += 2) {
+        at_scene_run(readers_in_a_chain, 1, 32, 1);
+        at_scene_expect(AT_FINDING_NONE, NULL);
+        at_scene_launch(two_sets_of_readers, (struct at_dim3){ 1, 1, 1 }, (struct at_dim3){ 32, 1, 1 }, 0);
+        at_scene_expect(play.at_1 == 7 ? AT_FINDING_RACE : AT_FINDING_NONE, "byte 28 of both", NULL);
+    }
+}
+
+/* When the count of synchronisations begins anew, what threads knew of each other by the old one is forgotten. */
+static void test_time_begins_anew(void **state) {
+    (void)state;
+    play.first = play.second = W;
+    play.where = GLOBAL;
+    play.thread_1 = 3;
+    play.thread_2 = 9;
+    play.bytes_1 = play.bytes_2 = 4;
+    play.at_1 = play.at_2 = 20;
+    play.between = WARP_SYNC;
+    at_simt_machine.now = UINT32_MAX / 2 - 10;
+    at_scene_run(plays, 1, 64, 1);
+    at_scene_expect(AT_FINDING_NONE, NULL);
+    play.between = NOTHING;
+    at_simt_machine.now = UINT32_MAX;
+    at_scene_run(plays, 1, 64, 1);
+    at_scene_expect(AT_FINDING_RACE, "byte 20 of both", NULL);
 }
 
 static void test_launches_are_ordered(void **state) {
@@ -315,8 +388,17 @@ static void same_for_all(void *unused) {
     if (TID == 0)
         PUT(at_scene.both[0], 7);
 }
+/* Block 1 writes what block 0 has read too. */
+static void last_reader_writes(void *unused) {
+    (void)unused;
+    (void)GET(at_scene.both[8]);
+    if (BID == 1)
+        PUT(at_scene.both[8], 7);
+}
+
 static void test_blocks_are_not(void **state) {
     (void)state;
+    AT_SCENE_SEEDS(10 * at_test_effort(5), last_reader_writes, 2, 1, AT_FINDING_RACE, "byte 32 of both");
     AT_SCENE_SEEDS(10 * at_test_effort(5), another_blocks, 9, 1, AT_FINDING_RACE, "of both", "without an order");
     AT_SCENE_SEEDS(10 * at_test_effort(5), same_for_all, 9, 32, AT_FINDING_RACE, "byte 0 of both", "writes");
 }
@@ -339,6 +421,15 @@ static void writes_shared(void *unused) {
     PUT(row[TID], 1);
     SYNC();
     (void)GET(row[63 - TID]);
+    STAY();
+}
+static void later_blocks_read(void *unused) {
+    (void)unused;
+    SHARED(uint32_t, 64, row);
+    if (BID < 4)
+        PUT(row[TID], 1);
+    else
+        (void)GET(row[TID]);
     STAY();
 }
 static void reads_dynamic_unwritten(void *unused) {
@@ -371,6 +462,7 @@ static void test_unwritten(void **state) {
     const struct at_dim3 one = { 1, 1, 1 }, block = { 64, 1, 1 };
     AT_SCENE_SEEDS(10 * at_test_effort(5), reads_shared_unwritten, 9, 64, AT_FINDING_UNWRITTEN, at_line(line_of),
                    "block", "thread", "byte 0 of a variable in shared memory", "nobody wrote");
+    AT_SCENE_SEEDS(10 * at_test_effort(5), later_blocks_read, 9, 64, AT_FINDING_UNWRITTEN, "shared memory");
     for (uint64_t seed = 0; seed < 5; seed++) {
         /* what earlier jobs, launches and blocks left in the same memory is not this block's */
         at_scene_run(writes_shared, 20, 64, seed);
@@ -440,6 +532,7 @@ static void dynamic_and_static(void *unused) {
     PUT(dynamic[0], 1);
     PUT(dynamic[24], 1);
     PUT(after[3], 1);
+    PUT(at_scene.out[0], (uint32_t)((uint8_t *)after - (uint8_t *)dynamic));
     line_of = __LINE__ + 1;
     at_mem_write4(dynamic + 25);
     STAY();
@@ -449,6 +542,7 @@ static void test_dynamic_bounds(void **state) {
     at_scene_job(1);
     at_scene_launch(dynamic_and_static, (struct at_dim3){ 1, 1, 1 }, (struct at_dim3){ 1, 1, 1 }, 100);
     at_scene_expect(AT_FINDING_BOUNDS, at_line(line_of), "shared memory", NULL);
+    at_assert_true(at_scene.out[0] >= 100, "a variable lies %u bytes into dynamic shared memory", at_scene.out[0]);
 }
 
 /* A kernel's own stack, its arguments and the program's constants are nobody's business. */
@@ -494,13 +588,21 @@ static void test_many_regions(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order_rules),      cmocka_unit_test(test_which_bytes),
-        cmocka_unit_test(test_what_a_race_says), cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_readers),          cmocka_unit_test(test_diagonal),
-        cmocka_unit_test(test_sets_of_readers),  cmocka_unit_test(test_launches_are_ordered),
-        cmocka_unit_test(test_blocks_are_not),   cmocka_unit_test(test_unwritten),
-        cmocka_unit_test(test_bounds),           cmocka_unit_test(test_dynamic_bounds),
-        cmocka_unit_test(test_private_memory),   cmocka_unit_test(test_many_regions),
+        cmocka_unit_test(test_order_rules),
+        cmocka_unit_test(test_which_bytes),
+        cmocka_unit_test(test_what_a_race_says),
+        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_readers),
+        cmocka_unit_test(test_sets_of_readers),
+        cmocka_unit_test(test_readers_of_an_earlier_launch),
+        cmocka_unit_test(test_time_begins_anew),
+        cmocka_unit_test(test_launches_are_ordered),
+        cmocka_unit_test(test_blocks_are_not),
+        cmocka_unit_test(test_unwritten),
+        cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_dynamic_bounds),
+        cmocka_unit_test(test_private_memory),
+        cmocka_unit_test(test_many_regions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
