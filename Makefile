@@ -190,9 +190,10 @@ $(BUILD)/attest-cuda: $(call obj,$(CUDA_SRC) $(RUNNER_SHARED_SRC) $(CUDA_TABLE))
 
 # --- mutants: each patch makes one wrong kernel, an object with one global symbol --------------
 MUTANT_OBJ := $(patsubst tests/mutants/%.patch,$(BUILD)/mutants/%.o,$(MUTANTS))
-$(BUILD)/mutants/%.o: tests/mutants/%.patch $(call obj,$(VARIANTS) $(HOST_SRC)) tests/build/build_mutant.sh
+$(BUILD)/mutants/%.o: tests/mutants/%.patch $(call obj,$(VARIANTS) $(HOST_SRC)) $(DEVICE_OBJ) tests/build/build_mutant.sh
 	$(call say,MUTANT,$<)
-	$(Q)CC='$(CC)' CFLAGS='$(CFLAGS_ALL)' tests/build/build_mutant.sh $< $@ $(BUILD)
+	$(Q)CC='$(CC)' CFLAGS='$(CFLAGS_ALL)' CXX='$(CXX)' SIMT_FLAGS='$(SIMT_FLAGS)' \
+	   tests/build/build_mutant.sh $< $@ $(BUILD)
 $(BUILD)/gen/mutant_table.c: $(MUTANTS) tests/build/write_tables.sh
 	$(Q)tests/build/write_tables.sh mutants $(MUTANTS) > $@
 ifneq ($(SAN),thread)

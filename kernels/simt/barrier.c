@@ -14,7 +14,6 @@ static void release(struct at_simt_block *block) {
         }
     block->n_in_barrier = 0;
     at_simt_order(block, members, n);
-    block->all_since = at_simt_machine.now;
 }
 
 void at_simt_barrier(struct at_simt_place place) {
@@ -54,12 +53,12 @@ void *at_simt_shared(const void *key, int64_t bytes, int64_t align) {
     for (int i = 0; i < block->n_variables; i++)
         if (block->variables[i].key == key)
             return block->arena + block->variables[i].offset;
-    const struct at_simt_place nowhere = { NULL, 0 };
     /* A gap between variables, so that an index past the end is seen. */
     int64_t offset = (block->arena_used + 16 + align - 1) / align * align;
     if (block->n_variables == AT_SHARED_VARIABLES || offset + bytes > AT_SHARED_MOST)
-        at_simt_report(AT_FINDING_BOUNDS, nowhere, "more than %d shared variables, or more than %d bytes of them",
-                       (int)AT_SHARED_VARIABLES, (int)AT_SHARED_MOST);
+        at_simt_report_at(AT_FINDING_BOUNDS, __builtin_return_address(0),
+                          "more than %d shared variables, or more than %d bytes of them", (int)AT_SHARED_VARIABLES,
+                          (int)AT_SHARED_MOST);
     block->variables[block->n_variables++] = (struct at_shared_variable){ key, offset, bytes };
     block->arena_used = offset + bytes;
     return block->arena + offset;

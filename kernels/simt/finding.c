@@ -7,30 +7,66 @@
 
 #include "kernels/simt/machine.h"
 #include "kernels/simt/shadow.h"
+#include "kernels/simt/source_place.h"
 
 static struct at_finding finding;
+static char words[360];           /* of the finding, without its place */
+static const void *finding_where; /* its return address, until the place is known */
 
 const struct at_finding *at_simt_finding(void) { return &finding; }
 
 void at_simt_job(const struct at_simt_region *regions, int n, uint64_t seed) {
+    struct at_simt_machine *m = &at_simt_machine;
     finding = (struct at_finding){ .kind = AT_FINDING_NONE };
-    at_simt_machine.random = seed;
-    at_simt_machine.job_began = ++at_simt_machine.now;
-    at_shadow_job(regions, n);
+    finding_where = NULL;
+    m->random = seed;
+    if (m->now > UINT32_MAX / 2) /* the other half is enough for any job */
+        at_simt_begin_time();
+    m->job_began = ++m->now;
+    at_memory_job(regions, n);
+    at_shadow_job();
 }
 
-void at_simt_report(enum at_finding_kind kind, struct at_simt_place place, const char *format, ...) {
-    char text[360];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    if (finding.kind == AT_FINDING_NONE) {
-        finding.kind = kind;
-        snprintf(finding.text, sizeof finding.text, "%s:%d: %s", place.file ? place.file : "an unknown place",
-                 place.line, text);
-    }
+static void put_place(struct at_simt_place place) {
+    snprintf(finding.text, sizeof finding.text, "%s:%d: %s", place.file ? place.file : "an unknown place", place.line,
+             words);
+}
+
+/* Only the first finding of a job counts: later ones may follow from it. */
+static int begin_finding(enum at_finding_kind kind, const char *format, va_list args) {
+    if (finding.kind != AT_FINDING_NONE)
+        return 0;
+    finding.kind = kind;
+    vsnprintf(words, sizeof words, format, args);
+    return 1;
+}
+
+static void end_launch(void) {
     at_simt_machine.stop = 1;
     while (at_simt_current) /* a kernel's thread: the scheduler does not come back */
         at_simt_wait();
+}
+
+void at_simt_report(enum at_finding_kind kind, struct at_simt_place place, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    if (begin_finding(kind, format, args))
+        put_place(place);
+    va_end(args);
+    end_launch();
+}
+
+void at_simt_report_at(enum at_finding_kind kind, const void *where, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    if (begin_finding(kind, format, args))
+        finding_where = where; /* looking it up takes more stack than a kernel's thread has */
+    va_end(args);
+    end_launch();
+}
+
+void at_simt_locate_finding(void) {
+    if (finding_where)
+        put_place(at_source_place(finding_where));
+    finding_where = NULL;
 }

@@ -37,10 +37,14 @@ void at_simt_job(const struct at_simt_region *regions, int n, uint64_t seed);
 /* The job's first finding; kind NONE when there is none. */
 const struct at_finding *at_simt_finding(void);
 
-/* Records a finding at a place (file NULL: the return address says where) and ends the launch; does not return when
+/* Records a finding at a place, or at the call before a return address, and ends the launch; does not return when
  * called from a kernel's thread. */
 void at_simt_report(enum at_finding_kind kind, struct at_simt_place place, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+void at_simt_report_at(enum at_finding_kind kind, const void *where, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* After a launch: puts the source line to a finding that has only an address yet. */
+void at_simt_locate_finding(void);
 
 #ifdef __cplusplus
 }

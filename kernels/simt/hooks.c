@@ -1,10 +1,11 @@
 /* The calls g++ -fsanitize=thread makes for every access, under the names objcopy gives them in kernel objects.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/simt/hooks.h"
+
 #include "kernels/simt/shadow.h"
 
 #define HERE __builtin_return_address(0)
 #define ACCESS(name, bytes, access) \
-    void at_mem_##name(const void *address); \
     void at_mem_##name(const void *address) { at_shadow_access(address, bytes, access, HERE); }
 
 ACCESS(read1, 1, AT_ACCESS_READ)
@@ -26,19 +27,14 @@ ACCESS(unaligned_write4, 4, AT_ACCESS_WRITE)
 ACCESS(unaligned_write8, 8, AT_ACCESS_WRITE)
 ACCESS(unaligned_write16, 16, AT_ACCESS_WRITE)
 
-void at_mem_read_range(const void *address, unsigned long bytes);
 void at_mem_read_range(const void *address, unsigned long bytes) {
     at_shadow_access(address, (int)bytes, AT_ACCESS_READ, HERE);
 }
-void at_mem_write_range(const void *address, unsigned long bytes);
 void at_mem_write_range(const void *address, unsigned long bytes) {
     at_shadow_access(address, (int)bytes, AT_ACCESS_WRITE, HERE);
 }
-void at_mem_func_entry(const void *caller);
 void at_mem_func_entry(const void *caller) { (void)caller; }
-void at_mem_func_exit(void);
 void at_mem_func_exit(void) {}
-void at_mem_init(void);
 void at_mem_init(void) {}
 
 /* ---- accesses that kernels make by name ---- */

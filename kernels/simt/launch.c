@@ -4,15 +4,12 @@
 #include <string.h>
 
 #include "kernels/simt/machine.h"
+#include "kernels/simt/shadow.h"
 
 enum { RESIDENT = 4, STACK_BYTES = 64 * 1024, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_CONFIGURATION = 9 };
 
 struct at_simt_machine at_simt_machine;
 struct at_simt_self *at_simt_current;
-
-struct at_simt_thread *at_simt_thread(void) {
-    return (struct at_simt_thread *)(void *)at_simt_current;
-}
 
 /* splitmix64: orders need variety, not quality. */
 uint32_t at_simt_random_below(uint32_t n) {
@@ -48,18 +45,28 @@ static void thread_main(void *context) {
 void at_simt_order(struct at_simt_block *block, struct at_simt_thread *const *members, int n) {
     uint32_t *most = members[0]->known;
     const uint32_t now = ++at_simt_machine.now;
-    for (int i = 0; i < n; i++)
-        members[i]->known[members[i]->index] = members[i]->since;
-    for (int t = 0; n == block->n && t < n; t++) /* all of them: what each knows of itself is what all will know */
-        most[t] = members[t]->since;
+    if (n == block->n) /* what each knows of the others is less than what all_since says */
+        block->all_since = now;
+    else
+        for (int i = 0; i < n; i++)
+            members[i]->known[members[i]->index] = members[i]->since;
     for (int i = 1; n < block->n && i < n; i++)
         for (int t = 0; t < block->n; t++)
             most[t] = members[i]->known[t] > most[t] ? members[i]->known[t] : most[t];
     for (int i = 0; i < n; i++) {
-        if (i > 0)
+        if (i > 0 && n < block->n)
             memcpy(members[i]->known, most, (size_t)block->n * sizeof *most);
         members[i]->since = now;
     }
+}
+
+void at_simt_begin_time(void) {
+    struct at_simt_machine *m = &at_simt_machine;
+    m->now = 0;
+    for (int i = 0; m->resident && i < RESIDENT; i++)
+        if (m->resident[i].clocks)
+            memset(m->resident[i].clocks, 0,
+                   (size_t)m->resident[i].n * (size_t)m->resident[i].n * sizeof *m->resident[i].clocks);
 }
 
 /* ---- blocks ---- */
@@ -98,9 +105,7 @@ static void begin_block(struct at_simt_block *block, int64_t number) {
         const struct at_fiber fiber = t->fiber;
         const uint32_t x = (uint32_t)i, grid_x = m->grid.x, grid_y = m->grid.y;
         *t = (struct at_simt_thread){ .in = block, .fiber = fiber, .index = i, .since = now };
-        t->known = block->clocks + (int64_t)i * block->n;
-        for (int k = 0; k < block->n; k++)
-            t->known[k] = now - 1;
+        t->known = block->clocks + (int64_t)i * block->n; /* older than all_since: it need not be cleared */
         t->self.thread = (struct at_dim3){ x % m->block.x, x / m->block.x % m->block.y, x / m->block.x / m->block.y };
         t->self.block = (struct at_dim3){ (uint32_t)(number % grid_x), (uint32_t)(number / grid_x % grid_y),
                                           (uint32_t)(number / grid_x / grid_y) };
@@ -135,26 +140,38 @@ static int run_block(struct at_simt_block *block) {
     return ran;
 }
 
+/* A lane that t's warp operation waits for, which itself waits, elsewhere or with another mask. */
+static const struct at_simt_thread *never_comes(const struct at_simt_thread *t) {
+    const int first = t->index / AT_WARP * AT_WARP;
+    for (int i = first; i < first + AT_WARP && i < t->in->n; i++) {
+        const struct at_simt_thread *other = &t->in->threads[i];
+        if ((t->mask >> (i - first) & 1) && !(other->state == AT_THREAD_IN_WARP && at_simt_same_operation(t, other)))
+            return other;
+    }
+    return NULL;
+}
+
 static void report_deadlock(const struct at_simt_block *block) {
     const struct at_simt_thread *waits = NULL, *other = NULL;
-    for (int i = 0; i < block->n; i++) {
+    for (int i = 0; i < block->n && !other; i++) {
         const struct at_simt_thread *t = &block->threads[i];
-        if (t->state != AT_THREAD_IN_WARP && t->state != AT_THREAD_IN_BARRIER)
+        if (t->state == AT_THREAD_LEFT)
             continue;
-        if (!waits)
-            waits = t;
-        else if (!other && (t->place.line != waits->place.line || t->state != waits->state))
-            other = t;
+        waits = t;
+        other = t->state == AT_THREAD_IN_WARP ? never_comes(t) : NULL;
     }
-    /* A warp operation that waits for a lane which waits elsewhere was used against its rules. */
-    const int illegal = waits && other && (waits->state == AT_THREAD_IN_WARP || other->state == AT_THREAD_IN_WARP);
-    if (other)
-        at_simt_report(illegal ? AT_FINDING_RACE : AT_FINDING_DEADLOCK, waits->place,
-                       "block %lld: every thread waits: thread %d here, thread %d at %s:%d", (long long)block->number,
-                       waits->index, other->index, other->place.file, other->place.line);
-    else if (waits)
+    if (!other) {
         at_simt_report(AT_FINDING_DEADLOCK, waits->place, "block %lld: every thread waits: thread %d and others here",
                        (long long)block->number, waits->index);
+        return;
+    }
+    /* Waiting for a lane that is somewhere else is a mask used against its rules; at the same place the lanes wait for
+     * each other. */
+    const int elsewhere = other->state != AT_THREAD_IN_WARP || other->place.line != waits->place.line;
+    at_simt_report(elsewhere ? AT_FINDING_RACE : AT_FINDING_DEADLOCK, waits->place,
+                   "block %lld: every thread waits: thread %d here with mask %08x for thread %d, which waits at %s:%d",
+                   (long long)block->number, waits->index, waits->mask, other->index, other->place.file,
+                   other->place.line);
 }
 
 /* One round over the resident blocks, in a random order of their own. */
@@ -217,7 +234,9 @@ int at_simt_launch(void (*entry)(void *), void *arguments, int64_t arguments_byt
     m->launch_began = ++m->now;
     for (int i = 0; i < m->n_resident; i++)
         m->resident[i].in_use = 0;
+    at_shadow_launch();
     while (any_work())
         run_round();
+    at_simt_locate_finding();
     return 0;
 }

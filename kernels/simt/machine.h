@@ -23,7 +23,7 @@ struct at_simt_thread {
     uint64_t value, result;
     int from;
     /* When its present stretch between synchronisations began. known[t]: every access of thread t in a stretch that
-     * began then or earlier is ordered before what this thread does now. */
+     * began then or earlier is ordered before what this thread does now; so is all before the block's all_since. */
     uint32_t since, *known;
 };
 
@@ -39,8 +39,8 @@ struct at_simt_block {
     int n, n_left, n_in_barrier;
     const struct at_simt_thread *first_in_barrier;
     struct at_simt_thread *threads;
-    uint32_t *clocks;   /* n vectors of n */
-    uint32_t all_since; /* time of the last barrier of the whole block */
+    uint32_t *clocks;   /* n vectors of n: `known` of its threads */
+    uint32_t all_since; /* time of the last barrier of the whole block: it orders all that was before */
     uint8_t *arena;     /* AT_SHARED_MOST bytes */
     int64_t arena_used;
     int n_variables;
@@ -56,19 +56,24 @@ struct at_simt_machine {
     struct at_simt_block *resident;
     int n_resident;
     void *scheduler; /* its stack pointer while a thread runs */
-    uint32_t now;    /* counts synchronisations of the whole job; never reset within it */
+    uint32_t now;    /* counts synchronisations; never reset within a job */
     uint32_t launch_began, job_began;
     uint64_t random;
     int stop; /* a finding ends the launch */
 };
 extern struct at_simt_machine at_simt_machine;
 
-struct at_simt_thread *at_simt_thread(void);
+/* The running thread; NULL outside of kernels. */
+static inline struct at_simt_thread *at_simt_thread(void) { return (struct at_simt_thread *)(void *)at_simt_current; }
 /* Gives the processor back until the scheduler makes this thread ready; never returns once a finding stands. */
 void at_simt_wait(void);
 /* Everything the threads of `members` did so far is ordered before what each of them does next. */
 void at_simt_order(struct at_simt_block *block, struct at_simt_thread *const *members, int n);
+/* Sets the count of synchronisations back, and with it what resident threads know of each other. */
+void at_simt_begin_time(void);
 uint32_t at_simt_random_below(uint32_t n);
+/* warp.c: both wait in one warp operation. */
+int at_simt_same_operation(const struct at_simt_thread *a, const struct at_simt_thread *b);
 /* warp.c, barrier.c: a thread has left; those that wait for it may be complete, or wrong. */
 void at_simt_warp_left(struct at_simt_thread *thread);
 void at_simt_barrier_left(struct at_simt_block *block);

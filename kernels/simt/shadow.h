@@ -1,26 +1,56 @@
-/* What is remembered of every two bytes of memory that threads share.
+/* What is remembered of every four bytes of memory that threads share.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef AT_SIMT_SHADOW_H
 #define AT_SIMT_SHADOW_H
 
 #include "kernels/simt/machine.h"
 
-/* The last write, and the readers since. Times count synchronisations of the job (at_simt_machine.now). Several readers
- * of one block are kept as the set of their warps times the set of their lanes, with the latest of their times: a
- * larger set than the real one where warps read with different lanes. */
+/* The last write, and the readers since, of four bytes; or, once somebody touched fewer of them, of one byte in a cell
+ * of its own. Times are those of at_simt_machine.now when the accessing thread's stretch began. */
 struct at_shadow_cell {
-    uint32_t write_time, read_time;   /* 0: never in this job */
-    uint32_t write_block, read_block; /* numbers, modulo 2^32 */
-    uint32_t read_warps, read_lanes;
+    uint32_t write_time, write_block; /* block numbers modulo 2^32 */
+    uint32_t read_time, read_block;   /* time: the latest of the readers' */
+    /* Readers of one block. As long as all have read_time: the lanes of whole_warps x whole_lanes, and last_lanes of
+     * last_warp. Otherwise a vector of their times by thread, number `readers` of the launch. */
+    uint32_t whole_warps, whole_lanes, last_lanes, readers;
+    uint32_t bytes; /* number of the four cells that stand for this one; 0: none */
     uint16_t write_thread;
-    uint8_t write_atomic, read_by_blocks; /* readers in several blocks */
+    uint8_t last_warp, write_atomic : 1, read_by_blocks : 1; /* readers in several blocks */
 };
 
+enum { AT_GRANULE = 4 };
 enum at_access { AT_ACCESS_READ, AT_ACCESS_WRITE, AT_ACCESS_ATOMIC };
 
-/* Starts a job: nothing is remembered of memory outside `regions`, nor of what was there before. */
-void at_shadow_job(const struct at_simt_region *regions, int n);
 /* Checks and records one access of the running thread. `where`: a return address inside the kernel, for the message. */
 void at_shadow_access(const void *address, int bytes, enum at_access access, const void *where);
+/* Forgets cells of single bytes (a job begins), and vectors of readers (a launch does). */
+void at_shadow_job(void);
+void at_shadow_launch(void);
+
+/* readers.c: all reads a cell remembers are of this launch and of self's block. */
+/* Some thread whose read is not ordered before what self does now; -1: there is none. */
+int at_readers_unordered(const struct at_shadow_cell *cell, const struct at_simt_thread *self);
+void at_readers_clear(struct at_shadow_cell *cell);
+void at_readers_add(struct at_shadow_cell *cell, const struct at_simt_thread *self);
+/* Gives a copied cell a vector of its own. */
+void at_readers_copied(struct at_shadow_cell *cell);
+void at_readers_launch(void);
+
+/* Whether what `thread` of self's block did in a stretch begun at `time` is ordered before what self does now. */
+static inline int at_shadow_knows(const struct at_simt_thread *self, int thread, uint32_t time) {
+    return thread == self->index || time < self->in->all_since || self->known[thread] >= time;
+}
+
+/* memory.c: what lies at an address. */
+struct at_spot {
+    struct at_shadow_cell *cells; /* of its first byte's region; NULL: nothing to remember */
+    const char *name;             /* of the tensor, or what of shared memory */
+    int64_t offset, named_from;   /* within the region; where in it the name's first byte is */
+    int shared, unwritten;
+};
+/* Finds it; accesses that are out of bounds are reported. */
+void at_memory_find(const uint8_t *address, int bytes, enum at_access access, struct at_spot *spot, const void *where);
+/* Starts a job with these regions and nothing remembered. */
+void at_memory_job(const struct at_simt_region *regions, int n);
 
 #endif

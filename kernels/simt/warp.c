@@ -16,22 +16,23 @@ static struct at_simt_thread *lane_of(const struct at_simt_thread *thread, int l
     return index < thread->in->n ? &thread->in->threads[index] : NULL;
 }
 
-static int same_operation(const struct at_simt_thread *a, const struct at_simt_thread *b) {
+int at_simt_same_operation(const struct at_simt_thread *a, const struct at_simt_thread *b) {
     return a->kind == b->kind && a->mask == b->mask && a->place.line == b->place.line &&
-           strcmp(a->place.file, b->place.file) == 0;
+           (a->place.file == b->place.file || strcmp(a->place.file, b->place.file) == 0);
 }
 
 /* What keeps `other`, named in self's mask, from ever joining it; NULL when nothing does yet. */
 static void check_partner(const struct at_simt_thread *self, int lane, const struct at_simt_thread *other) {
     const int mine = self->index % AT_WARP;
     if (!other)
-        at_simt_report(AT_FINDING_RACE, self->place, "%s of lane %d names lane %d, which the block of %d does not have",
-                       kind_name(self->kind), mine, lane, self->in->n);
+        at_simt_report(AT_FINDING_RACE, self->place,
+                       "block %lld: %s of thread %d names lane %d, which the block of %d does not have",
+                       (long long)self->in->number, kind_name(self->kind), self->index, lane, self->in->n);
     else if (other->state == AT_THREAD_LEFT)
         at_simt_report(AT_FINDING_RACE, self->place,
                        "block %lld: %s of thread %d names lane %d, which has left the kernel",
                        (long long)self->in->number, kind_name(self->kind), self->index, lane);
-    else if (other->state == AT_THREAD_IN_WARP && (other->mask >> mine & 1) && !same_operation(self, other))
+    else if (other->state == AT_THREAD_IN_WARP && (other->mask >> mine & 1) && !at_simt_same_operation(self, other))
         at_simt_report(AT_FINDING_RACE, self->place,
                        "block %lld: %s of thread %d with mask %08x names lane %d, which waits for it in a %s with mask "
                        "%08x at %s:%d",
@@ -43,11 +44,10 @@ static void complete(struct at_simt_thread *self) {
     struct at_simt_thread *members[AT_WARP];
     uint32_t ballot = 0;
     int n = 0;
-    for (int lane = 0; lane < AT_WARP; lane++)
-        if (self->mask >> lane & 1) {
-            members[n] = lane_of(self, lane);
-            ballot |= (uint32_t)(members[n++]->value != 0) << lane;
-        }
+    for (uint32_t left = self->mask; left; left &= left - 1) {
+        members[n] = lane_of(self, __builtin_ctz(left));
+        ballot |= (uint32_t)(members[n++]->value != 0) << __builtin_ctz(left);
+    }
     for (int i = 0; i < n; i++) {
         struct at_simt_thread *t = members[i];
         t->result = t->kind == AT_SIMT_BALLOT ? ballot : t->kind == AT_SIMT_SHUFFLE ? lane_of(t, t->from)->value : 0;
@@ -75,12 +75,11 @@ uint64_t at_simt_warp(enum at_simt_warp_kind kind, uint32_t mask, uint64_t value
         at_simt_report(AT_FINDING_RACE, place,
                        "block %lld: shuffle of thread %d reads lane %d, which its mask %08x leaves out",
                        (long long)self->in->number, self->index, from, mask);
-    for (int lane = 0; lane < AT_WARP; lane++) {
-        if (!(mask >> lane & 1) || lane == mine)
-            continue;
+    for (uint32_t left = mask & ~(1u << mine); left; left &= left - 1) {
+        const int lane = __builtin_ctz(left);
         const struct at_simt_thread *other = lane_of(self, lane);
         check_partner(self, lane, other);
-        missing |= !(other->state == AT_THREAD_IN_WARP && same_operation(self, other));
+        missing |= !(other->state == AT_THREAD_IN_WARP && at_simt_same_operation(self, other));
     }
     if (missing)
         at_simt_wait();

@@ -1,0 +1,155 @@
+/* What lies at an address: a tensor, a variable of the block, something private, or nothing a kernel may touch.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "kernels/simt/shadow.h"
+
+struct region {
+    struct at_simt_region told;
+    char name[48];
+    struct at_shadow_cell *cells; /* NULL: read-only */
+    size_t cells_bytes;
+};
+
+static struct region *regions;
+static struct span { /* where each begins and how long it is: looked at for every access */
+    const uint8_t *base;
+    uint64_t bytes;
+} * spans;
+static int n_regions;
+enum { MOST_RESIDENT = 8 };
+static struct at_shadow_cell *arena_cells[MOST_RESIDENT]; /* of each resident block's arena */
+static size_t arena_cells_bytes;
+
+/* Cells that cost memory only where they are touched. */
+static struct at_shadow_cell *map_cells(int64_t bytes, size_t *mapped) {
+    *mapped = ((size_t)bytes / AT_GRANULE + 1) * sizeof(struct at_shadow_cell);
+    void *memory = mmap(NULL, *mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
+        fprintf(stderr, "attest-cpu: no memory to watch %lld bytes\n", (long long)bytes);
+        exit(3);
+    }
+    return memory;
+}
+
+static void forget(void) {
+    for (int i = 0; i < n_regions; i++)
+        if (regions[i].cells)
+            munmap(regions[i].cells, regions[i].cells_bytes);
+    for (int i = 0; i < MOST_RESIDENT; i++) {
+        if (arena_cells[i])
+            munmap(arena_cells[i], arena_cells_bytes);
+        arena_cells[i] = NULL;
+    }
+    n_regions = 0;
+}
+
+/* Variables and tables of the program itself: __device__ variables are here. */
+extern char __executable_start, end;
+
+void at_memory_job(const struct at_simt_region *told, int n) {
+    forget();
+    regions = realloc(regions, ((size_t)n + 1) * sizeof *regions);
+    spans = realloc(spans, ((size_t)n + 1) * sizeof *spans);
+    if (!regions || !spans) {
+        fprintf(stderr, "attest-cpu: no memory for %d regions\n", n);
+        exit(3);
+    }
+    for (int i = 0; i <= n; i++) {
+        struct region *r = &regions[n_regions++];
+        memset(r, 0, sizeof *r);
+        if (i < n)
+            r->told = told[i];
+        else
+            r->told = (struct at_simt_region){ .name = "the program's variables",
+                                               .base = (uint8_t *)&__executable_start,
+                                               .bytes = &end - &__executable_start };
+        spans[i] = (struct span){ r->told.base, (uint64_t)r->told.bytes };
+        snprintf(r->name, sizeof r->name, "%s", r->told.name);
+        r->told.name = r->name;
+        if (!r->told.read_only) /* what nobody may write has no races */
+            r->cells = map_cells(r->told.bytes, &r->cells_bytes);
+    }
+}
+
+static int in_arena(const uint8_t *address, int bytes, struct at_spot *spot, const void *where) {
+    const struct at_simt_block *block = at_simt_thread()->in;
+    const int64_t at = address - block->arena;
+    if ((uint64_t)at >= AT_SHARED_MOST + 1024)
+        return 0;
+    const int resident = (int)(block - at_simt_machine.resident);
+    const int is_dynamic = at + bytes <= at_simt_machine.dynamic_shared;
+    const char *name = is_dynamic ? "dynamic shared memory" : "a variable in shared memory";
+    int64_t first = 0;
+    int inside = is_dynamic;
+    for (int i = 0; i < block->n_variables && !inside; i++) {
+        first = block->variables[i].offset;
+        inside = at >= first && at + bytes <= first + block->variables[i].bytes;
+    }
+    if (!inside)
+        at_simt_report_at(AT_FINDING_BOUNDS, where,
+                          "block %lld: thread %d reaches %d bytes of shared memory that belong to no variable",
+                          (long long)block->number, at_simt_thread()->index, bytes);
+    if (!arena_cells[resident])
+        arena_cells[resident] = map_cells(AT_SHARED_MOST + 1024, &arena_cells_bytes);
+    *spot = (struct at_spot){ arena_cells[resident], name, at, first, 1, 1 };
+    return 1;
+}
+
+static int in_region(const uint8_t *address, int bytes, enum at_access access, struct at_spot *spot,
+                     const void *where) {
+    for (int i = 0; i < n_regions; i++) {
+        const int64_t at = address - spans[i].base;
+        if ((uint64_t)at >= spans[i].bytes)
+            continue;
+        const struct region *r = &regions[i];
+        if (at + bytes > r->told.bytes)
+            break;
+        if (r->told.read_only && access != AT_ACCESS_READ)
+            at_simt_report_at(AT_FINDING_BOUNDS, where, "block %lld: thread %d writes to the input %s, byte %lld",
+                              (long long)at_simt_thread()->in->number, at_simt_thread()->index, r->name, (long long)at);
+        *spot = (struct at_spot){ r->cells, r->name, at, 0, 0, r->told.unwritten };
+        return 1;
+    }
+    return 0;
+}
+
+/* Names the nearest region: an index past the end belongs to the tensor it was meant for. */
+static void report_outside(const uint8_t *address, int bytes, enum at_access access, const void *where) {
+    const struct at_simt_thread *self = at_simt_thread();
+    const struct region *near = NULL;
+    int64_t least = INT64_MAX;
+    for (int i = 0; i < n_regions - 1; i++) { /* the last is the program */
+        const int64_t before = regions[i].told.base - address;
+        const int64_t past = address + bytes - (regions[i].told.base + regions[i].told.bytes);
+        const int64_t distance = before > past ? before : past;
+        if (distance < least) {
+            least = distance;
+            near = &regions[i];
+        }
+    }
+    at_simt_report_at(AT_FINDING_BOUNDS, where,
+                      "block %lld: thread %d %s %d bytes outside every tensor%s%s, byte %+lld of its %lld",
+                      (long long)self->in->number, self->index, access == AT_ACCESS_READ ? "reads" : "writes", bytes,
+                      near ? "; the nearest is " : "", near ? near->name : "",
+                      near ? (long long)(address - near->told.base) : 0LL, near ? (long long)near->told.bytes : 0LL);
+}
+
+void at_memory_find(const uint8_t *address, int bytes, enum at_access access, struct at_spot *spot, const void *where) {
+    const struct at_simt_thread *self = at_simt_thread();
+    spot->cells = NULL;
+    if (address >= self->fiber.stack && address < self->fiber.stack + self->fiber.bytes)
+        return;
+    if (in_arena(address, bytes, spot, where))
+        return;
+    const uint8_t *arguments = at_simt_machine.arguments, *threads = (const uint8_t *)self->in->threads;
+    if ((address >= threads && address < (const uint8_t *)(self->in->threads + self->in->n)) ||
+        (address >= arguments && address < arguments + at_simt_machine.arguments_bytes) ||
+        address == (const uint8_t *)&at_simt_current)
+        return;
+    if (!in_region(address, bytes, access, spot, where))
+        report_outside(address, bytes, access, where);
+}
