@@ -7,32 +7,34 @@
 #include "kernels/simt/hooks.h"
 #include "kernels/simt/simt.h"
 
-enum { AT_SCENE_WORDS = 4096 };
+enum { AT_SIMT_SCENE_WORDS = 4096 };
 
 /* Memory the kernels may touch: regions "in" (an input, filled with 1, 2, 3, ...), "out" (nothing written yet), and
  * "both" (read and written, filled with 0). */
 struct at_simt_scene {
-    uint32_t before[16], in[AT_SCENE_WORDS], out[AT_SCENE_WORDS], both[AT_SCENE_WORDS];
+    uint32_t before[16], in[AT_SIMT_SCENE_WORDS], out[AT_SIMT_SCENE_WORDS], both[AT_SIMT_SCENE_WORDS];
 };
-extern struct at_simt_scene *at_scene_memory; /* outside the program's own variables */
-#define at_scene (*at_scene_memory)
+extern struct at_simt_scene *at_simt_scene_memory; /* outside the program's own variables */
+#define at_simt_scene (*at_simt_scene_memory)
 
-typedef void at_scene_kernel(void *);
+typedef void at_simt_scene_kernel(void *);
 
 /* Starts a job: memory and findings are as new. */
-void at_scene_job(uint64_t seed);
+void at_simt_scene_job(uint64_t seed);
 /* Launches within the job; the launch must be possible. */
-void at_scene_launch(at_scene_kernel *kernel, struct at_dim3 grid, struct at_dim3 block, int64_t dynamic_shared);
+void at_simt_scene_launch(at_simt_scene_kernel *kernel, struct at_dim3 grid, struct at_dim3 block,
+                          int64_t dynamic_shared);
 /* A job of one launch of blocks x threads under `seed`; its finding. */
-const struct at_finding *at_scene_run(at_scene_kernel *kernel, unsigned blocks, unsigned threads, uint64_t seed);
+const struct at_finding *at_simt_scene_run(at_simt_scene_kernel *kernel, unsigned blocks, unsigned threads,
+                                           uint64_t seed);
 
 /* The job's finding must be of this kind and say all these parts (NULL ends them); NONE: there must be none. */
-void at_scene_expect(enum at_finding_kind kind, const char *part, ...);
+void at_simt_scene_expect(enum at_finding_kind kind, const char *part, ...);
 /* The same over jobs with seeds 1 to `seeds`. */
-#define AT_SCENE_SEEDS(seeds, kernel, blocks, threads, ...) \
+#define AT_SIMT_SCENE_SEEDS(seeds, kernel, blocks, threads, ...) \
     for (uint64_t seed_ = 1; seed_ <= (uint64_t)(seeds); seed_++) { \
-        at_scene_run(kernel, blocks, threads, seed_); \
-        at_scene_expect(__VA_ARGS__, NULL); \
+        at_simt_scene_run(kernel, blocks, threads, seed_); \
+        at_simt_scene_expect(__VA_ARGS__, NULL); \
     }
 
 /* What a kernel is made of. The empty assembly keeps the hooks from being called last, in the caller's stead. */

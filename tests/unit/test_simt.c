@@ -29,7 +29,7 @@ static void writes_where_it_is(void *unused) {
     const struct at_simt_self *s = at_simt_current;
     const struct at_dim3 t = s->thread, n = s->threads, b = s->block, g = s->blocks;
     const uint32_t block = b.x + g.x * (b.y + g.y * b.z), thread = t.x + n.x * (t.y + n.y * t.z);
-    PUT(at_scene.out[block * n.x * n.y * n.z + thread],
+    PUT(at_simt_scene.out[block * n.x * n.y * n.z + thread],
         t.x | t.y << 4 | t.z << 8 | b.x << 12 | b.y << 16 | b.z << 20 | (uint32_t)at_simt_lane() << 24);
 }
 
@@ -37,21 +37,22 @@ static void writes_where_it_is(void *unused) {
 static void test_indices(void **state) {
     (void)state;
     for (long seed = 0; seed < at_test_effort(10); seed++) {
-        at_scene_job((uint64_t)seed);
-        at_scene_launch(writes_where_it_is, (struct at_dim3){ 5, 3, 2 }, (struct at_dim3){ 5, 3, 4 }, 0);
-        at_scene_expect(AT_FINDING_NONE, NULL);
+        at_simt_scene_job((uint64_t)seed);
+        at_simt_scene_launch(writes_where_it_is, (struct at_dim3){ 5, 3, 2 }, (struct at_dim3){ 5, 3, 4 }, 0);
+        at_simt_scene_expect(AT_FINDING_NONE, NULL);
         for (uint32_t i = 0; i < 30 * 60; i++) {
             const uint32_t t = i % 60, b = i / 60;
             const uint32_t want =
                 t % 5 | t / 5 % 3 << 4 | t / 15 << 8 | b % 5 << 12 | b / 5 % 3 << 16 | b / 15 << 20 | (t % 32) << 24;
-            at_assert_true(at_scene.out[i] == want, "element %u is %08x, wanted %08x", i, at_scene.out[i], want);
+            at_assert_true(at_simt_scene.out[i] == want, "element %u is %08x, wanted %08x", i, at_simt_scene.out[i],
+                           want);
         }
     }
 }
 
 static void counts_itself(void *unused) {
     (void)unused;
-    (void)at_simt_atomic_add_u32(&at_scene.both[0], 1);
+    (void)at_simt_atomic_add_u32(&at_simt_scene.both[0], 1);
     STAY();
 }
 
@@ -59,9 +60,9 @@ static void test_sizes(void **state) {
     (void)state;
     static const uint32_t sizes[] = { 1, 31, 32, 33, 128, 1000, 1024, 7 };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        at_scene_run(counts_itself, 9, sizes[i], i);
-        at_scene_expect(AT_FINDING_NONE, NULL);
-        assert_int_equal(at_scene.both[0], 9 * sizes[i]);
+        at_simt_scene_run(counts_itself, 9, sizes[i], i);
+        at_simt_scene_expect(AT_FINDING_NONE, NULL);
+        assert_int_equal(at_simt_scene.both[0], 9 * sizes[i]);
     }
 }
 
@@ -76,10 +77,10 @@ static void test_launches_that_cannot_be(void **state) {
                  { { 1, 1, 65536 }, { 1, 1, 1 }, 0, 9 }, { { 1, 1, 1 }, { 1, 1, 1 }, 227 * 1024 + 1, 1 },
                  { { 1, 1, 1 }, { 1, 1, 1 }, -1, 1 },    { { 1, 1, 1 }, { 32, 8, 4 }, 227 * 1024, 0 } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        at_scene_job(0);
+        at_simt_scene_job(0);
         assert_int_equal(at_simt_launch(counts_itself, NULL, 0, rows[i].grid, rows[i].block, rows[i].shared),
                          rows[i].want);
-        at_scene_expect(AT_FINDING_NONE, NULL);
+        at_simt_scene_expect(AT_FINDING_NONE, NULL);
     }
 }
 
@@ -91,7 +92,7 @@ static void reverses_through_shared(void *unused) {
     for (int i = 0; i < 3; i++) {
         PUT(row[TID], (uint32_t)(1000 * i + TID));
         SYNC();
-        PUT(at_scene.out[(BID * 3 + i) * 96 + TID], GET(row[95 - TID]));
+        PUT(at_simt_scene.out[(BID * 3 + i) * 96 + TID], GET(row[95 - TID]));
         SYNC();
     }
 }
@@ -99,10 +100,10 @@ static void reverses_through_shared(void *unused) {
 static void test_barriers(void **state) {
     (void)state;
     for (long seed = 1; seed <= at_test_effort(50); seed++) {
-        at_scene_run(reverses_through_shared, 7, 96, (uint64_t)seed);
-        at_scene_expect(AT_FINDING_NONE, NULL);
+        at_simt_scene_run(reverses_through_shared, 7, 96, (uint64_t)seed);
+        at_simt_scene_expect(AT_FINDING_NONE, NULL);
         for (int i = 0; i < 7 * 3 * 96; i++)
-            assert_int_equal(at_scene.out[i], 1000 * (i / 96 % 3) + 95 - i % 96);
+            assert_int_equal(at_simt_scene.out[i], 1000 * (i / 96 % 3) + 95 - i % 96);
     }
 }
 
@@ -132,14 +133,15 @@ static void leaves_before_barrier(void *unused) {
 static void test_divergent_barriers(void **state) {
     (void)state;
     const long seeds = 10 * at_test_effort(5);
-    AT_SCENE_SEEDS(seeds, barrier_in_one_branch, 2, 64, AT_FINDING_RACE, at_line(), "block", "thread", "left without");
+    AT_SIMT_SCENE_SEEDS(seeds, barrier_in_one_branch, 2, 64, AT_FINDING_RACE, at_line(), "block", "thread",
+                        "left without");
     for (leaver = 0; leaver < 32; leaver += 31) { /* the first to run, and the last */
-        AT_SCENE_SEEDS(seeds, leaves_before_barrier, 2, 32, AT_FINDING_RACE, at_line(), "block", "left without");
-        AT_SCENE_SEEDS(seeds, leaves_before_barrier, 2, 128, AT_FINDING_RACE, at_line(), "block", "left without");
+        AT_SIMT_SCENE_SEEDS(seeds, leaves_before_barrier, 2, 32, AT_FINDING_RACE, at_line(), "block", "left without");
+        AT_SIMT_SCENE_SEEDS(seeds, leaves_before_barrier, 2, 128, AT_FINDING_RACE, at_line(), "block", "left without");
     }
     for (long seed = 1; seed <= seeds; seed++) { /* either side may be the one that notices */
-        const struct at_finding *f = at_scene_run(barrier_in_each_branch, 2, 64, (uint64_t)seed);
-        at_scene_expect(AT_FINDING_RACE, "block", "thread", "is at this barrier while thread", NULL);
+        const struct at_finding *f = at_simt_scene_run(barrier_in_each_branch, 2, 64, (uint64_t)seed);
+        at_simt_scene_expect(AT_FINDING_RACE, "block", "thread", "is at this barrier while thread", NULL);
         at_assert_true(strstr(f->text, also_line(line_of)) && strstr(f->text, also_line(other_line)), "%s", f->text);
     }
 }
@@ -152,24 +154,24 @@ static void shuffles(void *unused) {
     uint32_t sum = (uint32_t)TID + 1;
     for (int with = 16; with > 0; with /= 2)
         sum += SHUFFLE(FULL, sum, lane ^ with);
-    PUT(at_scene.out[TID], sum);
-    PUT(at_scene.out[128 + TID], SHUFFLE(FULL, (uint32_t)TID * 3, (lane + 5) % 32));
-    PUT(at_scene.out[256 + TID], BALLOT(FULL, TID % 3 == 0));
+    PUT(at_simt_scene.out[TID], sum);
+    PUT(at_simt_scene.out[128 + TID], SHUFFLE(FULL, (uint32_t)TID * 3, (lane + 5) % 32));
+    PUT(at_simt_scene.out[256 + TID], BALLOT(FULL, TID % 3 == 0));
 }
 
 static void test_shuffles(void **state) {
     (void)state;
     for (long seed = 1; seed <= at_test_effort(20); seed++) {
-        at_scene_run(shuffles, 1, 128, (uint64_t)seed);
-        at_scene_expect(AT_FINDING_NONE, NULL);
+        at_simt_scene_run(shuffles, 1, 128, (uint64_t)seed);
+        at_simt_scene_expect(AT_FINDING_NONE, NULL);
         for (uint32_t t = 0; t < 128; t++) {
             const uint32_t first = t / 32 * 32;
             uint32_t ballot = 0;
             for (uint32_t l = 0; l < 32; l++)
                 ballot |= (uint32_t)((first + l) % 3 == 0) << l;
-            assert_int_equal(at_scene.out[t], 32 * first + 528);
-            assert_int_equal(at_scene.out[128 + t], (first + (t + 5) % 32) * 3);
-            assert_int_equal(at_scene.out[256 + t], ballot);
+            assert_int_equal(at_simt_scene.out[t], 32 * first + 528);
+            assert_int_equal(at_simt_scene.out[128 + t], (first + (t + 5) % 32) * 3);
+            assert_int_equal(at_simt_scene.out[256 + t], ballot);
         }
     }
 }
@@ -184,22 +186,22 @@ static void groups_of_their_own(void *unused) {
         x = SHUFFLE(mask, x, group * 4 + (lane + 1) % 4);
         votes += (uint32_t)__builtin_popcount(BALLOT(mask, lane % 4 <= i % 4));
     }
-    PUT(at_scene.out[TID], x);
-    PUT(at_scene.out[64 + TID], votes);
+    PUT(at_simt_scene.out[TID], x);
+    PUT(at_simt_scene.out[64 + TID], votes);
 }
 
 static void test_groups(void **state) {
     (void)state;
     for (long seed = 1; seed <= at_test_effort(20); seed++) {
-        at_scene_run(groups_of_their_own, 1, 64, (uint64_t)seed);
-        at_scene_expect(AT_FINDING_NONE, NULL);
+        at_simt_scene_run(groups_of_their_own, 1, 64, (uint64_t)seed);
+        at_simt_scene_expect(AT_FINDING_NONE, NULL);
         for (int t = 0; t < 64; t++) {
             const int lane = t % 32, group = lane / 4;
             uint32_t votes = 0;
             for (int i = 0; i <= group; i++)
                 votes += (uint32_t)(i % 4) + 1;
-            assert_int_equal(at_scene.out[t], group * 4 + (lane + group + 1) % 4);
-            assert_int_equal(at_scene.out[64 + t], votes);
+            assert_int_equal(at_simt_scene.out[t], group * 4 + (lane + group + 1) % 4);
+            assert_int_equal(at_simt_scene.out[64 + t], votes);
         }
     }
 }
@@ -244,27 +246,28 @@ static void ternary_around_shuffle(void *unused) {
     (void)unused;
     const uint32_t before = at_simt_lane() == 0 ? 0 : (NOTED, SHUFFLE(FULL, (uint32_t)TID, at_simt_lane() - 1));
     other_line = __LINE__, SYNC();
-    PUT(at_scene.out[TID], before);
+    PUT(at_simt_scene.out[TID], before);
 }
 
 static void test_wrong_masks(void **state) {
     (void)state;
     const long seeds = 10 * at_test_effort(5);
-    AT_SCENE_SEEDS(seeds, left_out_of_own_mask, 1, 64, AT_FINDING_RACE, at_line(), "block 0", "fffffff7",
-                   "leaves it out");
+    AT_SIMT_SCENE_SEEDS(seeds, left_out_of_own_mask, 1, 64, AT_FINDING_RACE, at_line(), "block 0", "fffffff7",
+                        "leaves it out");
     for (leaver = 0; leaver < 32; leaver += 31)
-        AT_SCENE_SEEDS(seeds, names_a_lane_that_left, 1, 32, AT_FINDING_RACE, at_line(), "block 0",
-                       leaver ? "lane 31," : "lane 0,", "left the kernel");
-    AT_SCENE_SEEDS(seeds, shuffle_from_outside, 1, 32, AT_FINDING_RACE, at_line(), "block 0: shuffle of thread 3",
-                   "lane 8", "000000ff");
-    AT_SCENE_SEEDS(seeds, mask_past_the_block, 1, 40, AT_FINDING_RACE, at_line(), "block 0", "lane 8", "40");
-    AT_SCENE_SEEDS(seeds, same_place_other_masks, 1, 32, AT_FINDING_RACE, at_line(), "block 0", "ffffffff", "fffffffe");
+        AT_SIMT_SCENE_SEEDS(seeds, names_a_lane_that_left, 1, 32, AT_FINDING_RACE, at_line(), "block 0",
+                            leaver ? "lane 31," : "lane 0,", "left the kernel");
+    AT_SIMT_SCENE_SEEDS(seeds, shuffle_from_outside, 1, 32, AT_FINDING_RACE, at_line(), "block 0: shuffle of thread 3",
+                        "lane 8", "000000ff");
+    AT_SIMT_SCENE_SEEDS(seeds, mask_past_the_block, 1, 40, AT_FINDING_RACE, at_line(), "block 0", "lane 8", "40");
+    AT_SIMT_SCENE_SEEDS(seeds, same_place_other_masks, 1, 32, AT_FINDING_RACE, at_line(), "block 0", "ffffffff",
+                        "fffffffe");
     for (long seed = 1; seed <= seeds; seed++) {
-        const struct at_finding *f = at_scene_run(full_mask_uneven_loops, 1, 32, (uint64_t)seed);
-        at_scene_expect(AT_FINDING_RACE, "block 0", "thread", NULL);
+        const struct at_finding *f = at_simt_scene_run(full_mask_uneven_loops, 1, 32, (uint64_t)seed);
+        at_simt_scene_expect(AT_FINDING_RACE, "block 0", "thread", NULL);
         at_assert_true(strstr(f->text, also_line(line_of)) && strstr(f->text, also_line(other_line)), "%s", f->text);
-        f = at_scene_run(ternary_around_shuffle, 1, 32, (uint64_t)seed);
-        at_scene_expect(AT_FINDING_RACE, "block 0", "thread", NULL);
+        f = at_simt_scene_run(ternary_around_shuffle, 1, 32, (uint64_t)seed);
+        at_simt_scene_expect(AT_FINDING_RACE, "block 0", "thread", NULL);
         at_assert_true(strstr(f->text, also_line(line_of)) && strstr(f->text, also_line(other_line)), "%s", f->text);
     }
 }
@@ -288,10 +291,10 @@ static void lane_waits_for_one_in_barrier(void *unused) {
 static void test_deadlocks(void **state) {
     (void)state;
     const long seeds = 5 * at_test_effort(10);
-    AT_SCENE_SEEDS(seeds, ring_of_three, 3, 32, AT_FINDING_DEADLOCK, at_line(), "block", "every thread waits");
+    AT_SIMT_SCENE_SEEDS(seeds, ring_of_three, 3, 32, AT_FINDING_DEADLOCK, at_line(), "block", "every thread waits");
     for (long seed = 1; seed <= seeds; seed++) {
-        const struct at_finding *f = at_scene_run(lane_waits_for_one_in_barrier, 2, 64, (uint64_t)seed);
-        at_scene_expect(AT_FINDING_RACE, "block", "every thread waits", "thread 5", NULL);
+        const struct at_finding *f = at_simt_scene_run(lane_waits_for_one_in_barrier, 2, 64, (uint64_t)seed);
+        at_simt_scene_expect(AT_FINDING_RACE, "block", "every thread waits", "thread 5", NULL);
         at_assert_true(strstr(f->text, also_line(line_of)) && strstr(f->text, also_line(other_line)), "%s", f->text);
     }
 }
@@ -302,13 +305,13 @@ static void test_deadlocks(void **state) {
 static void test_a_finding_ends_the_job(void **state) {
     (void)state;
     for (long i = 0; i < at_test_effort(20); i++) {
-        at_scene_run(ring_of_three, 9, 64, (uint64_t)i);
-        at_scene_launch(counts_itself, (struct at_dim3){ 1, 1, 1 }, (struct at_dim3){ 32, 1, 1 }, 0);
-        at_scene_expect(AT_FINDING_DEADLOCK, "every thread waits", NULL);
-        assert_int_equal(at_scene.both[0], 0);
-        at_scene_run(reverses_through_shared, 7, 96, (uint64_t)i);
-        at_scene_expect(AT_FINDING_NONE, NULL);
-        assert_int_equal(at_scene.out[0], 95);
+        at_simt_scene_run(ring_of_three, 9, 64, (uint64_t)i);
+        at_simt_scene_launch(counts_itself, (struct at_dim3){ 1, 1, 1 }, (struct at_dim3){ 32, 1, 1 }, 0);
+        at_simt_scene_expect(AT_FINDING_DEADLOCK, "every thread waits", NULL);
+        assert_int_equal(at_simt_scene.both[0], 0);
+        at_simt_scene_run(reverses_through_shared, 7, 96, (uint64_t)i);
+        at_simt_scene_expect(AT_FINDING_NONE, NULL);
+        assert_int_equal(at_simt_scene.out[0], 95);
     }
 }
 
@@ -317,15 +320,15 @@ static void test_count_does_not_run_over(void **state) {
     (void)state;
     for (uint32_t before = 0; before < 400; before += 7) {
         at_simt_machine.now = UINT32_MAX - before;
-        at_scene_run(reverses_through_shared, 7, 96, before);
-        at_scene_expect(AT_FINDING_NONE, NULL);
+        at_simt_scene_run(reverses_through_shared, 7, 96, before);
+        at_simt_scene_expect(AT_FINDING_NONE, NULL);
     }
 }
 
 static void order_of_atomics(void *unused) {
     (void)unused;
     for (int i = 0; i < 2; i++) {
-        PUT(at_scene.out[(BID * 64 + TID) * 2 + i], at_simt_atomic_add_u32(&at_scene.both[0], 1));
+        PUT(at_simt_scene.out[(BID * 64 + TID) * 2 + i], at_simt_atomic_add_u32(&at_simt_scene.both[0], 1));
         SYNC();
     }
 }
@@ -337,13 +340,13 @@ static void test_seeds(void **state) {
     int differ = 0;
     for (uint64_t seed = 1; seed <= 10; seed++)
         for (int again = 0; again < 2; again++) {
-            at_scene_run(order_of_atomics, 6, 64, seed);
-            at_scene_expect(AT_FINDING_NONE, NULL);
+            at_simt_scene_run(order_of_atomics, 6, 64, seed);
+            at_simt_scene_expect(AT_FINDING_NONE, NULL);
             if (again)
-                assert_memory_equal(first, at_scene.out, sizeof first);
+                assert_memory_equal(first, at_simt_scene.out, sizeof first);
             else if (seed > 1)
-                differ += memcmp(first, at_scene.out, sizeof first) != 0;
-            memcpy(first, at_scene.out, sizeof first);
+                differ += memcmp(first, at_simt_scene.out, sizeof first) != 0;
+            memcpy(first, at_simt_scene.out, sizeof first);
         }
     at_assert_true(differ >= 8, "of 9 other seeds %d gave another order", differ);
 }

@@ -28,19 +28,19 @@ static void expect_reach(const void *address, int bytes, int writes, const char 
     target = address;
     target_bytes = bytes;
     target_writes = writes;
-    at_scene_run(reaches, 1, 1, 1);
-    at_scene_expect(AT_FINDING_BOUNDS, at_line(line_of), "block 0: thread 0", say, NULL);
+    at_simt_scene_run(reaches, 1, 1, 1);
+    at_simt_scene_expect(AT_FINDING_BOUNDS, at_line(line_of), "block 0: thread 0", say, NULL);
 }
 
 static void test_bounds(void **state) {
     (void)state;
-    at_scene_job(1);
-    const uint32_t *past = at_scene.out + AT_SCENE_WORDS - 16;
+    at_simt_scene_job(1);
+    const uint32_t *past = at_simt_scene.out + AT_SIMT_SCENE_WORDS - 16;
     expect_reach(past, 4, 1, "byte +16320 of its 16320");
     expect_reach(past, 4, 0, "byte +16320 of its 16320");
     expect_reach(past - 2, 16, 1, "the nearest is out, byte +16312 of its 16320");
-    expect_reach(at_scene.before + 15, 4, 0, "outside every tensor");
-    expect_reach(at_scene.in + 3, 4, 1, "writes to the input in, byte 12");
+    expect_reach(at_simt_scene.before + 15, 4, 0, "outside every tensor");
+    expect_reach(at_simt_scene.in + 3, 4, 1, "writes to the input in, byte 12");
     expect_reach((const void *)(uintptr_t)64, 4, 0, "outside every tensor");
     for (offset = 32; offset < 48; offset += 4)
         expect_reach(NULL, 4, 0, "shared memory that belong to no variable");
@@ -58,17 +58,18 @@ static void dynamic_and_static(void *unused) {
     PUT(dynamic[0], 1);
     PUT(dynamic[24], 1);
     PUT(after[3], 1);
-    PUT(at_scene.out[0], (uint32_t)((uint8_t *)after - (uint8_t *)dynamic));
+    PUT(at_simt_scene.out[0], (uint32_t)((uint8_t *)after - (uint8_t *)dynamic));
     line_of = __LINE__ + 1;
     at_mem_write4(dynamic + 25);
     STAY();
 }
 static void test_dynamic_bounds(void **state) {
     (void)state;
-    at_scene_job(1);
-    at_scene_launch(dynamic_and_static, (struct at_dim3){ 1, 1, 1 }, (struct at_dim3){ 1, 1, 1 }, 100);
-    at_scene_expect(AT_FINDING_BOUNDS, at_line(line_of), "shared memory", NULL);
-    at_assert_true(at_scene.out[0] >= 100, "a variable lies %u bytes into dynamic shared memory", at_scene.out[0]);
+    at_simt_scene_job(1);
+    at_simt_scene_launch(dynamic_and_static, (struct at_dim3){ 1, 1, 1 }, (struct at_dim3){ 1, 1, 1 }, 100);
+    at_simt_scene_expect(AT_FINDING_BOUNDS, at_line(line_of), "shared memory", NULL);
+    at_assert_true(at_simt_scene.out[0] >= 100, "a variable lies %u bytes into dynamic shared memory",
+                   at_simt_scene.out[0]);
 }
 
 /* A kernel's own stack, its arguments and the program's constants are nobody's business. */
@@ -79,37 +80,37 @@ static void touches_private(void *given) {
     for (int i = 0; i < 64; i++)
         PUT(local[i], GET(constant[i % 4]) + GET(((uint32_t *)given)[i % 4]));
     READ(4, &at_simt_current->thread.x);
-    PUT(at_scene.out[TID], GET(local[TID]));
+    PUT(at_simt_scene.out[TID], GET(local[TID]));
 }
 static void test_private_memory(void **state) {
     (void)state;
-    at_scene_job(1);
+    at_simt_scene_job(1);
     uint32_t *heap = malloc(sizeof argument);
     memcpy(heap, argument, sizeof argument);
     assert_int_equal(at_simt_launch(touches_private, heap, sizeof argument, (struct at_dim3){ 1, 1, 1 },
                                     (struct at_dim3){ 64, 1, 1 }, 0),
                      0);
-    at_scene_expect(AT_FINDING_NONE, NULL);
+    at_simt_scene_expect(AT_FINDING_NONE, NULL);
     free(heap);
 }
 
 /* More tensors than any operator has: none is forgotten. */
 static void reads_last_region(void *unused) {
     (void)unused;
-    READ(4, &at_scene.in[199]);
+    READ(4, &at_simt_scene.in[199]);
     line_of = __LINE__ + 1;
-    WRITE(4, &at_scene.in[199]);
+    WRITE(4, &at_simt_scene.in[199]);
 }
 static void test_many_regions(void **state) {
     (void)state;
     struct at_simt_region regions[200];
     for (int i = 0; i < 200; i++)
         regions[i] = (struct at_simt_region){
-            .name = i == 199 ? "last" : "other", .base = (uint8_t *)&at_scene.in[i], .bytes = 4, .read_only = 1
+            .name = i == 199 ? "last" : "other", .base = (uint8_t *)&at_simt_scene.in[i], .bytes = 4, .read_only = 1
         };
     at_simt_job(regions, 200, 1);
-    at_scene_launch(reads_last_region, (struct at_dim3){ 1, 1, 1 }, (struct at_dim3){ 1, 1, 1 }, 0);
-    at_scene_expect(AT_FINDING_BOUNDS, at_line(line_of), "the input last", NULL);
+    at_simt_scene_launch(reads_last_region, (struct at_dim3){ 1, 1, 1 }, (struct at_dim3){ 1, 1, 1 }, 0);
+    at_simt_scene_expect(AT_FINDING_BOUNDS, at_line(line_of), "the input last", NULL);
 }
 
 int main(void) {

@@ -57,7 +57,7 @@ static void plays(void *unused) {
         PUT(shared[TID], 0);
         SYNC();
     }
-    uint8_t *base = play.where == SHARED_MEMORY ? (uint8_t *)shared : (uint8_t *)at_scene.both;
+    uint8_t *base = play.where == SHARED_MEMORY ? (uint8_t *)shared : (uint8_t *)at_simt_scene.both;
     if (TID == play.thread_1 && BID == 0)
         touch(play.first, base + play.at_1, play.bytes_1, &line_of);
     if (play.between == BARRIER)
@@ -73,14 +73,14 @@ static void plays(void *unused) {
 static void expect_play(enum at_finding_kind kind) {
     for (long seed = 1; seed <= 5 * at_test_effort(10); seed++) {
         const unsigned blocks = play.where == GLOBAL_2_BLOCKS ? 2 : 1;
-        const struct at_finding *f = at_scene_run(plays, blocks, 64, (uint64_t)seed);
+        const struct at_finding *f = at_simt_scene_run(plays, blocks, 64, (uint64_t)seed);
         at_assert_true(f->kind == kind, "%d then %d, between %d, where %d, threads %d %d, bytes %d+%d %d+%d: %s",
                        (int)play.first, (int)play.second, (int)play.between, (int)play.where, play.thread_1,
                        play.thread_2, play.at_1, play.bytes_1, play.at_2, play.bytes_2, f->text);
         if (kind == AT_FINDING_RACE)
-            at_scene_expect(kind, "tests/unit/test_simt_memory.c:", "block ", "thread ",
-                            play.where == SHARED_MEMORY ? "of a variable in shared memory" : "of both",
-                            "without an order", NULL);
+            at_simt_scene_expect(kind, "tests/unit/test_simt_memory.c:", "block ", "thread ",
+                                 play.where == SHARED_MEMORY ? "of a variable in shared memory" : "of both",
+                                 "without an order", NULL);
     }
 }
 
@@ -123,7 +123,7 @@ static void test_which_bytes(void **state) {
                     play.at_1 = 16 + bytes[i] * (bytes[i] < 16 ? 5 % (16 / bytes[i]) : 0);
                     play.at_2 = at;
                     const int overlap = at < play.at_1 + bytes[i] && play.at_1 < at + bytes[k];
-                    const struct at_finding *f = at_scene_run(plays, 1, 64, (uint64_t)at);
+                    const struct at_finding *f = at_simt_scene_run(plays, 1, 64, (uint64_t)at);
                     at_assert_true(f->kind == (overlap ? AT_FINDING_RACE : AT_FINDING_NONE), "%d+%d and %d+%d: %s",
                                    play.at_1, bytes[i], at, bytes[k], f->text);
                 }
@@ -135,22 +135,22 @@ static void writes_same_element(void *unused) {
     (void)unused;
     if (BID == 3 && (TID == 33 || TID == 34)) {
         line_of = __LINE__ + 1;
-        PUT(at_scene.both[10], 1);
+        PUT(at_simt_scene.both[10], 1);
     }
 }
 static void test_what_a_race_says(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 10; seed++) {
-        at_scene_run(writes_same_element, 5, 64, seed);
-        at_scene_expect(AT_FINDING_RACE, at_line(line_of),
-                        "block 3: thread 34 writes byte 40 of both, which thread 33 of block 3 writes", NULL);
+        at_simt_scene_run(writes_same_element, 5, 64, seed);
+        at_simt_scene_expect(AT_FINDING_RACE, at_line(line_of),
+                             "block 3: thread 34 writes byte 40 of both, which thread 33 of block 3 writes", NULL);
     }
 }
 
 /* All bytes by different threads: formats of 1 and 2 bytes, read by others after a barrier. */
 static void neighbours(void *unused) {
     (void)unused;
-    uint8_t *bytes = (uint8_t *)at_scene.both;
+    uint8_t *bytes = (uint8_t *)at_simt_scene.both;
     SHARED(uint8_t, 64, row);
     SHARED(uint16_t, 64, halves);
     for (int i = 0; i < 3; i++) {
@@ -177,30 +177,31 @@ static void one_byte_too_early(void *unused) {
 }
 static void test_bytes(void **state) {
     (void)state;
-    AT_SCENE_SEEDS(10 * at_test_effort(5), neighbours, 9, 64, AT_FINDING_NONE, "");
-    AT_SCENE_SEEDS(10 * at_test_effort(5), one_byte_too_early, 1, 64, AT_FINDING_RACE, "byte 7 of", "shared memory");
+    AT_SIMT_SCENE_SEEDS(10 * at_test_effort(5), neighbours, 9, 64, AT_FINDING_NONE, "");
+    AT_SIMT_SCENE_SEEDS(10 * at_test_effort(5), one_byte_too_early, 1, 64, AT_FINDING_RACE, "byte 7 of",
+                        "shared memory");
 }
 
 /* ---- launches ---- */
 
 static void writes_its_own(void *unused) {
     (void)unused;
-    PUT(at_scene.out[BID * 64 + TID], 7);
+    PUT(at_simt_scene.out[BID * 64 + TID], 7);
 }
 static void reads_anothers(void *unused) {
     (void)unused;
-    const uint32_t got = GET(at_scene.out[(15 - BID) * 64 + 63 - TID]);
-    PUT(at_scene.both[BID * 64 + TID], got);
+    const uint32_t got = GET(at_simt_scene.out[(15 - BID) * 64 + 63 - TID]);
+    PUT(at_simt_scene.both[BID * 64 + TID], got);
 }
 static void adds_all(void *unused) {
     (void)unused;
-    (void)at_simt_atomic_add_u32(&at_scene.both[3], 1);
-    (void)at_simt_atomic_add_f32((float *)&at_scene.both[4], 1.0f);
+    (void)at_simt_atomic_add_u32(&at_simt_scene.both[3], 1);
+    (void)at_simt_atomic_add_f32((float *)&at_simt_scene.both[4], 1.0f);
     STAY();
 }
 static void reads_the_sum(void *unused) {
     (void)unused;
-    PUT(at_scene.out[BID * 64 + TID], GET(at_scene.both[3]));
+    PUT(at_simt_scene.out[BID * 64 + TID], GET(at_simt_scene.both[3]));
 }
 
 /* When the count of synchronisations begins anew, what threads knew of each other by the old one is forgotten. */
@@ -214,57 +215,57 @@ static void test_time_begins_anew(void **state) {
     play.at_1 = play.at_2 = 20;
     play.between = WARP_SYNC;
     at_simt_machine.now = UINT32_MAX / 2 - 10;
-    at_scene_run(plays, 1, 64, 1);
-    at_scene_expect(AT_FINDING_NONE, NULL);
+    at_simt_scene_run(plays, 1, 64, 1);
+    at_simt_scene_expect(AT_FINDING_NONE, NULL);
     play.between = NOTHING;
     at_simt_machine.now = UINT32_MAX;
-    at_scene_run(plays, 1, 64, 1);
-    at_scene_expect(AT_FINDING_RACE, "byte 20 of both", NULL);
+    at_simt_scene_run(plays, 1, 64, 1);
+    at_simt_scene_expect(AT_FINDING_RACE, "byte 20 of both", NULL);
 }
 
 static void test_launches_are_ordered(void **state) {
     (void)state;
     const struct at_dim3 grid = { 16, 1, 1 }, block = { 64, 1, 1 };
     for (long seed = 1; seed <= at_test_effort(50); seed++) {
-        at_scene_job((uint64_t)seed);
-        at_scene_launch(writes_its_own, grid, block, 0);
-        at_scene_launch(reads_anothers, grid, block, 0);
-        at_scene_launch(writes_its_own, grid, block, 0);
-        at_scene_expect(AT_FINDING_NONE, NULL);
-        assert_int_equal(at_scene.both[16 * 64 - 1], 7);
-        at_scene_job((uint64_t)seed);
-        at_scene_launch(adds_all, grid, block, 0);
-        at_scene_launch(reads_the_sum, grid, block, 0);
-        at_scene_expect(AT_FINDING_NONE, NULL);
-        assert_int_equal(at_scene.out[0], 16 * 64);
+        at_simt_scene_job((uint64_t)seed);
+        at_simt_scene_launch(writes_its_own, grid, block, 0);
+        at_simt_scene_launch(reads_anothers, grid, block, 0);
+        at_simt_scene_launch(writes_its_own, grid, block, 0);
+        at_simt_scene_expect(AT_FINDING_NONE, NULL);
+        assert_int_equal(at_simt_scene.both[16 * 64 - 1], 7);
+        at_simt_scene_job((uint64_t)seed);
+        at_simt_scene_launch(adds_all, grid, block, 0);
+        at_simt_scene_launch(reads_the_sum, grid, block, 0);
+        at_simt_scene_expect(AT_FINDING_NONE, NULL);
+        assert_int_equal(at_simt_scene.out[0], 16 * 64);
     }
 }
 
 static void another_blocks(void *unused) {
     (void)unused;
-    PUT(at_scene.both[BID], 7);
+    PUT(at_simt_scene.both[BID], 7);
     line_of = __LINE__ + 1;
-    (void)GET(at_scene.both[(BID + 1) % 9]);
+    (void)GET(at_simt_scene.both[(BID + 1) % 9]);
     STAY();
 }
 static void same_for_all(void *unused) {
     (void)unused;
     if (TID == 0)
-        PUT(at_scene.both[0], 7);
+        PUT(at_simt_scene.both[0], 7);
 }
 /* Block 1 writes what block 0 has read too. */
 static void last_reader_writes(void *unused) {
     (void)unused;
-    (void)GET(at_scene.both[8]);
+    (void)GET(at_simt_scene.both[8]);
     if (BID == 1)
-        PUT(at_scene.both[8], 7);
+        PUT(at_simt_scene.both[8], 7);
 }
 
 static void test_blocks_are_not(void **state) {
     (void)state;
-    AT_SCENE_SEEDS(10 * at_test_effort(5), last_reader_writes, 2, 1, AT_FINDING_RACE, "byte 32 of both");
-    AT_SCENE_SEEDS(10 * at_test_effort(5), another_blocks, 9, 1, AT_FINDING_RACE, "of both", "without an order");
-    AT_SCENE_SEEDS(10 * at_test_effort(5), same_for_all, 9, 32, AT_FINDING_RACE, "byte 0 of both", "writes");
+    AT_SIMT_SCENE_SEEDS(10 * at_test_effort(5), last_reader_writes, 2, 1, AT_FINDING_RACE, "byte 32 of both");
+    AT_SIMT_SCENE_SEEDS(10 * at_test_effort(5), another_blocks, 9, 1, AT_FINDING_RACE, "of both", "without an order");
+    AT_SIMT_SCENE_SEEDS(10 * at_test_effort(5), same_for_all, 9, 32, AT_FINDING_RACE, "byte 0 of both", "writes");
 }
 
 /* ---- what nobody wrote ---- */
@@ -305,46 +306,46 @@ static void reads_dynamic_unwritten(void *unused) {
 static void reads_out_unwritten(void *unused) {
     (void)unused;
     line_of = __LINE__ + 1;
-    (void)GET(at_scene.out[TID]);
+    (void)GET(at_simt_scene.out[TID]);
     STAY();
 }
 static void adds_to_uncleared(void *unused) {
     (void)unused;
     line_of = __LINE__ + 1;
-    (void)at_simt_atomic_add_u32(&at_scene.out[1], 1);
+    (void)at_simt_atomic_add_u32(&at_simt_scene.out[1], 1);
     STAY();
 }
 static void reads_half_written(void *unused) {
     (void)unused;
-    WRITE(2, &at_scene.out[TID]);
+    WRITE(2, &at_simt_scene.out[TID]);
     line_of = __LINE__ + 1;
-    READ(4, &at_scene.out[TID]);
+    READ(4, &at_simt_scene.out[TID]);
 }
 
 static void test_unwritten(void **state) {
     (void)state;
     const struct at_dim3 one = { 1, 1, 1 }, block = { 64, 1, 1 };
-    AT_SCENE_SEEDS(10 * at_test_effort(5), reads_shared_unwritten, 9, 64, AT_FINDING_UNWRITTEN, at_line(line_of),
-                   "block", "thread", "byte 0 of a variable in shared memory", "nobody wrote");
-    AT_SCENE_SEEDS(10 * at_test_effort(5), later_blocks_read, 9, 64, AT_FINDING_UNWRITTEN, "shared memory");
+    AT_SIMT_SCENE_SEEDS(10 * at_test_effort(5), reads_shared_unwritten, 9, 64, AT_FINDING_UNWRITTEN, at_line(line_of),
+                        "block", "thread", "byte 0 of a variable in shared memory", "nobody wrote");
+    AT_SIMT_SCENE_SEEDS(10 * at_test_effort(5), later_blocks_read, 9, 64, AT_FINDING_UNWRITTEN, "shared memory");
     for (uint64_t seed = 0; seed < 5; seed++) {
         /* what earlier jobs, launches and blocks left in the same memory is not this block's */
-        at_scene_run(writes_shared, 20, 64, seed);
-        at_scene_expect(AT_FINDING_NONE, NULL);
-        at_scene_launch(reads_shared_unwritten, (struct at_dim3){ 20, 1, 1 }, block, 0);
-        at_scene_expect(AT_FINDING_UNWRITTEN, at_line(line_of), NULL);
-        at_scene_run(writes_its_own, 2, 64, seed);
-        at_scene_launch(reads_out_unwritten, one, block, 0);
-        at_scene_expect(AT_FINDING_NONE, NULL);
-        at_scene_run(reads_out_unwritten, 1, 64, seed);
-        at_scene_expect(AT_FINDING_UNWRITTEN, at_line(line_of), "block 0: thread ", " of out", NULL);
-        at_scene_job(seed);
-        at_scene_launch(reads_dynamic_unwritten, one, block, 256);
-        at_scene_expect(AT_FINDING_UNWRITTEN, at_line(line_of), "of dynamic shared memory", NULL);
-        at_scene_run(adds_to_uncleared, 1, 1, seed);
-        at_scene_expect(AT_FINDING_UNWRITTEN, "byte 4 of out", NULL);
-        at_scene_run(reads_half_written, 1, 1, seed);
-        at_scene_expect(AT_FINDING_UNWRITTEN, at_line(line_of), "of out", NULL);
+        at_simt_scene_run(writes_shared, 20, 64, seed);
+        at_simt_scene_expect(AT_FINDING_NONE, NULL);
+        at_simt_scene_launch(reads_shared_unwritten, (struct at_dim3){ 20, 1, 1 }, block, 0);
+        at_simt_scene_expect(AT_FINDING_UNWRITTEN, at_line(line_of), NULL);
+        at_simt_scene_run(writes_its_own, 2, 64, seed);
+        at_simt_scene_launch(reads_out_unwritten, one, block, 0);
+        at_simt_scene_expect(AT_FINDING_NONE, NULL);
+        at_simt_scene_run(reads_out_unwritten, 1, 64, seed);
+        at_simt_scene_expect(AT_FINDING_UNWRITTEN, at_line(line_of), "block 0: thread ", " of out", NULL);
+        at_simt_scene_job(seed);
+        at_simt_scene_launch(reads_dynamic_unwritten, one, block, 256);
+        at_simt_scene_expect(AT_FINDING_UNWRITTEN, at_line(line_of), "of dynamic shared memory", NULL);
+        at_simt_scene_run(adds_to_uncleared, 1, 1, seed);
+        at_simt_scene_expect(AT_FINDING_UNWRITTEN, "byte 4 of out", NULL);
+        at_simt_scene_run(reads_half_written, 1, 1, seed);
+        at_simt_scene_expect(AT_FINDING_UNWRITTEN, at_line(line_of), "of out", NULL);
     }
 }
 

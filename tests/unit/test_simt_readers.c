@@ -12,24 +12,24 @@ static int left_out, which, writer;
 static void readers_in_a_chain(void *unused) {
     (void)unused;
     if (TID == 0 || TID == 2 || TID == left_out)
-        READ(4, &at_scene.both[5]);
+        READ(4, &at_simt_scene.both[5]);
     (void)SHUFFLE(FULL, 1, 0);
     if (TID <= 1)
         SYNC_WARP(3);
     if (TID == 1)
-        READ(4, &at_scene.both[5]);
+        READ(4, &at_simt_scene.both[5]);
     (void)SHUFFLE(FULL, 1, 0);
     if (TID == 1 || TID == 2)
         SYNC_WARP(6);
     if (TID == 1)
-        PUT(at_scene.both[5], 1);
+        PUT(at_simt_scene.both[5], 1);
 }
 
 /* The same readers; then lane 1 reads one byte of the four alone, and another element in between takes the place of
  * what is no longer needed; lane 20 writes the other three bytes, which nobody is ordered before. */
 static void readers_of_one_byte(void *unused) {
     (void)unused;
-    uint8_t *bytes = (uint8_t *)&at_scene.both[5];
+    uint8_t *bytes = (uint8_t *)&at_simt_scene.both[5];
     if (TID == 0 || TID == 2)
         READ(4, bytes);
     (void)SHUFFLE(FULL, 1, 0);
@@ -44,7 +44,7 @@ static void readers_of_one_byte(void *unused) {
         READ(1, bytes);
     (void)SHUFFLE(FULL, 1, 0);
     if (TID >= 1 && TID <= 4)
-        READ(4, &at_scene.both[9]); /* in two stretches */
+        READ(4, &at_simt_scene.both[9]); /* in two stretches */
     (void)SHUFFLE(FULL, 1, 0);
     if (TID == 20)
         WRITE(1, bytes + which);
@@ -53,15 +53,15 @@ static void readers_of_one_byte(void *unused) {
 static void test_readers(void **state) {
     (void)state;
     left_out = -1;
-    AT_SCENE_SEEDS(10 * at_test_effort(5), readers_in_a_chain, 1, 64, AT_FINDING_NONE, "");
+    AT_SIMT_SCENE_SEEDS(10 * at_test_effort(5), readers_in_a_chain, 1, 64, AT_FINDING_NONE, "");
     static const int all[] = { 3, 31, 32, 63 };
     for (int i = 0; i < 4; i++) {
         left_out = all[i];
-        AT_SCENE_SEEDS(5 * at_test_effort(10), readers_in_a_chain, 1, 64, AT_FINDING_RACE, "both");
+        AT_SIMT_SCENE_SEEDS(5 * at_test_effort(10), readers_in_a_chain, 1, 64, AT_FINDING_RACE, "both");
     }
     for (which = 0; which < 4; which++)
-        AT_SCENE_SEEDS(2 * at_test_effort(10), readers_of_one_byte, 1, 32, AT_FINDING_RACE, "of both",
-                       "thread 20 writes", which ? "which thread 0 of" : "which thread 1 of");
+        AT_SIMT_SCENE_SEEDS(2 * at_test_effort(10), readers_of_one_byte, 1, 32, AT_FINDING_RACE, "of both",
+                            "thread 20 writes", which ? "which thread 0 of" : "which thread 1 of");
 }
 
 /* Reads of any set of threads, then a write by a thread that only its own warp is ordered before. */
@@ -69,10 +69,10 @@ static uint32_t read_set[4];
 static void readers_of_a_set(void *unused) {
     (void)unused;
     if (read_set[TID / 32] >> TID % 32 & 1)
-        READ(4, &at_scene.both[5]);
+        READ(4, &at_simt_scene.both[5]);
     SYNC_WARP(FULL);
     if (TID == writer)
-        PUT(at_scene.both[5], 1);
+        PUT(at_simt_scene.both[5], 1);
 }
 static void test_sets_of_readers(void **state) {
     (void)state;
@@ -89,7 +89,7 @@ static void test_sets_of_readers(void **state) {
                                             : (uint32_t)(z >> (w + 5)) & (uint32_t)(z >> (w + 17));
             others |= w != writer / 32 ? read_set[w] : 0;
         }
-        const struct at_finding *f = at_scene_run(readers_of_a_set, 1, 128, z);
+        const struct at_finding *f = at_simt_scene_run(readers_of_a_set, 1, 128, z);
         at_assert_true(f->kind == (others ? AT_FINDING_RACE : AT_FINDING_NONE),
                        "readers %08x %08x %08x %08x, writer %d: %s", read_set[0], read_set[1], read_set[2], read_set[3],
                        writer, f->text);
@@ -107,36 +107,36 @@ static void test_sets_of_readers(void **state) {
 static void two_sets_of_readers(void *unused) {
     (void)unused;
     if (TID == 0)
-        READ(4, &at_scene.both[5]);
+        READ(4, &at_simt_scene.both[5]);
     (void)SHUFFLE(FULL, 1, 0);
     if (TID == 0 || TID == 2)
-        READ(4, &at_scene.both[7]);
+        READ(4, &at_simt_scene.both[7]);
     if (TID == 21 || TID == 22)
-        READ(4, &at_scene.both[9]);
+        READ(4, &at_simt_scene.both[9]);
     (void)SHUFFLE(FULL, 1, 0);
     if (TID <= 1)
         SYNC_WARP(3);
     if (TID == 20 || TID == 21)
         SYNC_WARP(3u << 20);
     if (TID == 1)
-        READ(4, &at_scene.both[7]);
+        READ(4, &at_simt_scene.both[7]);
     (void)SHUFFLE(FULL, 1, 0);
     if (TID == 20)
-        READ(4, &at_scene.both[9]);
+        READ(4, &at_simt_scene.both[9]);
     if (TID == 20 || TID == 22)
         SYNC_WARP(5u << 20);
     if (TID == 20)
-        PUT(at_scene.both[which], 1);
+        PUT(at_simt_scene.both[which], 1);
 }
 
 static void test_readers_of_an_earlier_launch(void **state) {
     (void)state;
     left_out = -1;
     for (which = 7; which <= 9; which += 2) {
-        at_scene_run(readers_in_a_chain, 1, 32, 1);
-        at_scene_expect(AT_FINDING_NONE, NULL);
-        at_scene_launch(two_sets_of_readers, (struct at_dim3){ 1, 1, 1 }, (struct at_dim3){ 32, 1, 1 }, 0);
-        at_scene_expect(which == 7 ? AT_FINDING_RACE : AT_FINDING_NONE, "byte 28 of both", NULL);
+        at_simt_scene_run(readers_in_a_chain, 1, 32, 1);
+        at_simt_scene_expect(AT_FINDING_NONE, NULL);
+        at_simt_scene_launch(two_sets_of_readers, (struct at_dim3){ 1, 1, 1 }, (struct at_dim3){ 32, 1, 1 }, 0);
+        at_simt_scene_expect(which == 7 ? AT_FINDING_RACE : AT_FINDING_NONE, "byte 28 of both", NULL);
     }
 }
 
