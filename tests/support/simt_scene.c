@@ -4,7 +4,7 @@
 
 #include "tests/at_test.h"
 
-struct at_simt_scene *at_simt_scene_memory;
+struct at_simt_scene_state *at_simt_scene_memory;
 
 void at_simt_scene_job(uint64_t seed) {
     if (!at_simt_scene_memory)

@@ -11,10 +11,10 @@ enum { AT_SIMT_SCENE_WORDS = 4096 };
 
 /* Memory the kernels may touch: regions "in" (an input, filled with 1, 2, 3, ...), "out" (nothing written yet), and
  * "both" (read and written, filled with 0). */
-struct at_simt_scene {
+struct at_simt_scene_state {
     uint32_t before[16], in[AT_SIMT_SCENE_WORDS], out[AT_SIMT_SCENE_WORDS], both[AT_SIMT_SCENE_WORDS];
 };
-extern struct at_simt_scene *at_simt_scene_memory; /* outside the program's own variables */
+extern struct at_simt_scene_state *at_simt_scene_memory; /* outside the program's own variables */
 #define at_simt_scene (*at_simt_scene_memory)
 
 typedef void at_simt_scene_kernel(void *);
