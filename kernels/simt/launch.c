@@ -160,6 +160,8 @@ static void report_deadlock(const struct at_simt_block *block) {
         waits = t;
         other = t->state == AT_THREAD_IN_WARP ? never_comes(t) : NULL;
     }
+    if (!waits)
+        return; /* every thread has left */
     if (!other) {
         at_simt_report(AT_FINDING_DEADLOCK, waits->place, "block %lld: every thread waits: thread %d and others here",
                        (long long)block->number, waits->index);

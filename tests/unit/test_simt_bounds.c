@@ -41,7 +41,7 @@ static void test_bounds(void **state) {
     expect_reach(past - 2, 16, 1, "the nearest is out, byte +16312 of its 16320");
     expect_reach(at_simt_scene.before + 15, 4, 0, "outside every tensor");
     expect_reach(at_simt_scene.in + 3, 4, 1, "writes to the input in, byte 12");
-    expect_reach((const void *)(uintptr_t)64, 4, 0, "outside every tensor");
+    expect_reach((const void *)(uintptr_t)64, 4, 0, "outside every tensor"); /* NOLINT(performance-no-int-to-ptr) */
     for (offset = 32; offset < 48; offset += 4)
         expect_reach(NULL, 4, 0, "shared memory that belong to no variable");
     offset = -4;

@@ -30,7 +30,7 @@ static struct {
 static void touch(enum act act, const uint8_t *address, int bytes, int *line) {
     *line = __LINE__ + 1; /* the lines of the accesses below, by kind and width */
     if (act == A)
-        (void)at_simt_atomic_add_u32((uint32_t *)(uintptr_t)address, 1);
+        (void)at_simt_atomic_add_u32((uint32_t *)(uintptr_t)address, 1); /* NOLINT(performance-no-int-to-ptr) */
     else if (act == R && bytes == 16)
         at_mem_read16(address);
     else if (act == R && bytes == 4)

@@ -97,7 +97,8 @@ static void test_sets_of_readers(void **state) {
             continue;
         /* the write found the readers, or a reader of another warp, that came later, the write */
         const char *reads = strstr(f->text, "of both, which thread ");
-        named = reads && strstr(reads, " reads ") ? atoi(reads + 22) : atoi(strstr(f->text, "thread ") + 7);
+        const char *number = reads && strstr(reads, " reads ") ? reads + 22 : strstr(f->text, "thread ") + 7;
+        named = (int)strtol(number, NULL, 10);
         at_assert_true(read_set[named / 32] >> named % 32 & 1, "thread %d has not read: %s", named, f->text);
     }
 }
