@@ -1,9 +1,9 @@
 #!/bin/bash
-# No right variant is accused: random cases over every family, sizes, layouts, formats and data, 10,000 jobs at full effort.
+# No right variant (the C baselines) is accused: random cases over every family, sizes, layouts, formats and data, 10,000 of them at full effort.
 # SPDX-License-Identifier: Apache-2.0
 source "$(dirname "$0")/lib.sh"
-jobs=10000
-[[ "${AT_EFFORT:-full}" == fast ]] && jobs=400
+cases=10000
+[[ "${AT_EFFORT:-full}" == fast ]] && cases=150
 RANDOM=20261120
 pick() { local -n from=$1; echo "${from[RANDOM % ${#from[@]}]}"; }
 # shellcheck disable=SC2034
@@ -21,28 +21,24 @@ norms=(uclip_norm add_uclip_norm post_attn_pre_mlp_uclip rms_norm add_rms_norm)
 mkdir -p "$scratch/cases"
 ln -s "$PWD/datasets/activations" "$scratch/activations"
 {
-    for ((made = 0; made < jobs; )); do
+    for ((made = 0; made < cases; made++)); do
         d=$(pick sizes) f=$(pick formats) x=$(pick data) seed=$RANDOM
         case $((RANDOM % 5)) in
             0 | 1) gate=$(pick gates); [[ $x == exact ]] && gate=
                    lengths=$((RANDOM % 70))/$((RANDOM % 300))/$((RANDOM % 20))
-                   echo "asynct_decode b=$((RANDOM % 3 + 3)) $(pick heads) sk=$lengths d=$d $(pick layouts) dtype=$f data=$x seed=$seed $gate"
-                   made=$((made + 4)) ;;
+                   echo "asynct_decode b=$((RANDOM % 3 + 3)) $(pick heads) sk=$lengths d=$d $(pick layouts) dtype=$f data=$x seed=$seed $gate" ;;
             2) gate=$(pick gates); [[ $x == exact ]] && gate=
-               echo "asynct_prefill b=2 $(pick heads) sq=$((RANDOM % 9 + 1))/$((RANDOM % 20 + 1)) prefix=$((RANDOM % 40)) d=$d causal=$((RANDOM % 2)) $(pick layouts) dtype=$f data=$x seed=$seed $gate"
-               made=$((made + 4)) ;;
+               echo "asynct_prefill b=2 $(pick heads) sq=$((RANDOM % 9 + 1))/$((RANDOM % 20 + 1)) prefix=$((RANDOM % 40)) d=$d causal=$((RANDOM % 2)) $(pick layouts) dtype=$f data=$x seed=$seed $gate" ;;
             3) family=$([[ $((RANDOM % 2)) == 0 ]] && echo "softmax_decode b=2 sk=$((RANDOM % 200 + 1))/$((RANDOM % 30))" ||
                    echo "softmax_prefill b=2 sq=$((RANDOM % 12 + 1)) prefix=$((RANDOM % 40)) causal=$((RANDOM % 2))")
-               echo "$family $(pick heads) d=$d $(pick layouts) dtype=$f data=$x seed=$seed"
-               made=$((made + 4)) ;;
-            4) echo "$(pick norms) tokens=$((RANDOM % 5 + 1)) channels=$((RANDOM % 200 + 1)) dtype=$f data=$(pick norm_data) seed=$seed"
-               made=$((made + 2)) ;;
+               echo "$family $(pick heads) d=$d $(pick layouts) dtype=$f data=$x seed=$seed" ;;
+            4) echo "$(pick norms) tokens=$((RANDOM % 5 + 1)) channels=$((RANDOM % 200 + 1)) dtype=$f data=$(pick norm_data) seed=$seed" ;;
         esac
     done
 } > "$scratch/cases/random.cases"
-AT_DATASETS=$scratch "$attest" verify --cases 'random:*' --quiet --json "$scratch/r.jsonl" > "$scratch/out" 2> "$scratch/err"
+AT_DATASETS=$scratch "$attest" verify '*/00_*' --cases 'random:*' --quiet --json "$scratch/r.jsonl" > "$scratch/out" 2> "$scratch/err"
 code=$?
 [[ $code == 0 ]] || { tail -n 40 "$scratch/out"; tail -n 3 "$scratch/err"; fail "exit $code: a right variant was accused, or a case refused"; }
 judged=$(grep -cE '"state":"(PASS|VACUOUS|OVERFLOWED|LAUNDERED)"' "$scratch/r.jsonl")
 echo "$(wc -l < "$scratch/cases/random.cases") random cases, $judged results judged, none accused"
-[[ $judged -ge $((jobs * 9 / 10)) ]] || fail "only $judged results were judged"
+[[ $judged -ge $((cases * 3)) ]] || fail "only $judged results were judged"

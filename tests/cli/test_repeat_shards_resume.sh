@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 source "$(dirname "$0")/lib.sh"
 cases='@(smoke|edge):*'
-variants=()
+variants=('*/00_*' 'asynct_decode/0[27]_*') # the C baselines, and two on the SIMT machine
 [[ "${AT_EFFORT:-full}" == fast ]] && cases='@(smoke|exact):*' && variants=('asynct_decode/00_*' '*norm/*')
 run() { # out.h5, options
     local out=$1; shift

@@ -7,7 +7,7 @@ n=$(find tests/mutants -name '*.patch' | wc -l)
 if [[ "${AT_EFFORT:-full}" == fast ]]; then
     wants 0 "$n of $n mutants killed (100.0 %)" "$attest" selftest --mutants '*'
 else
-    wants 0 "$n of $n mutants killed (100.0 %); every decoy counts somewhere" "$attest" selftest --all
+    wants 0 "$n of $n mutants killed (100.0 %); every decoy counts somewhere" "$attest" selftest
 fi
 # A right kernel in a mutant's place survives, and that is an error.
 sed 's/\tWRONG\t/\tHUNG\t/' "$BUILD/mutants.tsv" > "$scratch/mutants.tsv"
