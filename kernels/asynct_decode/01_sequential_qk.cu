@@ -6,52 +6,29 @@
  * Launch: grid (query heads, requests), 128 threads; shared memory 8 bytes a key.
  * Limits: f16 or bf16; at most 28,160 keys a request.
  * Source: 000 section 1.1. */
-#include "kernels/device/asynct.h"
 #include "kernels/device/asynct_decode.h"
 
 namespace {
 
-constexpr int THREADS = 128;
-
-template <class T> __global__ void __launch_bounds__(THREADS) attend(at_asynct_view<T> a) {
+template <class T> __global__ void __launch_bounds__(AT_DECODE_THREADS) attend(at_asynct_view<T> a) {
     AT_SHARED_DYNAMIC(float, row);
-    const int head = (int)blockIdx.x, request = (int)blockIdx.y, thread = (int)threadIdx.x;
-    const int token = a.query_start[request], group = a.h / a.hk;
-    if (a.query_start[request + 1] == token)
-        return;
-    const int keys = a.seq_lens[request];
-    const T *q = a.q + ((int64_t)token * a.h + head) * a.d;
+    const at_decode_query<T> query(a);
+    const int keys = query.keys;
     float *p = row + keys;
-    for (int t = thread; t < keys; t += THREADS) {
-        const T *k = a.k + a.key(request, t, head / group);
-        const float s = at_chain(q, k, a.d) * a.scale;
-        row[t] = a.relu_pre ? fmaxf(s, 0.0f) : s;
-    }
+    if (query.absent())
+        return;
+    at_decode_scores<1>(query, 0, keys, row, [&](int t) { return at_chain(query.q(), query.k(t), a.d); });
     at_sync();
-    const at_asynct_gate gate = at_asynct_gate::of(a, head);
-    for (int t = thread; t < keys; t += THREADS)
-        p[t] = gate(row + t, t);
+    at_decode_gates(query, row, 0, 0, keys, p);
     at_sync();
-    for (int c = thread; c < a.d; c += THREADS) {
-        float sum = 0.0f;
-        for (int t = 0; t < keys; t++)
-            sum = fmaf(p[t], at_float(a.v[a.key(request, t, head / group) + c]), sum);
-        a.o[((int64_t)token * a.h + head) * a.d + c] = at_round_to<T>(sum);
-    }
+    for (int c = (int)threadIdx.x; c < a.d; c += AT_DECODE_THREADS)
+        query.put(c, at_decode_every(query, p, 0, keys, c));
 }
 
 const char *supports(const struct at_problem *problem) { return at_asynct_decode_declines(problem, 8); }
 
-template <class T> int launch_as(const struct at_launch *launch) {
-    const struct at_problem *p = launch->problem;
-    if (p->sizes.b == 0 || p->sizes.tokens == 0)
-        return 0;
-    return at_launch(attend<T>, dim3{ (unsigned)p->sizes.h, (unsigned)p->sizes.b, 1 }, dim3{ THREADS, 1, 1 },
-                     p->sizes.max_sk * 8, launch->stream, at_asynct_view<T>::of(p));
-}
-
 int launch(const struct at_launch *launch) {
-    return launch->problem->dtype == AT_F16 ? launch_as<at_f16>(launch) : launch_as<at_bf16>(launch);
+    return at_decode_launch(launch, attend<at_f16>, attend<at_bf16>, launch->problem->sizes.max_sk * 8);
 }
 
 } // namespace
