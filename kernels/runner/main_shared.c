@@ -2,10 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/runner/main_shared.h"
 
-#include "attest/kernel.h"
-#include "attest/protocol.h"
-#include "attest/status.h"
-
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -39,7 +36,31 @@ static int print_list(void) {
     return 0;
 }
 
-int at_runner_main(int argc, char **argv, const char *where, int (*serve)(const char *name)) {
+static int serve(const char *name, const struct at_runner_place *place) {
+    char device_text[256];
+    struct at_device *device;
+    const int out = at_serve_claim_stdout();
+    if (out < 0) {
+        fprintf(stderr, "%s: cannot set standard output aside: %s\n", name, strerror(errno));
+        return at_status_exit_code(AT_ENVIRONMENT);
+    }
+    device = place->open(place->context, device_text, sizeof device_text);
+    if (!device) {
+        fprintf(stderr, "%s: %s\n", name, device_text);
+        return at_status_exit_code(AT_ENVIRONMENT);
+    }
+    const struct at_serve all = { .name = name,
+                                  .device_text = device_text,
+                                  .device = device,
+                                  .kernels = { at_kernel_count(), at_kernel_at },
+                                  .in = STDIN_FILENO,
+                                  .out = out };
+    const at_status status = at_serve(&all);
+    place->close(place->context);
+    return at_status_exit_code(status);
+}
+
+int at_runner_main(int argc, char **argv, const struct at_runner_place *place) {
     const char *name = base_name(argc > 0 ? argv[0] : "attest-runner");
     const char *word = argc > 1 ? argv[1] : "";
     if (argc > 2 ||
@@ -49,7 +70,7 @@ int at_runner_main(int argc, char **argv, const char *where, int (*serve)(const 
         return at_status_exit_code(AT_USAGE);
     }
     if (strcmp(word, "--help") == 0)
-        return print_help(name, where);
+        return print_help(name, place->words);
     if (strcmp(word, "--list") == 0)
         return print_list();
     if (strcmp(word, "--version") == 0) {
@@ -58,5 +79,5 @@ int at_runner_main(int argc, char **argv, const char *where, int (*serve)(const 
     }
     if (isatty(STDIN_FILENO))
         fprintf(stderr, "%s: speaking the runner protocol; --help says more\n", name);
-    return serve(name);
+    return serve(name, place);
 }

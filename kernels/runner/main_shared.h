@@ -3,8 +3,20 @@
 #ifndef AT_MAIN_SHARED_H
 #define AT_MAIN_SHARED_H
 
-/* Handles --help, --list, --version and bad arguments; otherwise returns serve(name). `where` says where variants run.
- * The result is the process's exit code. */
-int at_runner_main(int argc, char **argv, const char *where, int (*serve)(const char *name));
+#include "kernels/runner/serve.h"
+
+/* Where a runner's variants run. */
+struct at_runner_place {
+    const char *words; /* "this machine's processor" */
+    void *context;     /* of the two below */
+    /* Takes the device and writes its name into `text`; NULL when it cannot be had, `text` then says why and what to
+     * do. */
+    struct at_device *(*open)(void *context, char *text, size_t size);
+    void (*close)(void *context);
+};
+
+/* Handles --help, --list, --version and bad arguments; otherwise serves the protocol on standard input and output. The
+ * result is the process's exit code. */
+int at_runner_main(int argc, char **argv, const struct at_runner_place *place);
 
 #endif

@@ -17,3 +17,16 @@ wants() {
     grep -qF -- "$text" "$scratch/out" || { head -n 30 "$scratch/out"; fail "$*: does not say '$text'"; }
 }
 same() { cmp "$1" "$2" || fail "$1 and $2 differ"; }
+
+# verify_killed OUT.h5 LINES options...: a run with two jobs, killed without warning when its journal has LINES lines.
+verify_killed() {
+    local out=$1 lines=$2 pid; shift 2
+    "$attest" verify "$@" --quiet --jobs 2 --out "$out" > /dev/null 2>&1 &
+    pid=$!
+    for _ in $(seq 600); do
+        [[ -e "$out.jsonl" && $(wc -l < "$out.jsonl") -ge $lines ]] && break
+        sleep 0.02
+    done
+    kill -9 $pid 2> /dev/null; wait $pid 2> /dev/null
+    [[ ! -e "$out" ]] || fail "the run had ended before it was killed"
+}

@@ -30,14 +30,7 @@ for i in 1 2 3; do run "$scratch/s$i.h5" --keep all --shard $i/3; done
 wants 0 shards "$attest" merge "$scratch/s3.h5" "$scratch/s1.h5" "$scratch/s2.h5" --out "$scratch/m.h5"
 same "$scratch/a.h5" "$scratch/m.h5"
 jobs=$(wc -l < "$scratch/a.h5.jsonl")
-"$attest" verify "${variants[@]}" --cases "$cases" --quiet --jobs 2 --keep all --out "$scratch/k.h5" > /dev/null 2>&1 &
-pid=$!
-for _ in $(seq 600); do
-    [[ -e "$scratch/k.h5.jsonl" && $(wc -l < "$scratch/k.h5.jsonl") -ge $((jobs / 3)) ]] && break
-    sleep 0.02
-done
-kill -9 $pid 2> /dev/null; wait $pid 2> /dev/null
-[[ ! -e "$scratch/k.h5" ]] || fail "the run had ended before it was killed"
+verify_killed "$scratch/k.h5" $((jobs / 3)) "${variants[@]}" --cases "$cases" --keep all
 cp -r "$scratch/k.h5.witness" "$scratch/kept"
 touch "$scratch/k.h5.witness/000000_half.written.h5.1.tmp"
 wants 2 'keep: "wrong" here, "all" there' "$attest" verify "${variants[@]}" --cases "$cases" --quiet --keep wrong --out "$scratch/k.h5" --resume

@@ -28,14 +28,7 @@ wants 2 'seed' "$attest" merge "$scratch/s1.h5" "$scratch/other.h5" "$scratch/s3
 
 # Killed in the middle: whatever the journal holds is whole, nothing half-written stands beside it, and the resumed run
 # ends in the same bytes.
-"$attest" verify "${variants[@]}" --cases "$cases" --quiet --jobs 2 --out "$scratch/k.h5" > /dev/null 2>&1 &
-pid=$!
-for _ in $(seq 600); do
-    [[ -e "$scratch/k.h5.jsonl" && $(wc -l < "$scratch/k.h5.jsonl") -ge $((jobs / 3)) ]] && break
-    sleep 0.02
-done
-kill -9 $pid 2> /dev/null; wait $pid 2> /dev/null
-[[ ! -e "$scratch/k.h5" ]] || fail "the run had ended before it was killed"
+verify_killed "$scratch/k.h5" $((jobs / 3)) "${variants[@]}" --cases "$cases"
 before=$(wc -l < "$scratch/k.h5.jsonl")
 [[ $before -ge 5 ]] || fail "the journal held only $before lines"
 cp "$scratch/k.h5.jsonl" "$scratch/torn.h5.jsonl"

@@ -161,7 +161,7 @@ static void judge(int variant, const struct at_problem *problem, uint64_t n, str
 static void judge_family(const char *family, const char *op_name, int decode) {
     const struct at_op *op = at_op_find(op_name);
     assert_non_null(op);
-    const uint64_t problems = (uint64_t)(12 * at_test_effort(10));
+    const uint64_t problems = (uint64_t)(24 * at_test_effort(5)); /* few suit a variant for paged keys alone */
     int variants = 0;
     for (int i = 0; i < at_runner_variant_count(runner); i++) {
         const struct at_variant *v = at_runner_variant(runner, i);
@@ -178,8 +178,7 @@ static void judge_family(const char *family, const char *op_name, int decode) {
         print_message("%s/%s: %lld runs, %lld declined; model %lld of %lld equal; worst error/limit %.3g\n", v->family,
                       v->name, (long long)model.runs, (long long)model.declined, (long long)model.exact,
                       (long long)model.elements, limit.worst);
-        /* few problems suit a variant for paged keys alone; the case files have the rest */
-        at_assert_true(model.runs > 0, "%s/%s took only %lld problems", v->family, v->name, (long long)model.runs);
+        at_assert_true(model.runs > 2, "%s/%s took only %lld problems", v->family, v->name, (long long)model.runs);
         at_assert_true(!decode == !strstr(v->family, "decode"), "%s is not of this phase", v->family);
         if (strcmp(op_name, "asynct_attention") == 0)
             assert_int_equal(model.exact, model.elements);
@@ -241,7 +240,7 @@ static void test_norms(void **state) {
 static void test_decode_declines(void **state) {
     (void)state;
     const int sq[] = { 2 }, sk[] = { 5 };
-    const struct at_test_shape shape = { .b = 1, .d = 16, .sq = sq, .sk = sk, .dtype = AT_F16 };
+    const struct at_test_shape shape = { .b = 1, .d = 64, .page = 16, .sq = sq, .sk = sk, .dtype = AT_F16 };
     int declined = 0;
     for (int i = 0; i < at_runner_variant_count(runner); i++) {
         const struct at_variant *v = at_runner_variant(runner, i);
@@ -255,9 +254,7 @@ static void test_decode_declines(void **state) {
         at_assert_ok(at_test_attention_problem(at_op_find(family->op), &shape, 1, &problem));
         at_assert_ok(at_guarded_launch(runner, i, &problem.problem, AT_POISON_JUDGED, 1, 30, &reply, &outputs));
         assert_int_equal(reply.outcome, AT_RUN_UNSUPPORTED);
-        /* a CUDA variant may name its formats first */
-        if (strncmp(at_runner_variant(runner, i)->name, "00_", 3) == 0)
-            assert_non_null(strstr(reply.reason, "one query"));
+        at_assert_true(strstr(reply.reason, "one query"), "%s/%s: %s", v->family, v->name, reply.reason);
         at_test_problem_release(&problem);
         declined++;
     }
