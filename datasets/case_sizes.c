@@ -29,10 +29,12 @@ void at_case_lengths(struct at_sizes *sizes, const struct at_case *c, const int6
             pages += (length + sizes->page - 1) / sizes->page;
     }
     sizes->slots = keys;
+    sizes->capacity = sizes->max_sk;
     if (sizes->page > 0) {
         sizes->slots = (pages + spare_pages(pages)) * sizes->page;
         sizes->max_pages = (sizes->max_sk + sizes->page - 1) / sizes->page;
         sizes->max_pages += sizes->max_pages == 0; /* a table without columns would mean contiguous */
+        sizes->capacity = sizes->max_pages * sizes->page;
     }
 }
 

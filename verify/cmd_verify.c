@@ -20,6 +20,8 @@ static const struct at_option options[] = {
     { "--junit", "F.xml", "write JUnit XML" },
     { "--json", "F.jsonl", "write the results as JSON lines" },
     { "--github", NULL, "print GitHub annotations for what fails" },
+    { "--counters", NULL,
+      "count memory requests, sectors and bank conflicts (SIMT machine: as g++ compiled the kernel)" },
     { "--keep", "WHEN", "tensors in the archive: never (default), wrong (what fails or is VACUOUS), all" },
     { "--resume", NULL, "go on from the journal of an interrupted run" },
     { "--fail-fast", NULL, "stop after the first failing job" },
@@ -44,6 +46,7 @@ static at_status read_options(const struct at_args *args, struct at_session_opti
     o->strict = at_args_has(args, "--strict");
     o->resume = at_args_has(args, "--resume");
     o->fail_fast = at_args_has(args, "--fail-fast");
+    o->counters = at_args_has(args, "--counters");
     o->quiet = at_args_has(args, "--quiet");
     AT_TRY(at_args_int(args, "--seed", 0, INT64_MAX, 0, &seed));
     AT_TRY(at_args_int(args, "--jobs", 1, 256, o->jobs, &jobs));

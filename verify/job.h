@@ -43,6 +43,10 @@ uint64_t at_job_seed(const struct at_job *job, uint64_t launch);
 at_status at_job_rerun(struct at_job *job);
 /* The same launch by options->predictor, when it has a variant made from the same source: its bits must be equal. */
 at_status at_job_predict(struct at_job *job);
+/* The launch captured in a graph while the longest request had one key, then replayed: no bit may depend on it. Of
+ * decode families, which engines capture; not of variants whose launch cannot be captured, or whose bits do not repeat.
+ */
+at_status at_job_graph(struct at_job *job);
 /* Three units alone, and the whole batch backwards: a kernel whose bits depend on its neighbours shows here. */
 at_status at_job_other_batches(struct at_job *job);
 /* Writes the job's tensors and references to its file where options->keep asks for it, and marks its results. */

@@ -41,7 +41,7 @@ static void describe(const struct at_job *j, struct at_result *r) {
     const struct at_case *c = j->bench->item->c;
     memset(r, 0, sizeof *r);
     r->plan_index = j->plan_index;
-    r->worst_index = -1;
+    at_result_begin(r);
     r->ratio_max = NAN;
     r->p_zero_share = NAN;
     snprintf(r->case_id, sizeof r->case_id, "%s", c->id);
@@ -214,11 +214,18 @@ static at_status answer_for(struct at_bench *b) {
     return AT_OK;
 }
 
+static void note_counters(const struct at_counters *counters, struct at_result *r) {
+#define X(name, meaning) r->counter_##name = counters->name;
+    AT_COUNTER_LIST(X)
+#undef X
+}
+
 static at_status run_job(struct at_job *j) {
     struct at_bench *b = j->bench;
     struct at_run_reply reply;
-    at_status status = at_guarded_launch(b->runner, j->variant, &b->data.problem, AT_POISON_JUDGED, at_job_seed(j, 0),
-                                         at_job_time_limit(j), &reply, &j->outputs);
+    const struct at_run_mode mode = { .counters = b->options->counters };
+    at_status status = at_guarded_launch(b->runner, j->variant, &b->data.problem, AT_POISON_JUDGED, &mode,
+                                         at_job_seed(j, 0), at_job_time_limit(j), &reply, &j->outputs);
     if (status != AT_OK)
         return launch_failed(j, status);
     if (reply.outcome != AT_RAN) {
@@ -232,6 +239,8 @@ static at_status run_job(struct at_job *j) {
         describe(j, &j->results[o]);
         j->results[o].tensor_index = o;
         j->results[o].seconds = reply.seconds;
+        if (reply.has_counters)
+            note_counters(&reply.counters, &j->results[o]);
         snprintf(j->results[o].tensor, sizeof j->results[o].tensor, "%s", b->data.problem.op->tensors[t].name);
         snprintf(j->results[o].format, sizeof j->results[o].format, "%s",
                  at_format_info(b->data.problem.tensors[t].format)->name);
@@ -239,6 +248,8 @@ static at_status run_job(struct at_job *j) {
     status = at_job_rerun(j);
     if (status == AT_OK)
         status = at_job_predict(j);
+    if (status == AT_OK)
+        status = at_job_graph(j);
     if (status == AT_OK && !j->outputs.is_dirty)
         status = at_job_other_batches(j);
     if (status != AT_OK)

@@ -20,6 +20,7 @@ struct at_judge_options {
     const char *runner_spec;
     struct at_runner *predictor; /* runs the same sources on the SIMT machine; NULL: nothing is predicted */
     const char *dump; /* replay: write every intermediate of the (single) job to this HDF5 file; NULL otherwise */
+    int counters;     /* 1: count accesses of the judged launch, where the runner can */
     enum at_keep keep;
     const char *witness; /* folder for what is kept, which exists */
     /* Called after each job with its results, in plan order within the case; owns nothing. */

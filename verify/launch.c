@@ -88,8 +88,8 @@ static at_status copy_outputs(const struct at_problem *placed, struct at_outputs
 }
 
 at_status at_guarded_launch(struct at_runner *runner, int variant, const struct at_problem *problem,
-                            enum at_poison_turn turn, uint64_t seed, double timeout, struct at_run_reply *reply,
-                            struct at_outputs *outputs) {
+                            enum at_poison_turn turn, const struct at_run_mode *mode, uint64_t seed, double timeout,
+                            struct at_run_reply *reply, struct at_outputs *outputs) {
     struct at_problem placed;
     struct at_buffer buffer;
     const enum at_tail tail = (enum at_tail)at_runner_variant(runner, variant)->numerics.tail;
@@ -98,7 +98,7 @@ at_status at_guarded_launch(struct at_runner *runner, int variant, const struct 
     AT_TRY(at_poison_unowned(&placed, tail, turn, seed));
     for (int t = 0; t < problem->op->n_tensors; t++)
         at_buffer_seal(&buffer, t);
-    AT_TRY(at_runner_run(runner, variant, &placed, buffer.used, timeout, reply));
+    AT_TRY(at_runner_run(runner, variant, &placed, buffer.used, mode, timeout, reply));
     if (reply->outcome != AT_RAN)
         return AT_OK;
     check_hygiene(&placed, &buffer, seed, outputs);

@@ -43,20 +43,26 @@ static void keep_dirt(struct at_job *j, const struct at_outputs *later, const ch
         }
 }
 
-/* The same launch again, in freshly marked memory; different[o] counts elements of output o whose bits changed. */
+/* Elements of output o whose bits changed from the judged launch to another of the same problem. */
+static int64_t changed_bits(const struct at_job *j, const struct at_outputs *again, int o) {
+    const int t = j->bench->answer.outputs[o];
+    return different_bits(&j->outputs.tensors[t], &again->tensors[t], 0, 0, at_tensor_count(&again->tensors[t]));
+}
+
+/* The same launch again, in freshly marked memory and another order of warps; different[o] counts elements of output o
+ * whose bits changed. */
 static at_status launch_again(struct at_job *j, enum at_poison_turn turn, uint64_t launch, int64_t *different) {
     struct at_run_reply reply;
     struct at_outputs again;
     const struct at_problem *p = &j->bench->data.problem;
-    AT_TRY(at_guarded_launch(j->bench->runner, j->variant, p, turn, at_job_seed(j, launch), at_job_time_limit(j),
+    const struct at_run_mode mode = { .order = (int64_t)launch };
+    AT_TRY(at_guarded_launch(j->bench->runner, j->variant, p, turn, &mode, at_job_seed(j, launch), at_job_time_limit(j),
                              &reply, &again));
     AT_TRY(check_ran(j, &reply, "the same problem"));
     keep_dirt(j, &again, ", when launched again");
     for (int o = 0; o < j->n_results; o++) {
-        int t = j->bench->answer.outputs[o];
-        struct at_result *r = &j->results[o];
-        r->rerun_compared = at_tensor_count(&again.tensors[t]);
-        different[o] = different_bits(&j->outputs.tensors[t], &again.tensors[t], 0, 0, r->rerun_compared);
+        j->results[o].rerun_compared = at_tensor_count(&again.tensors[j->bench->answer.outputs[o]]);
+        different[o] = changed_bits(j, &again, o);
     }
     at_outputs_release(&again);
     return AT_OK;
@@ -108,7 +114,7 @@ at_status at_job_predict(struct at_job *j) {
     struct at_outputs predicted;
     if (variant < 0 || !j->v->numerics.repeats) /* bits that do not repeat cannot be foretold */
         return AT_OK;
-    AT_TRY(at_guarded_launch(predictor, variant, &j->bench->data.problem, AT_POISON_JUDGED, at_job_seed(j, 0),
+    AT_TRY(at_guarded_launch(predictor, variant, &j->bench->data.problem, AT_POISON_JUDGED, NULL, at_job_seed(j, 0),
                              at_job_time_limit(j), &reply, &predicted));
     AT_TRY(check_ran(j, &reply, "the SIMT machine"));
     for (int o = 0; o < j->n_results; o++) {
@@ -121,12 +127,34 @@ at_status at_job_predict(struct at_job *j) {
     return AT_OK;
 }
 
+at_status at_job_graph(struct at_job *j) {
+    const struct at_problem *p = &j->bench->data.problem;
+    const struct at_run_mode mode = { .graph = 1, .graph_max_sk = 1 };
+    struct at_run_reply reply;
+    struct at_outputs replayed;
+    if (!j->bench->item->c->family->decode || !j->v->numerics.repeats || p->sizes.max_sk < 2)
+        return AT_OK;
+    AT_TRY(at_guarded_launch(j->bench->runner, j->variant, p, AT_POISON_JUDGED, &mode, at_job_seed(j, 8),
+                             at_job_time_limit(j), &reply, &replayed));
+    if (reply.outcome == AT_RUN_UNSUPPORTED)
+        return AT_OK;
+    AT_TRY(check_ran(j, &reply, "a graph captured while the longest request had one key"));
+    keep_dirt(j, &replayed, ", in a graph captured while the longest request had one key");
+    for (int o = 0; o < j->n_results; o++) {
+        j->results[o].graph_compared = at_tensor_count(&replayed.tensors[j->bench->answer.outputs[o]]);
+        j->results[o].graph_different = changed_bits(j, &replayed, o);
+    }
+    at_outputs_release(&replayed);
+    return AT_OK;
+}
+
 static at_status compare_part(struct at_job *j, const struct at_batch_part *part, uint64_t launch) {
     struct at_run_reply reply;
     struct at_outputs got;
     const struct at_problem *whole = &j->bench->data.problem;
-    AT_TRY(at_guarded_launch(j->bench->runner, j->variant, &part->problem, AT_POISON_AGAIN, at_job_seed(j, launch),
-                             at_job_time_limit(j), &reply, &got));
+    const struct at_run_mode mode = { .order = (int64_t)launch };
+    AT_TRY(at_guarded_launch(j->bench->runner, j->variant, &part->problem, AT_POISON_AGAIN, &mode,
+                             at_job_seed(j, launch), at_job_time_limit(j), &reply, &got));
     if (reply.outcome != AT_RUN_UNSUPPORTED)
         AT_TRY(check_ran(j, &reply, "a part of the batch"));
     keep_dirt(j, &got, ", when launched on a part of the batch");

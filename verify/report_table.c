@@ -208,6 +208,18 @@ static void put_failure(const struct group *g, const struct at_result *r) {
     }
 }
 
+static void put_counters(const struct group *g, const struct at_result *r) {
+    char text[1024] = "";
+    size_t at = 0;
+    if (r->counter_lane_accesses < 0)
+        return;
+#define X(name, meaning) \
+    at += (size_t)snprintf(text + at, sizeof text - at, "%s%s %" PRId64, at ? ", " : "", #name, r->counter_##name);
+    AT_COUNTER_LIST(X)
+#undef X
+    at_put_wrapped(g->out, "    counts ", text, WIDTH);
+}
+
 /* ---- groups ---- */
 
 static void put_heading(const struct group *g) {
@@ -243,6 +255,7 @@ static void put_group(struct group *g) {
         if (!shown(g, r))
             continue;
         put_row(g, r);
+        put_counters(g, r);
         if (at_state_fails(r->state, r->expect, g->strict))
             put_failure(g, r);
     }

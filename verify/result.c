@@ -71,3 +71,10 @@ int at_result_compare(const struct at_result *a, const struct at_result *b) {
         order = strcmp(a->tensor, b->tensor);
     return (order > 0) - (order < 0);
 }
+
+void at_result_begin(struct at_result *result) {
+    result->worst_index = -1;
+#define X(name, meaning) result->counter_##name = -1;
+    AT_COUNTER_LIST(X)
+#undef X
+}

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "attest/ledger.h"
+#include "attest/run_mode.h"
 #include "attest/status.h"
 
 /* name, fails the run (0 no, 1 yes, 2 with --strict, 3 unless the case expects it), meaning */
@@ -37,6 +38,10 @@ const char *at_state_meaning(enum at_state state);
 at_status at_state_parse(const char *name, enum at_state *state);
 /* 1 when a result of this state fails the run; `expect`: the states its case expects, with commas ("" none). */
 int at_state_fails(enum at_state state, const char *expect, int strict);
+
+struct at_result;
+/* Marks what a result does not have: no worst element, nothing counted. The rest is as it is. */
+void at_result_begin(struct at_result *result);
 
 enum { AT_HIST_BINS = 64, AT_RESULT_DECOYS = 32 };
 /* err_hist bin i counts elements with log2(error/limit) in [i - 56, i - 55), i = 1 .. 62; bin 0: error 0 or
@@ -76,6 +81,10 @@ struct at_result {
     int64_t rerun_compared, rerun_different;
     int64_t predicted_compared, predicted_different; /* with the SIMT run of the same source */
     int64_t batch_compared, batch_different;         /* solo and permuted batch; 0 of 0: not checked */
+    int64_t graph_compared, graph_different;         /* captured with one key, replayed; 0 of 0: not checked */
+#define X(name, meaning) int64_t counter_##name;     /* -1: not counted */
+    AT_COUNTER_LIST(X)
+#undef X
     int has_ledger;
     struct at_ledger ledger; /* declared arithmetic where modelled, else the exact evaluation */
     int ledger_modelled;

@@ -69,6 +69,8 @@
     X(I64,   predicted_different, R, 1, "1", "elements whose bits differed from the SIMT run's")                 \
     X(I64,   batch_compared,  R, 1, "1", "elements compared with solo and permuted batches; 0: not checked")     \
     X(I64,   batch_different, R, 1, "1", "elements whose bits depended on the batch")                            \
+    X(I64,   graph_compared,  R, 1, "1", "elements compared with a replay of a graph captured at one key")       \
+    X(I64,   graph_different, R, 1, "1", "elements whose bits differed in that replay")                          \
     X(BOOL,  has_ledger,      R, 1, "1", "has rows in /ledger")                                                  \
     X(BOOL,  ledger_modelled, R, 1, "1", "the ledger is of the declared arithmetic, not of the exact values")    \
     X(F64,   p_zero_share,    R, 1, "1", "share of visible keys whose p is 0; NaN: no attention")                \
@@ -104,6 +106,9 @@
 static const struct at_field result_fields[] = {
 #define X(kind, field, group, count, units, meaning) FIELD(at_result, kind, field, group, count, units, meaning)
     RESULT_FIELDS(X)
+#undef X
+#define X(name, meaning) FIELD(at_result, PLACE, counter_##name, R, 1, "1", meaning)
+        AT_COUNTER_LIST(X)
 #undef X
 };
 

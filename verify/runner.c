@@ -197,7 +197,11 @@ const struct at_variant *at_runner_variant(const struct at_runner *runner, int i
 static void fill_reply(const struct at_reply *from, struct at_run_reply *to) {
     static const enum at_run_outcome outcomes[AT_REPLY_COUNT] = { AT_RAN,      AT_RUN_UNSUPPORTED, AT_RUN_FAILED,
                                                                   AT_RUN_RACY, AT_RUN_DIRTY,       AT_RUN_DEADLOCKED };
-    *to = (struct at_run_reply){ .outcome = outcomes[from->kind], .seconds = from->seconds };
+    *to = (struct at_run_reply){ .outcome = outcomes[from->kind],
+                                 .seconds = from->seconds,
+                                 .has_counters = from->has_counters,
+                                 .counters = from->counters,
+                                 .timing = from->timing };
     snprintf(to->reason, sizeof to->reason, "%s", from->reason);
 }
 
@@ -210,7 +214,7 @@ static at_status make_ready(struct at_runner *runner) {
 }
 
 at_status at_runner_run(struct at_runner *runner, int variant, const struct at_problem *problem, int64_t used,
-                        double timeout, struct at_run_reply *reply) {
+                        const struct at_run_mode *mode, double timeout, struct at_run_reply *reply) {
     struct at_job job;
     struct at_reply answer;
     if (variant < 0 || variant >= runner->greeting.n || used < 0 || used > runner->shared.capacity || !(timeout > 0))
@@ -220,6 +224,8 @@ at_status at_runner_run(struct at_runner *runner, int variant, const struct at_p
     AT_TRY(make_ready(runner));
     job.id = runner->next_id++;
     job.variant = variant;
+    if (mode)
+        job.mode = *mode;
     job.memory = runner->transport == AT_TRANSPORT_MEMFD ? runner->shared.capacity : 0;
     job.timeout = timeout < 1e9 ? timeout : 1e9;
     at_status status =

@@ -10,6 +10,7 @@
 
 #include "attest/kernel.h"
 #include "attest/op.h"
+#include "attest/run_mode.h"
 
 struct at_runner;
 
@@ -37,11 +38,14 @@ struct at_run_reply {
     enum at_run_outcome outcome;
     char reason[512]; /* why unsupported or failed, in the runner's words */
     double seconds;   /* wall time of the launch as the runner saw it */
+    int has_counters;
+    struct at_counters counters;
+    struct at_timing timing;
 };
 
-/* Runs variant i on a problem whose tensors all lie inside the shared block [0, used). timeout in
- * seconds. AT_OK with the reply; AT_CRASHED (signal or exit named in the error), AT_HUNG, AT_PROTOCOL. */
+/* Runs variant i on a problem whose tensors all lie inside the shared block [0, used); mode NULL: one plain launch.
+ * timeout in seconds. AT_OK with the reply; AT_CRASHED (signal or exit named in the error), AT_HUNG, AT_PROTOCOL. */
 at_status at_runner_run(struct at_runner *runner, int variant, const struct at_problem *problem, int64_t used,
-                        double timeout, struct at_run_reply *reply);
+                        const struct at_run_mode *mode, double timeout, struct at_run_reply *reply);
 
 #endif

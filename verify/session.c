@@ -104,6 +104,7 @@ static void *work(void *context) {
                                       .limit_factor = o->limit_factor,
                                       .runner_spec = o->runner,
                                       .dump = o->dump,
+                                      .counters = o->counters,
                                       .keep = o->keep,
                                       .witness = s->witness,
                                       .emit = emit,

@@ -10,7 +10,7 @@ struct at_session_options {
     struct at_selection selection;
     const char *runner; /* spec */
     const char *out;    /* RUN.h5; NULL: no archive, no journal */
-    int resume, fail_fast, strict, jobs, quiet;
+    int resume, fail_fast, strict, jobs, quiet, counters;
     uint64_t seed;
     double timeout, limit_factor;
     const char *dump;

@@ -44,6 +44,20 @@ static int follows_poison(const struct at_evidence *e, struct at_result *r) {
     return 1;
 }
 
+/* Bits that a replay changes were decided by what the capture saw. */
+static int fixed_at_capture(const struct at_evidence *e, struct at_result *r) {
+    char text[256];
+    if (!e->numerics->repeats || r->graph_different == 0)
+        return 0;
+    snprintf(
+        text, sizeof text,
+        "%lld of %lld elements have other bits in a graph that was captured while the longest request had one key: "
+        "the launch is decided by lengths, not by capacity",
+        (long long)r->graph_different, (long long)r->graph_compared);
+    say(r, AT_STATE_WRONG, text);
+    return 1;
+}
+
 static int changed_with_batch(const struct at_evidence *e, struct at_result *r) {
     char text[256];
     if (!e->numerics->batch_invariant || r->batch_different == 0)
@@ -153,7 +167,7 @@ void at_verdict(const struct at_evidence *e, struct at_result *r) {
         say(r, AT_STATE_DIRTY, e->dirty);
         return;
     }
-    if (changed_on_rerun(e, r) || follows_poison(e, r))
+    if (changed_on_rerun(e, r) || follows_poison(e, r) || fixed_at_capture(e, r))
         return;
     /* Wrong bits often depend on the batch as well; that they are wrong, and where, says more. */
     const int is_odd = is_laundered(e, r) || is_wrong(e, r) || is_overflowed(e, r);

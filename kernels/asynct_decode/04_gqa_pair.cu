@@ -66,7 +66,7 @@ const char *supports(const struct at_problem *problem) {
 int launch(const struct at_launch *launch) {
     const struct at_sizes *z = &launch->problem->sizes;
     return at_decode_launch_grid(launch, attend<at_f16>, attend<at_bf16>, z->hk, (z->h / z->hk + 1) / 2,
-                                 z->max_sk * 16);
+                                 z->capacity * 16);
 }
 
 } // namespace

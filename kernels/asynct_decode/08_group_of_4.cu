@@ -34,7 +34,7 @@ const char *supports(const struct at_problem *problem) {
 }
 
 int launch(const struct at_launch *launch) {
-    return at_decode_launch(launch, attend<at_f16>, attend<at_bf16>, launch->problem->sizes.max_sk * 8);
+    return at_decode_launch(launch, attend<at_f16>, attend<at_bf16>, launch->problem->sizes.capacity * 8);
 }
 
 } // namespace

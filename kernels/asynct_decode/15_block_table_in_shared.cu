@@ -38,7 +38,7 @@ template <class T, int D> __global__ void __launch_bounds__(AT_DECODE_THREADS) a
 }
 
 /* Shared memory for the longest request. */
-int64_t shared_bytes(const struct at_sizes *z) { return z->max_sk * 8 + (z->max_sk + z->page - 1) / z->page * 4; }
+int64_t shared_bytes(const struct at_sizes *z) { return z->capacity * 8 + (z->capacity + z->page - 1) / z->page * 4; }
 
 const char *supports(const struct at_problem *problem) {
     if (problem->sizes.page == 0)

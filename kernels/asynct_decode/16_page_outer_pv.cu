@@ -43,7 +43,7 @@ const char *supports(const struct at_problem *problem) { return at_asynct_decode
 
 int launch(const struct at_launch *launch) {
     return at_with_head_size(launch->problem->sizes.d, [launch]<int D>() {
-        return at_decode_launch(launch, attend<at_f16, D>, attend<at_bf16, D>, launch->problem->sizes.max_sk * 8);
+        return at_decode_launch(launch, attend<at_f16, D>, attend<at_bf16, D>, launch->problem->sizes.capacity * 8);
     });
 }
 

@@ -125,7 +125,7 @@ static inline const char *at_asynct_decode_declines(const struct at_problem *pro
         return "activations are f16 or bf16";
     if (problem->sizes.max_sq > 1)
         return "at most one query a request";
-    return problem->sizes.max_sk * bytes_per_key > 220 * 1024 ? "a request has more keys than shared memory holds"
+    return problem->sizes.capacity * bytes_per_key > 220 * 1024 ? "a request has more keys than shared memory holds"
                                                               : nullptr;
 }
 

@@ -53,7 +53,7 @@ static __global__ void __launch_bounds__(AT_DECODE_THREADS)
 
 static inline int64_t at_split_workspace(const struct at_problem *problem) {
     const struct at_sizes *z = &problem->sizes;
-    return z->b * z->h * at_split_ranges(z->max_sk) * z->d * (int64_t)sizeof(float);
+    return z->b * z->h * at_split_ranges(z->capacity) * z->d * (int64_t)sizeof(float);
 }
 
 /* A kernel on grid (query heads, requests, ranges that the longest request can have), then the sum. Shared memory: the
@@ -61,7 +61,7 @@ static inline int64_t at_split_workspace(const struct at_problem *problem) {
 static inline int at_split_launch(const struct at_launch *launch, void (*f16)(at_asynct_view<at_f16>, float *),
                                   void (*bf16)(at_asynct_view<at_bf16>, float *), int64_t more) {
     const struct at_sizes *z = &launch->problem->sizes;
-    const int ranges = at_split_ranges(z->max_sk);
+    const int ranges = at_split_ranges(z->capacity);
     const int64_t shared = (at_split_row((int)z->taps) + AT_SPLIT_RANGE) * (int64_t)sizeof(float) + more;
     float *partials = static_cast<float *>(launch->workspace);
     const int code = at_decode_launch_grid(launch, f16, bf16, z->h, ranges, shared, partials);

@@ -5,6 +5,8 @@
  * says which and ends, the job is CRASHED, and the next one gets a fresh process. */
 #include "kernels/runner/cuda_device.h"
 
+#include "kernels/runner/cuda_graph.h"
+
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,15 +73,34 @@ static int guard_damaged(const struct at_cuda_device *cuda) {
     return 0;
 }
 
-static int run(struct at_device *device, const struct at_kernel *kernel, const struct at_launch *launch,
-               double *seconds) {
-    struct at_cuda_device *cuda = cuda_of(device);
-    float milliseconds = 0;
-    cudaDeviceSynchronize();
-    cudaEventRecord((cudaEvent_t)cuda->start, NULL);
-    int code = kernel->launch(launch);
+/* Puts the launch on the stream, or the replay of a graph that it was captured in. */
+static int put(struct at_cuda_device *cuda, const struct at_kernel *kernel, const struct at_launch *launch, int graph) {
+    cudaStream_t stream = (cudaStream_t)cuda->stream;
+    cudaGraphExec_t exec = NULL;
+    if (!graph)
+        return kernel->launch(launch);
+    int code = at_cuda_capture_begin(stream);
     if (code == cudaSuccess)
-        code = (int)cudaEventRecord((cudaEvent_t)cuda->stop, NULL);
+        code = kernel->launch(launch);
+    code = at_cuda_capture_end(stream, code, &exec);
+    if (code == cudaSuccess)
+        code = (int)cudaGraphLaunch(exec, stream);
+    if (exec)
+        cudaGraphExecDestroy(exec); /* a running one lives on until it has ended */
+    return code;
+}
+
+static int run(struct at_device *device, const struct at_kernel *kernel, const struct at_launch *launch,
+               const struct at_run_mode *mode, struct at_reply *reply) {
+    struct at_cuda_device *cuda = cuda_of(device);
+    struct at_launch on_stream = *launch;
+    float milliseconds = 0;
+    on_stream.stream = cuda->stream;
+    cudaDeviceSynchronize();
+    cudaEventRecord((cudaEvent_t)cuda->start, (cudaStream_t)cuda->stream);
+    int code = put(cuda, kernel, &on_stream, mode->graph);
+    if (code == cudaSuccess)
+        code = (int)cudaEventRecord((cudaEvent_t)cuda->stop, (cudaStream_t)cuda->stream);
     const int done = (int)cudaDeviceSynchronize();
     if (done != cudaSuccess)
         give_up("after the launch", done);
@@ -89,8 +110,25 @@ static int run(struct at_device *device, const struct at_kernel *kernel, const s
     }
     if (cudaEventElapsedTime(&milliseconds, (cudaEvent_t)cuda->start, (cudaEvent_t)cuda->stop) != cudaSuccess)
         milliseconds = 0;
-    *seconds = milliseconds / 1000.0;
+    reply->seconds = milliseconds / 1000.0;
     return guard_damaged(cuda) ? WORKSPACE_OVERRUN : 0;
+}
+
+static int time_launch(struct at_device *device, const struct at_kernel *kernel, const struct at_launch *launch,
+                       int64_t used, int replays, struct at_timing *timing) {
+    struct at_cuda_device *cuda = cuda_of(device);
+    const struct at_cuda_work work = { .kernel = kernel,
+                                       .launch = launch,
+                                       .block = cuda->block,
+                                       .used = used,
+                                       .stream = cuda->stream,
+                                       .cache_bytes = cuda->cache_bytes };
+    const int code = at_cuda_time(&work, replays, timing);
+    const int done = (int)cudaDeviceSynchronize();
+    if (done != cudaSuccess)
+        give_up("while timing", done);
+    cudaGetLastError();
+    return code;
 }
 
 static const char *error_text(int code) {
@@ -100,11 +138,24 @@ static const char *error_text(int code) {
 
 int at_cuda_device_init(struct at_cuda_device *cuda, char *text, size_t size) {
     int n = 0;
-    *cuda = (struct at_cuda_device){
-        .device = { .load = load, .workspace = workspace, .run = run, .store = store, .error = error_text }
-    };
+    *cuda = (struct at_cuda_device){ .device = { .load = load,
+                                                 .workspace = workspace,
+                                                 .run = run,
+                                                 .time = time_launch,
+                                                 .store = store,
+                                                 .error = error_text } };
     cuda->device.state = cuda;
     const cudaError_t code = cudaGetDeviceCount(&n);
+    if (code == cudaErrorInsufficientDriver) {
+        int driver = 0;
+        cudaDriverGetVersion(&driver); /* 0: there is no driver at all */
+        snprintf(text, size,
+                 driver ? "the NVIDIA driver is for CUDA %d.%d, this program wants %d.%d; update the driver, or use "
+                          "--runner cpu"
+                        : "no NVIDIA driver; use --runner cpu, or a machine with an NVIDIA GPU and its driver",
+                 driver / 1000, driver % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+        return -1;
+    }
     if (code != cudaSuccess || n == 0) {
         snprintf(text, size, "no CUDA device: %s; use --runner cpu, or a machine with an NVIDIA GPU and its driver",
                  code == cudaSuccess ? "none is there" : cudaGetErrorString(code));
@@ -113,7 +164,8 @@ int at_cuda_device_init(struct at_cuda_device *cuda, char *text, size_t size) {
     struct cudaDeviceProp properties;
     if (cudaGetDeviceProperties(&properties, 0) != cudaSuccess || cudaSetDevice(0) != cudaSuccess ||
         cudaEventCreate((cudaEvent_t *)&cuda->start) != cudaSuccess ||
-        cudaEventCreate((cudaEvent_t *)&cuda->stop) != cudaSuccess) {
+        cudaEventCreate((cudaEvent_t *)&cuda->stop) != cudaSuccess ||
+        cudaStreamCreateWithFlags((cudaStream_t *)&cuda->stream, cudaStreamNonBlocking) != cudaSuccess) {
         snprintf(text, size, "the CUDA device cannot be used: %s", cudaGetErrorString(cudaGetLastError()));
         return -1;
     }
@@ -122,6 +174,7 @@ int at_cuda_device_init(struct at_cuda_device *cuda, char *text, size_t size) {
                  properties.major, properties.minor);
         return -1;
     }
+    cuda->cache_bytes = properties.l2CacheSize;
     return 0;
 }
 

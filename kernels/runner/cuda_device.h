@@ -10,7 +10,9 @@ struct at_cuda_device {
     struct at_device device;
     uint8_t *block, *scratch;
     int64_t block_bytes, scratch_bytes, wanted;
-    void *start, *stop; /* cudaEvent_t */
+    void *start, *stop;  /* cudaEvent_t */
+    void *stream;        /* cudaStream_t, one that does not wait for the default stream */
+    int64_t cache_bytes; /* of L2 */
 };
 
 /* Takes the first device. 0, or -1 with one line of why not and what to do in `text`. */

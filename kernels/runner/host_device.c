@@ -60,7 +60,7 @@ static double now(void) {
 }
 
 /* Tells the SIMT machine what the variant may touch. A host variant does not enter it: no hook is called. */
-static void describe(const struct at_launch *launch) {
+static void describe(const struct at_launch *launch, const struct at_run_mode *mode) {
     struct at_simt_region regions[AT_MAX_TENSORS + 1];
     const struct at_problem *p = launch->problem;
     int n = 0;
@@ -79,7 +79,9 @@ static void describe(const struct at_launch *launch) {
         .name = "the workspace", .base = (uint8_t *)launch->workspace, .bytes = launch->workspace_bytes, .unwritten = 1
     };
     const char *seed = getenv("AT_SIMT_SEED");
-    at_simt_job(regions, n, seed ? strtoull(seed, NULL, 0) : 0);
+    at_simt_job(regions, n, (seed ? strtoull(seed, NULL, 0) : 0) + (uint64_t)mode->order);
+    at_simt_expect_stream(launch->stream);
+    at_simt_count(mode->counters);
 }
 
 static int host_found(struct at_device *device, enum at_reply_kind *kind, char *reason, size_t size) {
@@ -97,12 +99,16 @@ static int host_found(struct at_device *device, enum at_reply_kind *kind, char *
 }
 
 static int host_run(struct at_device *device, const struct at_kernel *kernel, const struct at_launch *launch,
-                    double *seconds) {
+                    const struct at_run_mode *mode, struct at_reply *reply) {
     const struct at_host_device *host = host_of(device);
-    describe(launch);
+    struct at_launch on_stream = *launch;
+    on_stream.stream = device; /* any address will do: work put on another stream has no order with ours */
+    describe(&on_stream, mode);
     double start = now();
-    int code = kernel->launch(launch);
-    *seconds = now() - start;
+    int code = kernel->launch(&on_stream);
+    reply->seconds = now() - start;
+    reply->has_counters = mode->counters;
+    at_simt_counters(&reply->counters);
     for (int64_t i = 0; code == 0 && i < GUARD; i++)
         if (host->scratch[host->wanted + i] != GUARD_BYTE)
             code = WORKSPACE_OVERRUN;

@@ -16,9 +16,13 @@ struct at_device {
     int (*load)(struct at_device *device, void *host, int64_t used, void **base);
     /* At least `bytes` of scratch, 256-byte aligned, valid until the next call. */
     int (*workspace)(struct at_device *device, int64_t bytes, void **workspace);
-    /* Launches and waits until the work is done; *seconds is its wall time. */
+    /* Launches as `mode` says and waits until the work is done; fills seconds and counters of the reply. With a graph,
+     * launch->problem has the sizes of the capture already. */
     int (*run)(struct at_device *device, const struct at_kernel *kernel, const struct at_launch *launch,
-               double *seconds);
+               const struct at_run_mode *mode, struct at_reply *reply);
+    /* Times the launch over copies of the block's first `used` bytes. NULL: this device has no clock worth reading. */
+    int (*time)(struct at_device *device, const struct at_kernel *kernel, const struct at_launch *launch, int64_t used,
+                int replays, struct at_timing *timing);
     /* Puts what kernels wrote back into the host's bytes. */
     int (*store)(struct at_device *device, void *host, int64_t used);
     /* 1 when the last run broke a rule that the device watches: *kind and what happened. May be NULL. */

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "kernels/simt/counters.h"
 #include "kernels/simt/machine.h"
 
 static void release(struct at_simt_block *block) {
@@ -13,6 +14,7 @@ static void release(struct at_simt_block *block) {
             members[n++] = &block->threads[i];
         }
     block->n_in_barrier = 0;
+    at_counters_barrier(block);
     at_simt_order(block, members, n);
 }
 

@@ -102,8 +102,12 @@ template <class T> T at_shuffle_up(uint32_t mask, T x, int by, int width = 32, A
     return at_shuffle_from(mask, x, from < (own & ~(width - 1)) ? own : from, line, file);
 }
 
-static inline uint32_t at_atomic_add(uint32_t *address, uint32_t x) { return at_simt_atomic_add_u32(address, x); }
-static inline float at_atomic_add(float *address, float x) { return at_simt_atomic_add_f32(address, x); }
+__attribute__((always_inline)) static inline uint32_t at_atomic_add(uint32_t *address, uint32_t x) {
+    return at_simt_atomic_add_u32(address, x);
+}
+__attribute__((always_inline)) static inline float at_atomic_add(float *address, float x) {
+    return at_simt_atomic_add_f32(address, x);
+}
 
 /* Puts kernel(args...) on the stream; 0 or a CUDA error number. */
 template <class... P, class... A>
@@ -112,13 +116,12 @@ int at_launch(void (*kernel)(P...), dim3 grid, dim3 block, int64_t dynamic_share
         void (*kernel)(P...);
         std::tuple<P...> args;
     } made{ kernel, std::tuple<P...>(args...) };
-    (void)stream;
     return at_simt_launch(
         [](void *context) {
             const call *c = static_cast<const call *>(context);
             std::apply(c->kernel, c->args);
         },
-        &made, (int64_t)sizeof made, grid, block, dynamic_shared);
+        &made, (int64_t)sizeof made, grid, block, dynamic_shared, stream);
 }
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "kernels/simt/counters.h"
 #include "kernels/simt/machine.h"
 #include "kernels/simt/shadow.h"
 #include "kernels/simt/source_place.h"
@@ -20,12 +21,17 @@ void at_simt_job(const struct at_simt_region *regions, int n, uint64_t seed) {
     finding = (struct at_finding){ .kind = AT_FINDING_NONE };
     finding_where = NULL;
     m->random = seed;
+    m->seeded = seed != 0;
+    m->stream = NULL;
+    at_counters_job();
     if (m->now > UINT32_MAX / 2) /* the other half is enough for any job */
         at_simt_begin_time();
     m->job_began = ++m->now;
     at_memory_job(regions, n);
     at_shadow_job();
 }
+
+void at_simt_expect_stream(const void *stream) { at_simt_machine.stream = stream; }
 
 static void put_place(struct at_simt_place place) {
     snprintf(finding.text, sizeof finding.text, "%s:%d: %s", place.file ? place.file : "an unknown place", place.line,

@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "attest/run_mode.h"
 #include "kernels/simt/simt.h"
 
 #ifdef __cplusplus
@@ -34,6 +35,11 @@ struct at_simt_region {
 
 /* Starts a job: forgets findings and what was written, takes the regions (copied) and the seed of warp orders. */
 void at_simt_job(const struct at_simt_region *regions, int n, uint64_t seed);
+/* The stream that the job's launches must be put on. */
+void at_simt_expect_stream(const void *stream);
+/* Whether the job's accesses are counted, and the counts since it began. */
+void at_simt_count(int on);
+void at_simt_counters(struct at_counters *counters);
 /* The job's first finding; kind NONE when there is none. */
 const struct at_finding *at_simt_finding(void);
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/simt/counters.h"
 #include "kernels/simt/machine.h"
 #include "kernels/simt/shadow.h"
 
@@ -27,6 +28,8 @@ void at_simt_wait(void) {
 }
 
 static void leave(struct at_simt_thread *self) {
+    if (self->in->n_left == self->in->n - 1)
+        at_counters_flush(self->in);
     self->state = AT_THREAD_LEFT;
     self->in->n_left++;
     at_simt_warp_left(self);
@@ -115,12 +118,15 @@ static void begin_block(struct at_simt_block *block, int64_t number) {
     }
 }
 
-/* Runs every ready thread of a warp once; how many ran. */
+/* Runs every ready thread of a warp once, ascending or by the seed from another lane on or descending; how many ran. */
 static int run_warp(struct at_simt_block *block, int warp) {
+    const uint32_t choice = at_simt_machine.seeded ? at_simt_random_below(2 * AT_WARP) : 0;
+    const int begin = (int)choice % AT_WARP, step = choice < AT_WARP ? 1 : AT_WARP - 1;
     int ran = 0;
-    for (int i = warp * AT_WARP; i < (warp + 1) * AT_WARP && i < block->n && !at_simt_machine.stop; i++) {
-        struct at_simt_thread *t = &block->threads[i];
-        if (t->state != AT_THREAD_READY)
+    for (int i = 0, lane = begin; i < AT_WARP && !at_simt_machine.stop; i++, lane = (lane + step) % AT_WARP) {
+        const int index = warp * AT_WARP + lane;
+        struct at_simt_thread *t = &block->threads[index < block->n ? index : 0];
+        if (index >= block->n || t->state != AT_THREAD_READY)
             continue;
         at_simt_current = &t->self;
         at_fiber_switch(&at_simt_machine.scheduler, t->fiber.saved);
@@ -207,7 +213,7 @@ static int any_work(void) {
 }
 
 int at_simt_launch(void (*entry)(void *), void *arguments, int64_t arguments_bytes, struct at_dim3 grid,
-                   struct at_dim3 block, int64_t dynamic_shared) {
+                   struct at_dim3 block, int64_t dynamic_shared, const void *stream) {
     struct at_simt_machine *m = &at_simt_machine;
     const int64_t n = (int64_t)block.x * block.y * block.z, blocks = (int64_t)grid.x * grid.y * grid.z;
     if (n < 1 || n > AT_BLOCK_MOST || blocks < 1 || grid.x > INT32_MAX || grid.y > 65535 || grid.z > 65535)
@@ -216,6 +222,12 @@ int at_simt_launch(void (*entry)(void *), void *arguments, int64_t arguments_byt
         return INVALID_VALUE;
     if (at_simt_finding()->kind != AT_FINDING_NONE)
         return 0;
+    if (stream != m->stream) {
+        at_simt_report_at(AT_FINDING_RACE, __builtin_return_address(0),
+                          "a launch on another stream than the one given: nothing orders it");
+        at_simt_locate_finding();
+        return 0;
+    }
     if (!m->resident)
         m->resident = calloc(RESIDENT, sizeof *m->resident);
     if (!m->resident)

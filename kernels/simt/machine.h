@@ -59,6 +59,8 @@ struct at_simt_machine {
     uint32_t now;    /* counts synchronisations; never reset within a job */
     uint32_t launch_began, job_began;
     uint64_t random;
+    int seeded; /* 0: lanes run in ascending order */
+    const void *stream;
     int stop; /* a finding ends the launch */
 };
 extern struct at_simt_machine at_simt_machine;

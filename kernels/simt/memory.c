@@ -141,6 +141,7 @@ static void report_outside(const uint8_t *address, int bytes, enum at_access acc
 void at_memory_find(const uint8_t *address, int bytes, enum at_access access, struct at_spot *spot, const void *where) {
     const struct at_simt_thread *self = at_simt_thread();
     spot->cells = NULL;
+    spot->name = NULL; /* private to the thread */
     if (address >= self->fiber.stack && address < self->fiber.stack + self->fiber.bytes)
         return;
     if (in_arena(address, bytes, spot, where))

@@ -4,6 +4,7 @@
  * Two accesses of which one writes must be ordered: by the same thread, by a barrier or a syncwarp both took part in,
  * by a chain of those, or by the end of a launch. Blocks of one launch are never ordered; atomics on one address are.
  */
+#include "kernels/simt/counters.h"
 #include "kernels/simt/shadow.h"
 
 #include <stdio.h>
@@ -135,6 +136,8 @@ void at_shadow_access(const void *address, int bytes, enum at_access access, con
     if (!at_simt_current)
         return; /* host code of the same file */
     at_memory_find(address, bytes, access, &spot, where);
+    if (at_counters_on)
+        at_counters_access(&spot, address, bytes, access, where);
     if (!spot.cells)
         return;
     const int64_t past = spot.offset + bytes;

@@ -31,12 +31,13 @@ struct at_simt_place {
     int line;
 };
 
-/* Runs entry(arguments) once for every thread of the grid. 0, or a CUDA error number when the launch cannot be made
+/* Runs entry(arguments) once for every thread of the grid. A stream other than the job's is a finding: its work would
+ * have no order with that of the others. 0, or a CUDA error number when the launch cannot be made
  * (cudaErrorInvalidConfiguration 9: no or too many threads; cudaErrorInvalidValue 1: too much shared memory). A finding
  * does not change the return value; it is asked for with at_simt_finding. Later launches of a job with a finding do
  * nothing. */
 int at_simt_launch(void (*entry)(void *), void *arguments, int64_t arguments_bytes, struct at_dim3 grid,
-                   struct at_dim3 block, int64_t dynamic_shared);
+                   struct at_dim3 block, int64_t dynamic_shared, const void *stream);
 
 /* The block's copy of one shared variable; the same address for all its threads. `key` tells variables apart. */
 void *at_simt_shared(const void *key, int64_t bytes, int64_t align);

@@ -1,5 +1,6 @@
 /* Warp operations: who takes part, what each gets, and who broke the rules.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/simt/counters.h"
 #include "kernels/simt/machine.h"
 
 #include <string.h>
@@ -44,6 +45,7 @@ static void complete(struct at_simt_thread *self) {
     struct at_simt_thread *members[AT_WARP];
     uint32_t ballot = 0;
     int n = 0;
+    at_counters_warp_operation();
     for (uint32_t left = self->mask; left; left &= left - 1) {
         members[n] = lane_of(self, __builtin_ctz(left));
         ballot |= (uint32_t)(members[n++]->value != 0) << __builtin_ctz(left);

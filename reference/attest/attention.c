@@ -92,6 +92,9 @@ static at_status check_sizes(const struct at_sizes *sizes) {
     AT_TRY(check_size("max_pages", sizes->max_pages, 0));
     AT_TRY(check_size("max_sq", sizes->max_sq, 0));
     AT_TRY(check_size("max_sk", sizes->max_sk, 0));
+    if (sizes->capacity < sizes->max_sk)
+        return AT_FAIL(AT_USAGE, "capacity is %lld keys and max_sk is %lld, wanted no less", (long long)sizes->capacity,
+                       (long long)sizes->max_sk);
     if (sizes->h % sizes->hk)
         return AT_FAIL(AT_USAGE, "h is %lld and hk is %lld, wanted hk to divide h", (long long)sizes->h,
                        (long long)sizes->hk);

@@ -23,7 +23,8 @@ struct at_op;
     X(page,      "keys per page; 0: contiguous k and v")                                    \
     X(max_pages, "columns of the block table; 0: contiguous")                               \
     X(max_sq,    "most query tokens of one request")                                        \
-    X(max_sk,    "most keys of one request")                                                \
+    X(max_sk,    "most keys of one request now")                                            \
+    X(capacity,  "most keys that one may come to have without a new launch (CUDA graphs)")  \
     X(taps,      "K, length of the FIR filter")                                             \
     X(channels,  "hidden size of a norm")
 /* clang-format on */

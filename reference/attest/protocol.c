@@ -153,10 +153,47 @@ at_status at_reply_format(const struct at_reply *reply, struct at_line *line) {
     if (reply->kind == AT_REPLY_DONE) {
         at_line_f64(line, "seconds", reply->seconds);
         at_line_i64(line, "bytes", reply->bytes);
+        if (reply->has_counters) {
+#define X(name, meaning) at_line_i64(line, "counter." #name, reply->counters.name);
+            AT_COUNTER_LIST(X)
+#undef X
+        }
+        if (reply->timing.replays > 0) {
+            at_line_i64(line, "replays", reply->timing.replays);
+            at_line_i64(line, "copies", reply->timing.copies);
+            at_line_f64(line, "cold", reply->timing.cold);
+            at_line_f64(line, "hot", reply->timing.hot);
+        }
     } else {
         at_line_text(line, "reason", reply->reason);
     }
     return at_line_end(line);
+}
+
+/* All counters or none. */
+static at_status parse_counters(const struct at_message *message, struct at_reply *reply) {
+    reply->has_counters = at_message_get(message, "counter.global_requests") != NULL;
+    if (!reply->has_counters)
+        return AT_OK;
+#define X(name, meaning) AT_TRY(at_message_i64(message, "counter." #name, 0, INT64_MAX, &reply->counters.name));
+    AT_COUNTER_LIST(X)
+#undef X
+    return AT_OK;
+}
+
+static at_status parse_timing(const struct at_message *message, struct at_timing *timing) {
+    int64_t replays = 0, copies = 0;
+    if (!at_message_get(message, "replays"))
+        return AT_OK;
+    AT_TRY(at_message_i64(message, "replays", 1, INT32_MAX, &replays));
+    AT_TRY(at_message_i64(message, "copies", 1, INT32_MAX, &copies));
+    AT_TRY(at_message_f64(message, "cold", &timing->cold));
+    AT_TRY(at_message_f64(message, "hot", &timing->hot));
+    if (!(timing->cold >= 0 && timing->cold <= 1e9 && timing->hot >= 0 && timing->hot <= 1e9))
+        return AT_FAIL(AT_PROTOCOL, "cold=%g hot=%g; wanted seconds, 0 or more", timing->cold, timing->hot);
+    timing->replays = (int32_t)replays;
+    timing->copies = (int32_t)copies;
+    return AT_OK;
 }
 
 at_status at_reply_parse(const struct at_message *message, struct at_reply *reply) {
@@ -179,7 +216,8 @@ at_status at_reply_parse(const struct at_message *message, struct at_reply *repl
     AT_TRY(at_message_f64(message, "seconds", &reply->seconds));
     if (!(reply->seconds >= 0 && reply->seconds <= 1e9))
         return AT_FAIL(AT_PROTOCOL, "seconds=%g; wanted 0 or more", reply->seconds);
-    return AT_OK;
+    AT_TRY(parse_counters(message, reply));
+    return parse_timing(message, &reply->timing);
 }
 
 /* ---- job ---- */
@@ -221,6 +259,14 @@ at_status at_job_format(const struct at_job *job, struct at_line *line) {
     _Generic(job->params.name, float : put_f32, int32_t : put_i32)(line, "param." #name, job->params.name);
     AT_PARAM_LIST(X)
 #undef X
+    if (job->mode.graph)
+        at_line_i64(line, "graph", job->mode.graph_max_sk);
+    if (job->mode.order)
+        at_line_i64(line, "order", job->mode.order);
+    if (job->mode.counters)
+        at_line_i64(line, "counters", 1);
+    if (job->mode.timings)
+        at_line_i64(line, "timings", job->mode.timings);
     for (int i = 0; i < job->n_tensors; i++)
         format_tensor(&job->tensor[i], line);
     return at_line_end(line);
@@ -348,6 +394,24 @@ static at_status parse_tensors(const struct at_message *message, struct at_job *
     return AT_OK;
 }
 
+/* A field that may be left out; *out is then 0. */
+static at_status optional_i64(const struct at_message *message, const char *key, int64_t most, int64_t *out) {
+    *out = 0;
+    return at_message_get(message, key) ? at_message_i64(message, key, 0, most, out) : AT_OK;
+}
+
+static at_status parse_mode(const struct at_message *message, struct at_run_mode *mode) {
+    int64_t counters, timings;
+    mode->graph = at_message_get(message, "graph") != NULL;
+    AT_TRY(optional_i64(message, "graph", AT_PROTOCOL_MAX_BYTES, &mode->graph_max_sk));
+    AT_TRY(optional_i64(message, "order", INT64_MAX, &mode->order));
+    AT_TRY(optional_i64(message, "counters", 1, &counters));
+    AT_TRY(optional_i64(message, "timings", 1000000, &timings));
+    mode->counters = (int32_t)counters;
+    mode->timings = (int32_t)timings;
+    return AT_OK;
+}
+
 at_status at_job_parse(const struct at_message *message, struct at_job *job) {
     *job = (struct at_job){ 0 };
     AT_TRY(expect_verb(message, "job"));
@@ -375,5 +439,6 @@ at_status at_job_parse(const struct at_message *message, struct at_job *job) {
     AT_TRY(_Generic(job->params.name, float : get_f32, int32_t : get_i32)(message, "param." #name, &job->params.name));
     AT_PARAM_LIST(X)
 #undef X
+    AT_TRY(parse_mode(message, &job->mode));
     return parse_tensors(message, job);
 }

@@ -12,10 +12,11 @@
 #include <stdint.h>
 
 #include "attest/op.h"
+#include "attest/run_mode.h"
 
 /* The version rises when a verb, a field, a size or a parameter is added or changes its meaning; the two
  * sides must agree exactly. */
-enum { AT_PROTOCOL_VERSION = 2 };
+enum { AT_PROTOCOL_VERSION = 3 };
 enum {
     AT_LINE_BYTES = 16384, /* longest line, its '\n' included */
     AT_LINE_FIELDS = 96,   /* most fields of a line */
@@ -128,6 +129,7 @@ struct at_job {
     double timeout; /* seconds after which attest kills the runner */
     struct at_sizes sizes;
     struct at_params params;
+    struct at_run_mode mode;
     int n_tensors;
     struct at_job_tensor tensor[AT_MAX_TENSORS];
 };
@@ -153,6 +155,9 @@ struct at_reply {
     int64_t id;
     double seconds; /* done only */
     int64_t bytes;  /* done only; 0 for memfd */
+    int has_counters;
+    struct at_counters counters;
+    struct at_timing timing;
     char reason[512];
 };
 at_status at_reply_format(const struct at_reply *reply, struct at_line *line);

@@ -15,7 +15,7 @@ import struct
 import sys
 import time
 
-PROTOCOL = 2
+PROTOCOL = 3
 MISBEHAVIOURS = ("crash", "exit0", "hang", "garbage", "nul", "wrong_id", "bad_length", "wrong_result", "chatter",
                  "long_line", "half_line", "close_output", "fails", "unsupported", "noise", "bad_hello", "no_hello",
                  "bad_numerics", "many_variants", "old_protocol")
@@ -257,6 +257,8 @@ class Runner:
             return None
         if job.op not in OPERATORS:
             return self.write(make_line("unsupported", id=job.id, reason="no operator %s in Python" % job.op))
+        if "graph" in single or "timings" in single:
+            return self.write(make_line("unsupported", id=job.id, reason="no graphs in Python"))
         start = time.monotonic()
         OPERATORS[job.op](job)
         if misbehaves and self.misbehave == "wrong_result":

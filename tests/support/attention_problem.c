@@ -87,9 +87,11 @@ static void set_sizes(const struct plan *plan, struct at_sizes *sizes) {
         sizes->slots += s->page > 0 ? 0 : sk;
         pages += s->page > 0 ? (sk + s->page - 1) / s->page : 0;
     }
+    sizes->capacity = sizes->max_sk;
     if (s->page > 0) {
         sizes->slots = pages * s->page;
         sizes->max_pages = (sizes->max_sk + s->page - 1) / s->page + 1;
+        sizes->capacity = sizes->max_pages * s->page;
     }
 }
 

@@ -26,7 +26,7 @@ void at_simt_scene_job(uint64_t seed) {
 
 void at_simt_scene_launch(at_simt_scene_kernel *kernel, struct at_dim3 grid, struct at_dim3 block,
                           int64_t dynamic_shared) {
-    int code = at_simt_launch(kernel, NULL, 0, grid, block, dynamic_shared);
+    int code = at_simt_launch(kernel, NULL, 0, grid, block, dynamic_shared, NULL);
     at_assert_true(code == 0, "the launch returned %d", code);
     at_assert_true(at_simt_current == NULL, "a thread is still current after the launch");
 }

@@ -199,6 +199,7 @@ static void test_refused_sizes(void **state) {
     REFUSED(1, problem.sizes.max_pages = -1, "size max_pages is -1");
     REFUSED(0, problem.sizes.max_sq = -1, "size max_sq is -1");
     REFUSED(0, problem.sizes.max_sk = -1, "size max_sk is -1");
+    REFUSED(0, problem.sizes.capacity = 8, "capacity is 8 keys and max_sk is 9, wanted no less");
     REFUSED(0, problem.sizes.hk = 4, "h is 6 and hk is 4, wanted hk to divide h");
     REFUSED(0, problem.sizes.hk = 12, "wanted hk to divide h");
     REFUSED(0, problem.sizes.max_pages = 3, "max_pages is 3 with page 0");
@@ -280,7 +281,7 @@ static void test_accepted_edges(void **state) {
     seq_lens[0] = 3;
     key_start[0] = 0;
     problem.params.scale = 0;
-    problem.sizes.max_sq = problem.sizes.max_sk = INT32_MAX; /* bounds, not counts */
+    problem.sizes.max_sq = problem.sizes.max_sk = problem.sizes.capacity = INT32_MAX; /* bounds, not counts */
     at_assert_ok(at_attn_check(&problem));
 }
 

@@ -136,7 +136,7 @@ static void judge(int variant, const struct at_problem *problem, uint64_t n, str
     struct at_run_reply reply;
     struct at_outputs outputs;
     struct at_test_eval want;
-    at_assert_ok(at_guarded_launch(runner, variant, problem, AT_POISON_JUDGED, n, 30, &reply, &outputs));
+    at_assert_ok(at_guarded_launch(runner, variant, problem, AT_POISON_JUDGED, NULL, n, 30, &reply, &outputs));
     at_assert_true(reply.outcome != AT_RUN_FAILED, "%s/%s: %s", v->family, v->name, reply.reason);
     if (reply.outcome == AT_RUN_UNSUPPORTED) {
         model->declined++;
@@ -161,7 +161,7 @@ static void judge(int variant, const struct at_problem *problem, uint64_t n, str
 static void judge_family(const char *family, const char *op_name, int decode) {
     const struct at_op *op = at_op_find(op_name);
     assert_non_null(op);
-    const uint64_t problems = (uint64_t)(24 * at_test_effort(5)); /* few suit a variant for paged keys alone */
+    const uint64_t problems = (uint64_t)(48 * at_test_effort(3)); /* few suit a variant for paged keys alone */
     int variants = 0;
     for (int i = 0; i < at_runner_variant_count(runner); i++) {
         const struct at_variant *v = at_runner_variant(runner, i);
@@ -252,7 +252,7 @@ static void test_decode_declines(void **state) {
         if (!family->decode)
             continue;
         at_assert_ok(at_test_attention_problem(at_op_find(family->op), &shape, 1, &problem));
-        at_assert_ok(at_guarded_launch(runner, i, &problem.problem, AT_POISON_JUDGED, 1, 30, &reply, &outputs));
+        at_assert_ok(at_guarded_launch(runner, i, &problem.problem, AT_POISON_JUDGED, NULL, 1, 30, &reply, &outputs));
         assert_int_equal(reply.outcome, AT_RUN_UNSUPPORTED);
         at_assert_true(strstr(reply.reason, "one query"), "%s/%s: %s", v->family, v->name, reply.reason);
         at_test_problem_release(&problem);

@@ -171,7 +171,7 @@ static void launch(enum at_launch_kernel kernel, enum at_poison_turn turn, uint6
     struct at_run_reply reply;
     const int variant = at_launch_variant(runner, kernel);
     assert_true(variant >= 0);
-    at_assert_ok(at_guarded_launch(runner, variant, &built.data.problem, turn, seed, 20, &reply, out));
+    at_assert_ok(at_guarded_launch(runner, variant, &built.data.problem, turn, NULL, seed, 20, &reply, out));
     at_assert_true(reply.outcome == AT_RAN, "outcome %d: %s", (int)reply.outcome, reply.reason);
 }
 
@@ -272,19 +272,19 @@ static void calls_that_fail(void **state) {
     struct at_run_reply reply;
     struct at_outputs out;
     const struct at_problem *p = &built.data.problem;
-    at_assert_ok(
-        at_guarded_launch(runner, at_launch_variant(runner, AT_LK_FAILS), p, AT_POISON_JUDGED, 5, 20, &reply, &out));
+    at_assert_ok(at_guarded_launch(runner, at_launch_variant(runner, AT_LK_FAILS), p, AT_POISON_JUDGED, NULL, 5, 20,
+                                   &reply, &out));
     assert_int_equal(reply.outcome, AT_RUN_FAILED);
     at_assert_true(strstr(reply.reason, "7"), "\"%s\" does not say 7", reply.reason);
     assert_null(out.tensors[index_of("o")].data);
     assert_int_equal(out.is_dirty, 0); /* what a call that failed left unwritten is no finding */
-    at_assert_ok(
-        at_guarded_launch(runner, at_launch_variant(runner, AT_LK_DECLINES), p, AT_POISON_JUDGED, 5, 20, &reply, &out));
+    at_assert_ok(at_guarded_launch(runner, at_launch_variant(runner, AT_LK_DECLINES), p, AT_POISON_JUDGED, NULL, 5, 20,
+                                   &reply, &out));
     assert_int_equal(reply.outcome, AT_RUN_UNSUPPORTED);
     assert_string_equal(reply.reason, "head size 8 is too small");
-    at_assert_fails(
-        at_guarded_launch(runner, at_launch_variant(runner, AT_LK_HANGS), p, AT_POISON_JUDGED, 5, 0.2, &reply, &out),
-        AT_HUNG, "");
+    at_assert_fails(at_guarded_launch(runner, at_launch_variant(runner, AT_LK_HANGS), p, AT_POISON_JUDGED, NULL, 5, 0.2,
+                                      &reply, &out),
+                    AT_HUNG, "");
     at_outputs_release(&out);
     expect_dirt(AT_LK_ZEROS, NULL, "");
 }

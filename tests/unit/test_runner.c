@@ -51,7 +51,7 @@ static const char *python(const char *arguments) {
 static void expect_answer(struct at_runner *runner, int variant, struct at_rig *rig) {
     struct at_run_reply reply;
     rig->o[0] = rig->o[1] = -1;
-    at_assert_ok(at_runner_run(runner, variant, &rig->problem, rig->used, 20, &reply));
+    at_assert_ok(at_runner_run(runner, variant, &rig->problem, rig->used, NULL, 20, &reply));
     at_assert_true(reply.outcome == AT_RAN, "outcome %d: %s", (int)reply.outcome, reply.reason);
     at_assert_same(rig->o[0], AT_RIG_O0);
     at_assert_same(rig->o[1], AT_RIG_O1);
@@ -84,7 +84,8 @@ static void expect_misbehaviour(const char *arguments, at_status want, const cha
     int bad = at_rig_find(runner, "asynct_decode", "99_misbehaves");
     at_assert_true(bad >= 0, "the runner does not offer to misbehave");
     double start = at_seconds();
-    at_assert_fails(at_runner_run(runner, bad, &rig.problem, rig.used, want == AT_HUNG ? 0.5 : 10, &reply), want, part);
+    at_assert_fails(at_runner_run(runner, bad, &rig.problem, rig.used, NULL, want == AT_HUNG ? 0.5 : 10, &reply), want,
+                    part);
     at_assert_true(at_seconds() - start < 20, "it took %g seconds", at_seconds() - start);
     expect_answer(runner, at_rig_find(runner, "asynct_decode", "70_python"), &rig);
     at_runner_close(runner);
@@ -156,7 +157,7 @@ static void test_other_memory(void **state) {
 static struct at_run_reply run_test_kernel(struct at_runner *runner, struct at_rig *rig, enum at_rig_kernel kernel) {
     struct at_run_reply reply;
     rig->o[0] = -1;
-    at_assert_ok(at_runner_run(runner, (int)kernel, &rig->problem, rig->used, 10, &reply));
+    at_assert_ok(at_runner_run(runner, (int)kernel, &rig->problem, rig->used, NULL, 10, &reply));
     return reply;
 }
 
@@ -189,9 +190,10 @@ static void test_serving_side(void **state) {
     at_assert_same(rig.o[0], 1);
     reply = run_test_kernel(runner, &rig, AT_RIG_SEES_ALARM);
     at_assert_within(rig.o[0], 15, 1);
-    at_assert_fails(at_runner_run(runner, AT_RIG_ABORTS, &rig.problem, rig.used, 10, &reply), AT_CRASHED, "signal 6");
+    at_assert_fails(at_runner_run(runner, AT_RIG_ABORTS, &rig.problem, rig.used, NULL, 10, &reply), AT_CRASHED,
+                    "signal 6");
     expect_answer(runner, AT_RIG_GOOD, &rig);
-    at_assert_fails(at_runner_run(runner, AT_RIG_KERNELS, &rig.problem, rig.used, 10, &reply), AT_BUG, "variant");
+    at_assert_fails(at_runner_run(runner, AT_RIG_KERNELS, &rig.problem, rig.used, NULL, 10, &reply), AT_BUG, "variant");
     at_runner_close(runner);
 }
 
@@ -234,7 +236,7 @@ static void test_chatter(void **state) {
     at_assert_ok(at_runner_open(python("--misbehave chatter"), &runner));
     at_assert_ok(at_rig_place(runner, 0, &rig));
     int bad = at_rig_find(runner, "asynct_decode", "99_misbehaves");
-    at_status status = at_runner_run(runner, bad, &rig.problem, rig.used, 10, &reply);
+    at_status status = at_runner_run(runner, bad, &rig.problem, rig.used, NULL, 10, &reply);
     at_assert_true(status == AT_OK || status == AT_PROTOCOL, "%s", at_error_trail());
     usleep(100000);
     expect_answer(runner, at_rig_find(runner, "asynct_decode", "70_python"), &rig);
@@ -261,7 +263,7 @@ static void test_outcomes(void **state) {
         at_assert_ok(at_rig_place(runner, 0, &rig));
         rig.o[0] = -1;
         int bad = at_rig_find(runner, "asynct_decode", "99_misbehaves");
-        at_assert_ok(at_runner_run(runner, bad, &rig.problem, rig.used, 10, &reply));
+        at_assert_ok(at_runner_run(runner, bad, &rig.problem, rig.used, NULL, 10, &reply));
         assert_int_equal(reply.outcome, rows[i].outcome);
         assert_string_equal(reply.reason, rows[i].reason);
         at_assert_same(rig.o[0], rows[i].o0);
@@ -301,7 +303,7 @@ static void test_broken_pipe(void **state) {
     struct at_run_reply reply;
     at_assert_ok(at_runner_open(spec, &runner));
     at_assert_ok(at_rig_place(runner, 8 << 20, &rig));
-    at_assert_fails(at_runner_run(runner, 0, &rig.problem, rig.used, 10, &reply), AT_CRASHED, "exit code 5");
+    at_assert_fails(at_runner_run(runner, 0, &rig.problem, rig.used, NULL, 10, &reply), AT_CRASHED, "exit code 5");
     sigset_t pending;
     sigpending(&pending);
     at_assert_true(!sigismember(&pending, SIGPIPE), "a SIGPIPE is left pending");
@@ -318,7 +320,7 @@ static void test_nothing_is_left(void **state) {
         struct at_run_reply reply;
         at_assert_ok(at_runner_open(self_serve, &runner));
         at_assert_ok(at_rig_place(runner, 0, &rig));
-        at_assert_fails(at_runner_run(runner, AT_RIG_ABORTS, &rig.problem, rig.used, 10, &reply), AT_CRASHED,
+        at_assert_fails(at_runner_run(runner, AT_RIG_ABORTS, &rig.problem, rig.used, NULL, 10, &reply), AT_CRASHED,
                         "signal 6");
         expect_answer(runner, AT_RIG_GOOD, &rig);
         at_runner_close(runner);

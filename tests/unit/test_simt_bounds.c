@@ -88,7 +88,7 @@ static void test_private_memory(void **state) {
     uint32_t *heap = malloc(sizeof argument);
     memcpy(heap, argument, sizeof argument);
     assert_int_equal(at_simt_launch(touches_private, heap, sizeof argument, (struct at_dim3){ 1, 1, 1 },
-                                    (struct at_dim3){ 64, 1, 1 }, 0),
+                                    (struct at_dim3){ 64, 1, 1 }, 0, NULL),
                      0);
     at_simt_scene_expect(AT_FINDING_NONE, NULL);
     free(heap);

@@ -141,8 +141,15 @@ static at_status open_group(const char *file, hid_t parent, const char *name, co
     return check_version(file, *group, type, name);
 }
 
-/* Columns that came with version 1.2.0; an older archive has none, and nothing was predicted then. */
-static int came_later(const struct at_field *field) { return strncmp(field->name, "predicted_", 10) == 0; }
+/* Columns that came with versions 1.2.0 and 1.3.0; an older archive has none: nothing was predicted, captured or
+ * counted then. */
+static int came_later(const struct at_field *field) {
+    static const char *const begins[] = { "predicted_", "graph_", "counter_" };
+    for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++)
+        if (strncmp(field->name, begins[i], strlen(begins[i])) == 0)
+            return 1;
+    return 0;
+}
 
 static at_status read_fields(const struct target *t, enum at_field_group group) {
     const struct at_field *field;
@@ -189,6 +196,8 @@ static at_status read_results(const char *file, uint64_t bytes, hid_t root, stru
     t->results = calloc(t->n + 1, sizeof *t->results);
     if (!t->results)
         return AT_FAIL(AT_NO_MEMORY, "%s: no memory for %" PRIu64 " results", file, (uint64_t)t->n);
+    for (hsize_t i = 0; i < t->n; i++)
+        at_result_begin(&t->results[i]);
     return read_fields(t, AT_FIELD_RESULTS);
 }
 

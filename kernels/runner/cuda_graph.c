@@ -1,0 +1,130 @@
+/* Copies of a problem, graphs of launches on them, and events inside the graphs.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/runner/cuda_graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGN = 512, FEWEST_COPIES = 4, MOST_COPIES = 256, HOT_LAUNCHES = 20, WARM_UPS = 3 };
+
+int at_cuda_capture_begin(cudaStream_t stream) {
+    return (int)cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
+}
+
+int at_cuda_capture_end(cudaStream_t stream, int code, cudaGraphExec_t *exec) {
+    cudaGraph_t graph = NULL;
+    const int ended = (int)cudaStreamEndCapture(stream, &graph);
+    *exec = NULL;
+    if (code == cudaSuccess)
+        code = ended;
+    if (code == cudaSuccess)
+        code = (int)cudaGraphInstantiate(exec, graph, 0);
+    if (graph)
+        cudaGraphDestroy(graph);
+    return code;
+}
+
+/* Copies of the block and of the workspace, one behind the other. */
+struct copies {
+    uint8_t *memory;
+    int64_t stride, block_bytes;
+    int n;
+};
+
+/* As many as outgrow the cache twice, whatever one of them takes. */
+static int make_copies(const struct at_cuda_work *work, struct copies *c) {
+    c->block_bytes = (work->used + ALIGN - 1) / ALIGN * ALIGN;
+    c->stride = c->block_bytes + (work->launch->workspace_bytes + ALIGN - 1) / ALIGN * ALIGN;
+    const int64_t wanted = c->block_bytes > 0 ? 2 * work->cache_bytes / c->block_bytes + 1 : FEWEST_COPIES;
+    c->n = (int)(wanted < FEWEST_COPIES ? FEWEST_COPIES : wanted > MOST_COPIES ? MOST_COPIES : wanted);
+    int code = (int)cudaMalloc((void **)&c->memory, (size_t)(c->stride * c->n + ALIGN));
+    for (int i = 0; i < c->n && code == cudaSuccess; i++)
+        code = (int)cudaMemcpy(c->memory + i * c->stride, work->block, (size_t)work->used, cudaMemcpyDeviceToDevice);
+    return code;
+}
+
+/* The launch on copy i: every tensor where it lies in the copy. */
+static int launch_on(const struct at_cuda_work *work, const struct copies *c, int i) {
+    struct at_problem problem = *work->launch->problem;
+    struct at_launch launch = *work->launch;
+    uint8_t *copy = c->memory + i * c->stride;
+    for (int t = 0; t < AT_MAX_TENSORS; t++)
+        if (problem.tensors[t].data)
+            problem.tensors[t].data = copy + ((const uint8_t *)problem.tensors[t].data - work->block);
+    launch.problem = &problem;
+    launch.workspace = copy + c->block_bytes;
+    launch.stream = work->stream;
+    return work->kernel->launch(&launch);
+}
+
+/* A graph of n launches on copies 0, step, 2 step, ... between two events. */
+static int capture(const struct at_cuda_work *work, const struct copies *c, int n, int step, cudaEvent_t events[2],
+                   cudaGraphExec_t *exec) {
+    cudaStream_t stream = (cudaStream_t)work->stream;
+    int code = at_cuda_capture_begin(stream);
+    if (code == cudaSuccess)
+        code = (int)cudaEventRecordWithFlags(events[0], stream, cudaEventRecordExternal);
+    for (int i = 0; i < n && code == cudaSuccess; i++)
+        code = launch_on(work, c, i * step % c->n);
+    if (code == cudaSuccess)
+        code = (int)cudaEventRecordWithFlags(events[1], stream, cudaEventRecordExternal);
+    return at_cuda_capture_end(stream, code, exec);
+}
+
+static int by_value(const void *a, const void *b) {
+    const float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* Median over replays, in seconds a launch. */
+static int replay(cudaGraphExec_t exec, cudaStream_t stream, int replays, int launches, cudaEvent_t events[2],
+                  double *seconds) {
+    int code = cudaSuccess;
+    float *milliseconds = calloc((size_t)replays, sizeof *milliseconds);
+    if (!milliseconds)
+        return cudaErrorMemoryAllocation;
+    for (int i = -WARM_UPS; i < replays && code == cudaSuccess; i++) {
+        float once = 0;
+        code = (int)cudaGraphLaunch(exec, stream);
+        if (code == cudaSuccess)
+            code = (int)cudaStreamSynchronize(stream);
+        if (code == cudaSuccess)
+            code = (int)cudaEventElapsedTime(&once, events[0], events[1]);
+        if (i >= 0)
+            milliseconds[i] = once;
+    }
+    qsort(milliseconds, (size_t)replays, sizeof *milliseconds, by_value);
+    *seconds = milliseconds[replays / 2] / 1000.0 / launches;
+    free(milliseconds);
+    return code;
+}
+
+static int time_graph(const struct at_cuda_work *work, const struct copies *c, int launches, int step, int replays,
+                      cudaEvent_t events[2], double *seconds) {
+    cudaGraphExec_t exec = NULL;
+    int code = capture(work, c, launches, step, events, &exec);
+    if (code == cudaSuccess)
+        code = replay(exec, (cudaStream_t)work->stream, replays, launches, events, seconds);
+    if (exec)
+        cudaGraphExecDestroy(exec);
+    return code;
+}
+
+int at_cuda_time(const struct at_cuda_work *work, int replays, struct at_timing *timing) {
+    struct copies c = { 0 };
+    cudaEvent_t events[2] = { NULL, NULL };
+    int code = make_copies(work, &c);
+    for (int i = 0; i < 2 && code == cudaSuccess; i++)
+        code = (int)cudaEventCreate(&events[i]);
+    if (code == cudaSuccess)
+        code = time_graph(work, &c, c.n, 1, replays, events, &timing->cold);
+    if (code == cudaSuccess)
+        code = time_graph(work, &c, HOT_LAUNCHES, 0, replays, events, &timing->hot);
+    timing->replays = replays;
+    timing->copies = c.n;
+    for (int i = 0; i < 2; i++)
+        if (events[i])
+            cudaEventDestroy(events[i]);
+    cudaFree(c.memory);
+    return code;
+}
