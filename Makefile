@@ -157,8 +157,10 @@ $(BUILD)/attest: $(call obj,verify/main.c) $(LIBS)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -o $@ $(PKG_LIBS) -lm
 ifeq ($(SAN),thread)
 # The runners have one thread, which switches stacks in a way that ThreadSanitizer does not know: the plain ones serve.
-$(BUILD)/attest-cpu $(BUILD)/attest-mutants $(BUILD)/mutants.tsv: .always
-	$(Q)$(MAKE) --no-print-directory SAN= BUILD=build/cpu build/cpu/$(@F) && cp -p build/cpu/$(@F) $@
+PLAIN := attest-cpu attest-mutants mutants.tsv
+$(addprefix $(BUILD)/,$(PLAIN)) &: .always
+	$(Q)$(MAKE) --no-print-directory SAN= BUILD=build/cpu $(addprefix build/cpu/,$(PLAIN)) && \
+	   cp -p $(addprefix build/cpu/,$(PLAIN)) $(BUILD)/
 else
 $(BUILD)/attest-cpu: $(call obj,kernels/runner/main_cpu.c kernels/runner/main_shared.c) $(RUNNER_OBJ) $(BUILD)/libreference.a
 	$(call say,LINK,$@)

@@ -28,6 +28,8 @@ struct at_job {
     int64_t poison_read[AT_MAX_TENSORS]; /* by output: elements that follow what stands in rows nobody owns */
     struct at_result *results;           /* one per output tensor; [0] alone for a job without outputs to judge */
     int n_results;
+    int capturable;          /* of the judged launch, as its reply has it */
+    int64_t path;            /* of the judged launch, as its reply has it */
     enum at_state late_fate; /* of a later launch that the runner ended; with status AT_PROTOCOL */
 };
 

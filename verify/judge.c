@@ -232,6 +232,8 @@ static at_status run_job(struct at_job *j) {
         one_fate(j, at_job_fate(reply.outcome), reply.reason);
         return AT_OK;
     }
+    j->path = reply.path;
+    j->capturable = reply.capturable;
     AT_TRY(answer_for(b));
     j->n_results = b->answer.n_outputs;
     for (int o = 0; o < j->n_results; o++) {

@@ -132,17 +132,16 @@ at_status at_job_graph(struct at_job *j) {
     const struct at_run_mode mode = { .graph = 1, .graph_max_sk = 1 };
     struct at_run_reply reply;
     struct at_outputs replayed;
-    if (!j->bench->item->c->family->decode || !j->v->numerics.repeats || p->sizes.max_sk < 2)
+    if (!j->capturable || !j->bench->item->c->family->decode || !j->v->numerics.repeats || p->sizes.max_sk < 2)
         return AT_OK;
     AT_TRY(at_guarded_launch(j->bench->runner, j->variant, p, AT_POISON_JUDGED, &mode, at_job_seed(j, 8),
                              at_job_time_limit(j), &reply, &replayed));
-    if (reply.outcome == AT_RUN_UNSUPPORTED)
-        return AT_OK;
     AT_TRY(check_ran(j, &reply, "a graph captured while the longest request had one key"));
     keep_dirt(j, &replayed, ", in a graph captured while the longest request had one key");
     for (int o = 0; o < j->n_results; o++) {
         j->results[o].graph_compared = at_tensor_count(&replayed.tensors[j->bench->answer.outputs[o]]);
         j->results[o].graph_different = changed_bits(j, &replayed, o);
+        j->results[o].graph_other_path = j->path && reply.path && reply.path != j->path;
     }
     at_outputs_release(&replayed);
     return AT_OK;

@@ -82,6 +82,7 @@ struct at_result {
     int64_t predicted_compared, predicted_different; /* with the SIMT run of the same source */
     int64_t batch_compared, batch_different;         /* solo and permuted batch; 0 of 0: not checked */
     int64_t graph_compared, graph_different;         /* captured with one key, replayed; 0 of 0: not checked */
+    int graph_other_path;                            /* the capture launched other kernels or grids */
 #define X(name, meaning) int64_t counter_##name;     /* -1: not counted */
     AT_COUNTER_LIST(X)
 #undef X

@@ -71,6 +71,7 @@
     X(I64,   batch_different, R, 1, "1", "elements whose bits depended on the batch")                            \
     X(I64,   graph_compared,  R, 1, "1", "elements compared with a replay of a graph captured at one key")       \
     X(I64,   graph_different, R, 1, "1", "elements whose bits differed in that replay")                          \
+    X(BOOL,  graph_other_path, R, 1, "1", "at one key other kernels or grids were launched")                     \
     X(BOOL,  has_ledger,      R, 1, "1", "has rows in /ledger")                                                  \
     X(BOOL,  ledger_modelled, R, 1, "1", "the ledger is of the declared arithmetic, not of the exact values")    \
     X(F64,   p_zero_share,    R, 1, "1", "share of visible keys whose p is 0; NaN: no attention")                \

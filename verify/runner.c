@@ -199,6 +199,8 @@ static void fill_reply(const struct at_reply *from, struct at_run_reply *to) {
                                                                   AT_RUN_RACY, AT_RUN_DIRTY,       AT_RUN_DEADLOCKED };
     *to = (struct at_run_reply){ .outcome = outcomes[from->kind],
                                  .seconds = from->seconds,
+                                 .capturable = from->capturable,
+                                 .path = from->path,
                                  .has_counters = from->has_counters,
                                  .counters = from->counters,
                                  .timing = from->timing };

@@ -38,6 +38,8 @@ struct at_run_reply {
     enum at_run_outcome outcome;
     char reason[512]; /* why unsupported or failed, in the runner's words */
     double seconds;   /* wall time of the launch as the runner saw it */
+    int capturable;   /* the launch can be captured in a graph */
+    int64_t path;     /* hash of what was launched; 0: not known */
     int has_counters;
     struct at_counters counters;
     struct at_timing timing;

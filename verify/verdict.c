@@ -44,16 +44,17 @@ static int follows_poison(const struct at_evidence *e, struct at_result *r) {
     return 1;
 }
 
-/* Bits that a replay changes were decided by what the capture saw. */
+/* What a capture at other lengths changes was decided by lengths, and a replay keeps the decision. */
 static int fixed_at_capture(const struct at_evidence *e, struct at_result *r) {
-    char text[256];
-    if (!e->numerics->repeats || r->graph_different == 0)
+    char text[320];
+    if (!e->numerics->repeats || (r->graph_different == 0 && !r->graph_other_path))
         return 0;
     snprintf(
         text, sizeof text,
-        "%lld of %lld elements have other bits in a graph that was captured while the longest request had one key: "
-        "the launch is decided by lengths, not by capacity",
-        (long long)r->graph_different, (long long)r->graph_compared);
+        "captured in a graph while the longest request had one key, and replayed: %lld of %lld elements have other "
+        "bits%s; the launch is decided by lengths, not by capacity",
+        (long long)r->graph_different, (long long)r->graph_compared,
+        r->graph_other_path ? ", other kernels or grids are launched" : "");
     say(r, AT_STATE_WRONG, text);
     return 1;
 }

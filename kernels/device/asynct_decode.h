@@ -95,27 +95,35 @@ __device__ void at_decode_gates_listed(const at_decode_query<T> &query, const fl
     }
 }
 
-/* A lane's run of q in registers: the run of D / GROUP channels that its group leaves to it. */
-template <int D, int GROUP> struct at_query_run {
-    static constexpr int RUN = D / GROUP;
-    static_assert(D % GROUP == 0 && RUN % 2 == 0, "runs of whole pairs");
-    float q[RUN];
-    int channel;
+/* Runs of q in registers. A dot product is LANES chains over D / LANES channels each, joined by a butterfly; GROUP
+ * threads share it, and each holds the chains of LANES / GROUP lanes. */
+template <int D, int LANES, int GROUP = LANES> struct at_query_run {
+    static constexpr int THREADS = GROUP, HELD = LANES / GROUP, RUN = D / LANES;
+    static_assert(D % LANES == 0 && RUN % 2 == 0 && LANES % GROUP == 0, "runs of whole pairs");
+    float q[HELD][RUN];
+    int lane; /* the first one of the thread; the others lie GROUP apart, the butterfly's first partners */
 
-    template <class T> __device__ explicit at_query_run(const T *from) : channel(at_lane() % GROUP * RUN) {
-        for (int i = 0; i < RUN; i++)
-            q[i] = at_float(from[channel + i]);
+    template <class T> __device__ explicit at_query_run(const T *from) : lane(at_lane() % GROUP) {
+        for (int n = 0; n < HELD; n++)
+            for (int i = 0; i < RUN; i++)
+                q[n][i] = at_float(from[(lane + n * GROUP) * RUN + i]);
     }
-    /* q.k for all lanes of the group, k read two channels at a time. */
-    template <class T> __device__ float dot(const T *k) const {
+    /* The chain of held lane n, k read two channels at a time. */
+    template <class T> __device__ float chain(const T *k, int n) const {
         float sum = 0.0f;
         for (int i = 0; i < RUN; i += 2) {
             float k0, k1;
-            at_load_pair(k + channel + i, k0, k1);
-            sum = fmaf(q[i], k0, sum);
-            sum = fmaf(q[i + 1], k1, sum);
+            at_load_pair(k + (lane + n * GROUP) * RUN + i, k0, k1);
+            sum = fmaf(q[n][i], k0, sum);
+            sum = fmaf(q[n][i + 1], k1, sum);
         }
-        return at_group_sum<GROUP>(sum);
+        return sum;
+    }
+    /* q.k for all threads of the group. */
+    template <class T> __device__ float dot(const T *k) const {
+        static_assert(HELD <= 2, "one step of the butterfly within a thread");
+        const float sum = chain(k, 0);
+        return at_group_sum<GROUP>(HELD == 2 ? sum + chain(k, HELD - 1) : sum);
     }
 };
 
@@ -126,7 +134,7 @@ static inline const char *at_asynct_decode_declines(const struct at_problem *pro
     if (problem->sizes.max_sq > 1)
         return "at most one query a request";
     return problem->sizes.capacity * bytes_per_key > 220 * 1024 ? "a request has more keys than shared memory holds"
-                                                              : nullptr;
+                                                                : nullptr;
 }
 
 /* The same for kernels that at_with_head_size picks. */

@@ -14,13 +14,15 @@ __host__ __device__ inline int at_split_ranges(int64_t keys) {
     return (int)((keys + AT_SPLIT_RANGE - 1) / AT_SPLIT_RANGE);
 }
 
-/* The keys of range blockIdx.z; `first` is the first of its halo. */
+/* The keys of range i, or of range blockIdx.z; `first` is the first of its halo. */
 struct at_split_range {
     int begin, end, first;
 
-    template <class T> __device__ explicit at_split_range(const at_decode_query<T> &query) {
+    template <class T>
+    __device__ explicit at_split_range(const at_decode_query<T> &query) : at_split_range(query, (int)blockIdx.z) {}
+    template <class T> __device__ at_split_range(const at_decode_query<T> &query, int i) {
         const int halo = query.a.n_taps - 1;
-        begin = (int)blockIdx.z * AT_SPLIT_RANGE;
+        begin = i * AT_SPLIT_RANGE;
         end = query.keys < begin + AT_SPLIT_RANGE ? query.keys : begin + AT_SPLIT_RANGE;
         first = begin < halo ? 0 : begin - halo;
     }

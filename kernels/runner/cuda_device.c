@@ -111,6 +111,7 @@ static int run(struct at_device *device, const struct at_kernel *kernel, const s
     if (cudaEventElapsedTime(&milliseconds, (cudaEvent_t)cuda->start, (cudaEvent_t)cuda->stop) != cudaSuccess)
         milliseconds = 0;
     reply->seconds = milliseconds / 1000.0;
+    reply->capturable = 1;
     return guard_damaged(cuda) ? WORKSPACE_OVERRUN : 0;
 }
 

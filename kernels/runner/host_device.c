@@ -107,6 +107,8 @@ static int host_run(struct at_device *device, const struct at_kernel *kernel, co
     double start = now();
     int code = kernel->launch(&on_stream);
     reply->seconds = now() - start;
+    reply->path = at_simt_path();
+    reply->capturable = reply->path != 0;
     reply->has_counters = mode->counters;
     at_simt_counters(&reply->counters);
     for (int64_t i = 0; code == 0 && i < GUARD; i++)

@@ -153,20 +153,9 @@ static void fill_problem(const struct at_job *job, uint8_t *base, struct at_prob
     }
 }
 
-/* Why a variant cannot be run in this mode; NULL when it can. A C variant runs as it is launched. */
-static const char *mode_refusal(const struct at_kernel_entry *entry, const struct at_device *device,
-                                const struct at_run_mode *mode) {
-    const size_t n = strlen(entry->path);
-    const int is_cuda = n > 3 && strcmp(entry->path + n - 3, ".cu") == 0;
-    if (mode->graph && !is_cuda)
-        return "its launch cannot be captured: it runs as it is launched";
-    return mode->timings && !device->time ? "this runner has no clock worth reading" : NULL;
-}
-
 /* Runs the variant on the block as it stands; every way out fills the reply. */
 static void run_job(struct session *s, const struct at_job *job, struct at_reply *reply) {
-    const struct at_kernel_entry *entry = s->serve->kernels.at(job->variant);
-    const struct at_kernel *kernel = entry->kernel;
+    const struct at_kernel *kernel = s->serve->kernels.at(job->variant)->kernel;
     struct at_device *device = s->serve->device;
     void *base;
     int code = device->load(device, s->block.base, job->used, &base);
@@ -178,7 +167,7 @@ static void run_job(struct session *s, const struct at_job *job, struct at_reply
     fill_problem(job, (uint8_t *)base, &problem);
     if (job->mode.graph)
         problem.sizes.max_sk = job->mode.graph_max_sk;
-    const char *refusal = mode_refusal(entry, device, &job->mode);
+    const char *refusal = job->mode.timings && !device->time ? "this runner has no clock worth reading" : NULL;
     if (!refusal && kernel->supports)
         refusal = kernel->supports(&problem);
     if (refusal) {

@@ -5,6 +5,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#else
+#define __asan_unpoison_memory_region(address, bytes) ((void)0)
+#endif
+
 #ifndef __x86_64__
 #error "the SIMT machine's context switch is written for x86-64; another processor needs its own eight lines"
 #endif
@@ -51,6 +57,8 @@ void at_fiber_destroy(struct at_fiber *fiber) {
 
 void at_fiber_start(struct at_fiber *fiber, void (*entry)(void *), void *context) {
     uint64_t *top = (uint64_t *)(void *)(fiber->stack + fiber->bytes);
+    /* A fiber that was given up in the middle of a kernel left its frames' red zones behind. */
+    __asan_unpoison_memory_region(fiber->stack, fiber->bytes);
     *--top = 0; /* two words, so that the stack is at a multiple of 16 when at_fiber_begin calls */
     *--top = 0;
     *--top = (uint64_t)(uintptr_t)at_fiber_begin;

@@ -23,6 +23,7 @@ void at_simt_job(const struct at_simt_region *regions, int n, uint64_t seed) {
     m->random = seed;
     m->seeded = seed != 0;
     m->stream = NULL;
+    m->path = 0;
     at_counters_job();
     if (m->now > UINT32_MAX / 2) /* the other half is enough for any job */
         at_simt_begin_time();
@@ -30,6 +31,8 @@ void at_simt_job(const struct at_simt_region *regions, int n, uint64_t seed) {
     at_memory_job(regions, n);
     at_shadow_job();
 }
+
+int64_t at_simt_path(void) { return (int64_t)(at_simt_machine.path & INT64_MAX); }
 
 void at_simt_expect_stream(const void *stream) { at_simt_machine.stream = stream; }
 

@@ -37,6 +37,8 @@ struct at_simt_region {
 void at_simt_job(const struct at_simt_region *regions, int n, uint64_t seed);
 /* The stream that the job's launches must be put on. */
 void at_simt_expect_stream(const void *stream);
+/* Hash of the job's launches: kernels, grids, blocks, dynamic shared memory; 0: there were none. */
+int64_t at_simt_path(void);
 /* Whether the job's accesses are counted, and the counts since it began. */
 void at_simt_count(int on);
 void at_simt_counters(struct at_counters *counters);

@@ -61,7 +61,8 @@ struct at_simt_machine {
     uint64_t random;
     int seeded; /* 0: lanes run in ascending order */
     const void *stream;
-    int stop; /* a finding ends the launch */
+    uint64_t path; /* hash of the job's launches */
+    int stop;      /* a finding ends the launch */
 };
 extern struct at_simt_machine at_simt_machine;
 

@@ -153,6 +153,10 @@ at_status at_reply_format(const struct at_reply *reply, struct at_line *line) {
     if (reply->kind == AT_REPLY_DONE) {
         at_line_f64(line, "seconds", reply->seconds);
         at_line_i64(line, "bytes", reply->bytes);
+        if (reply->capturable)
+            at_line_i64(line, "capturable", 1);
+        if (reply->path)
+            at_line_i64(line, "path", reply->path);
         if (reply->has_counters) {
 #define X(name, meaning) at_line_i64(line, "counter." #name, reply->counters.name);
             AT_COUNTER_LIST(X)
@@ -168,6 +172,12 @@ at_status at_reply_format(const struct at_reply *reply, struct at_line *line) {
         at_line_text(line, "reason", reply->reason);
     }
     return at_line_end(line);
+}
+
+/* A field that may be left out; *out is then 0. */
+static at_status optional_i64(const struct at_message *message, const char *key, int64_t most, int64_t *out) {
+    *out = 0;
+    return at_message_get(message, key) ? at_message_i64(message, key, 0, most, out) : AT_OK;
 }
 
 /* All counters or none. */
@@ -216,6 +226,10 @@ at_status at_reply_parse(const struct at_message *message, struct at_reply *repl
     AT_TRY(at_message_f64(message, "seconds", &reply->seconds));
     if (!(reply->seconds >= 0 && reply->seconds <= 1e9))
         return AT_FAIL(AT_PROTOCOL, "seconds=%g; wanted 0 or more", reply->seconds);
+    int64_t capturable;
+    AT_TRY(optional_i64(message, "capturable", 1, &capturable));
+    reply->capturable = (int)capturable;
+    AT_TRY(optional_i64(message, "path", INT64_MAX, &reply->path));
     AT_TRY(parse_counters(message, reply));
     return parse_timing(message, &reply->timing);
 }
@@ -392,12 +406,6 @@ static at_status parse_tensors(const struct at_message *message, struct at_job *
         seen |= 1u << t->index;
     }
     return AT_OK;
-}
-
-/* A field that may be left out; *out is then 0. */
-static at_status optional_i64(const struct at_message *message, const char *key, int64_t most, int64_t *out) {
-    *out = 0;
-    return at_message_get(message, key) ? at_message_i64(message, key, 0, most, out) : AT_OK;
 }
 
 static at_status parse_mode(const struct at_message *message, struct at_run_mode *mode) {

@@ -18,7 +18,7 @@ rule() { # folder -> sets own, outside
         datasets) own='attest/|datasets/' outside='gsl/|Random123/|jansson.h|zlib.h' ;;
         kernels/host) own='attest/|tensor_core/|kernels/host/|('"$operators"')/' outside='cblas.h' ;;
         kernels/device) own="attest/|kernels/device/|kernels/simt/device_simt.h|($operators)/" outside='cuda_' ;;
-        kernels/simt) own='attest/|tensor_core/|kernels/simt/' outside='elfutils/|tuple' ;;
+        kernels/simt) own='attest/|tensor_core/|kernels/simt/' outside='elfutils/|sanitizer/|tuple' ;;
         kernels/runner) own='attest/|kernels/runner/|kernels/simt/finding.h|build_info.h' outside='cuda_runtime_api.h' ;;
         kernels/*) own="attest/|kernels/host/|kernels/device/|($operators)/" outside='' ;;
         verify/archive) own='attest/|verify/|datasets/reader.h' outside='hdf5|jansson.h' ;;
