@@ -56,7 +56,7 @@ static at_status load_cases(const struct at_selection *s, struct at_case_list *c
     if (s->case_line)
         return at_case_parse(s->case_line, "line", "command line", cases);
     char dir[1024];
-    snprintf(dir, sizeof dir, "%s/cases", at_datasets_dir());
+    snprintf(dir, sizeof dir, "%s/%s", at_datasets_dir(), s->cases_dir ? s->cases_dir : "cases");
     return at_case_load_dir(dir, cases);
 }
 

@@ -25,6 +25,7 @@ struct at_selection {
     const char *const *globs; /* family/variant; none: all */
     int n_globs;
     const char *cases_glob; /* role:id */
+    const char *cases_dir;  /* folder of the case files below datasets; NULL: cases */
     const char *case_line;  /* one case given as text instead of the case files; NULL otherwise */
     int shard, shards;      /* 0-based; shards 1: everything */
 };

@@ -110,6 +110,28 @@ static int time_graph(const struct at_cuda_work *work, const struct copies *c, i
     return code;
 }
 
+/* What a large copy within the device reads and writes in a second: the best of a few. */
+static int measure_copy(cudaStream_t stream, cudaEvent_t events[2], double *rate) {
+    const size_t bytes = (size_t)1 << 30;
+    uint8_t *memory = NULL;
+    int code = (int)cudaMalloc((void **)&memory, 2 * bytes);
+    *rate = 0;
+    for (int i = -WARM_UPS; i < 10 && code == cudaSuccess; i++) {
+        float milliseconds = 0;
+        cudaEventRecord(events[0], stream);
+        cudaMemcpyAsync(memory, memory + bytes, bytes, cudaMemcpyDeviceToDevice, stream);
+        cudaEventRecord(events[1], stream);
+        code = (int)cudaStreamSynchronize(stream);
+        if (code == cudaSuccess)
+            code = (int)cudaEventElapsedTime(&milliseconds, events[0], events[1]);
+        const double now = 2.0 * (double)bytes / (milliseconds / 1000.0);
+        if (i >= 0 && milliseconds > 0 && now > *rate)
+            *rate = now;
+    }
+    cudaFree(memory);
+    return code;
+}
+
 int at_cuda_time(const struct at_cuda_work *work, int replays, struct at_timing *timing) {
     struct copies c = { 0 };
     cudaEvent_t events[2] = { NULL, NULL };
@@ -120,6 +142,8 @@ int at_cuda_time(const struct at_cuda_work *work, int replays, struct at_timing 
         code = time_graph(work, &c, c.n, 1, replays, events, &timing->cold);
     if (code == cudaSuccess)
         code = time_graph(work, &c, HOT_LAUNCHES, 0, replays, events, &timing->hot);
+    if (code == cudaSuccess)
+        code = measure_copy((cudaStream_t)work->stream, events, &timing->copy_rate);
     timing->replays = replays;
     timing->copies = c.n;
     for (int i = 0; i < 2; i++)

@@ -82,6 +82,7 @@ static void describe(const struct at_launch *launch, const struct at_run_mode *m
     at_simt_job(regions, n, (seed ? strtoull(seed, NULL, 0) : 0) + (uint64_t)mode->order);
     at_simt_expect_stream(launch->stream);
     at_simt_count(mode->counters);
+    at_simt_unchecked(mode->unchecked);
 }
 
 static int host_found(struct at_device *device, enum at_reply_kind *kind, char *reason, size_t size) {

@@ -24,6 +24,7 @@ void at_simt_job(const struct at_simt_region *regions, int n, uint64_t seed) {
     m->seeded = seed != 0;
     m->stream = NULL;
     m->path = 0;
+    m->unchecked = 0;
     at_counters_job();
     if (m->now > UINT32_MAX / 2) /* the other half is enough for any job */
         at_simt_begin_time();
@@ -31,6 +32,8 @@ void at_simt_job(const struct at_simt_region *regions, int n, uint64_t seed) {
     at_memory_job(regions, n);
     at_shadow_job();
 }
+
+void at_simt_unchecked(int on) { at_simt_machine.unchecked = on; }
 
 int64_t at_simt_path(void) { return (int64_t)(at_simt_machine.path & INT64_MAX); }
 

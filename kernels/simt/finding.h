@@ -39,6 +39,8 @@ void at_simt_job(const struct at_simt_region *regions, int n, uint64_t seed);
 void at_simt_expect_stream(const void *stream);
 /* Hash of the job's launches: kernels, grids, blocks, dynamic shared memory; 0: there were none. */
 int64_t at_simt_path(void);
+/* Turns every check of accesses off for the job: nothing is found, and nothing can be trusted but the time. */
+void at_simt_unchecked(int on);
 /* Whether the job's accesses are counted, and the counts since it began. */
 void at_simt_count(int on);
 void at_simt_counters(struct at_counters *counters);

@@ -133,7 +133,7 @@ static void access_cell(struct at_shadow_cell *c, const struct at_spot *spot, en
 
 void at_shadow_access(const void *address, int bytes, enum at_access access, const void *where) {
     struct at_spot spot;
-    if (!at_simt_current)
+    if (!at_simt_current || at_simt_machine.unchecked)
         return; /* host code of the same file */
     at_memory_find(address, bytes, access, &spot, where);
     if (at_counters_on)

@@ -167,6 +167,7 @@ at_status at_reply_format(const struct at_reply *reply, struct at_line *line) {
             at_line_i64(line, "copies", reply->timing.copies);
             at_line_f64(line, "cold", reply->timing.cold);
             at_line_f64(line, "hot", reply->timing.hot);
+            at_line_f64(line, "copy_rate", reply->timing.copy_rate);
         }
     } else {
         at_line_text(line, "reason", reply->reason);
@@ -199,8 +200,11 @@ static at_status parse_timing(const struct at_message *message, struct at_timing
     AT_TRY(at_message_i64(message, "copies", 1, INT32_MAX, &copies));
     AT_TRY(at_message_f64(message, "cold", &timing->cold));
     AT_TRY(at_message_f64(message, "hot", &timing->hot));
-    if (!(timing->cold >= 0 && timing->cold <= 1e9 && timing->hot >= 0 && timing->hot <= 1e9))
-        return AT_FAIL(AT_PROTOCOL, "cold=%g hot=%g; wanted seconds, 0 or more", timing->cold, timing->hot);
+    AT_TRY(at_message_f64(message, "copy_rate", &timing->copy_rate));
+    if (!(timing->cold >= 0 && timing->cold <= 1e9 && timing->hot >= 0 && timing->hot <= 1e9 &&
+          timing->copy_rate >= 0 && timing->copy_rate <= 1e18))
+        return AT_FAIL(AT_PROTOCOL, "cold=%g hot=%g copy_rate=%g; wanted seconds and bytes a second, 0 or more",
+                       timing->cold, timing->hot, timing->copy_rate);
     timing->replays = (int32_t)replays;
     timing->copies = (int32_t)copies;
     return AT_OK;
@@ -279,6 +283,8 @@ at_status at_job_format(const struct at_job *job, struct at_line *line) {
         at_line_i64(line, "order", job->mode.order);
     if (job->mode.counters)
         at_line_i64(line, "counters", 1);
+    if (job->mode.unchecked)
+        at_line_i64(line, "unchecked", 1);
     if (job->mode.timings)
         at_line_i64(line, "timings", job->mode.timings);
     for (int i = 0; i < job->n_tensors; i++)
@@ -409,13 +415,15 @@ static at_status parse_tensors(const struct at_message *message, struct at_job *
 }
 
 static at_status parse_mode(const struct at_message *message, struct at_run_mode *mode) {
-    int64_t counters, timings;
+    int64_t counters, timings, unchecked;
     mode->graph = at_message_get(message, "graph") != NULL;
     AT_TRY(optional_i64(message, "graph", AT_PROTOCOL_MAX_BYTES, &mode->graph_max_sk));
     AT_TRY(optional_i64(message, "order", INT64_MAX, &mode->order));
     AT_TRY(optional_i64(message, "counters", 1, &counters));
     AT_TRY(optional_i64(message, "timings", 1000000, &timings));
+    AT_TRY(optional_i64(message, "unchecked", 1, &unchecked));
     mode->counters = (int32_t)counters;
+    mode->unchecked = (int32_t)unchecked;
     mode->timings = (int32_t)timings;
     return AT_OK;
 }

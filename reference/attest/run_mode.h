@@ -11,9 +11,10 @@ struct at_run_mode {
      * job's own sizes and lengths; what a launch decides by max_sk instead of capacity is then wrong. */
     int32_t graph;
     int64_t graph_max_sk;
-    int64_t order;    /* a machine with a choice takes another order of warps and lanes for each number */
-    int32_t counters; /* 1: count accesses (AT_COUNTER_LIST); only machines that see every access can */
-    int32_t timings;  /* graph replays to time with cold and with hot caches; 0: none. Outputs are then not defined. */
+    int64_t order;     /* a machine with a choice takes another order of warps and lanes for each number */
+    int32_t counters;  /* 1: count accesses (AT_COUNTER_LIST); only machines that see every access can */
+    int32_t unchecked; /* the SIMT machine only runs: for its own speed with and without checks */
+    int32_t timings;   /* graph replays to time with cold and with hot caches; 0: none. Outputs are then not defined. */
 };
 
 /* What a kernel does to memory, warp by warp: lanes that reach the same access the same number of times after a barrier
@@ -41,8 +42,9 @@ struct at_counters {
 /* Seconds of one launch among graph replays: medians; cold: inputs rotate past the caches, hot: one set of them. */
 struct at_timing {
     double cold, hot;
-    int32_t replays; /* 0: nothing was timed */
-    int32_t copies;  /* of the inputs that rotate */
+    double copy_rate; /* bytes a second that a large copy within the device reads and writes, from the same run */
+    int32_t replays;  /* 0: nothing was timed */
+    int32_t copies;   /* of the inputs that rotate */
 };
 
 #endif

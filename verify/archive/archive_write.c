@@ -171,9 +171,9 @@ out:
 
 /* ---- the file ---- */
 
-static at_status write_root(const char *file, hid_t id) {
+at_status at_archive_write_root(const char *file, hid_t id, const char *shown_first) {
     AT_TRY(at_h5_attr_text(file, id, "NX_class", "NXroot"));
-    AT_TRY(at_h5_attr_text(file, id, "default", AT_GROUP_RESULTS));
+    AT_TRY(at_h5_attr_text(file, id, "default", shown_first));
     AT_TRY(at_h5_attr_text(file, id, "encoding-type", "attest.archive"));
     return at_h5_attr_text(file, id, "encoding-version", AT_ARCHIVE_VERSION);
 }
@@ -182,7 +182,7 @@ static at_status write_all(const char *file, hid_t id, const struct at_run_recor
     at_status status = AT_OK;
     struct at_archive_rows rows = { 0 };
     AT_TRY_OUT(at_archive_rows_make(file, record, &rows));
-    AT_TRY_OUT(write_root(file, id));
+    AT_TRY_OUT(at_archive_write_root(file, id, AT_GROUP_RESULTS));
     AT_TRY_OUT(at_archive_write_provenance(file, id, record));
     AT_TRY_OUT(at_archive_write_cases(file, id, &rows));
     AT_TRY_OUT(at_archive_write_kernels(file, id, &rows));

@@ -32,6 +32,8 @@ at_status at_archive_index(const struct at_archive_group *g, const char *name, c
 /* Five columns <prefix>_b ... <prefix>_step; -1 where places[i] is NULL. */
 at_status at_archive_places(const struct at_archive_group *g, const char *prefix, const struct at_place *const *places);
 
+/* What the root says of the file; `shown_first`: the group that a viewer opens. */
+at_status at_archive_write_root(const char *file, hid_t root, const char *shown_first);
 at_status at_archive_write_provenance(const char *file, hid_t root, const struct at_run_record *record);
 at_status at_archive_write_cases(const char *file, hid_t root, const struct at_archive_rows *rows);
 at_status at_archive_write_kernels(const char *file, hid_t root, const struct at_archive_rows *rows);
