@@ -4,18 +4,19 @@
  * send() and poll() of libc are replaced, so that the child can lie and time can pass. */
 #include "tests/at_test.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <hdf5.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "datasets/reader.h"
+#include "tests/support/find_child.h"
 #include "tests/support/reader_files.h"
 #include "verify/archive/reader_hdf5.h"
 
@@ -50,19 +51,6 @@ int poll(struct pollfd *fds, nfds_t n, int milliseconds) {
         return -1;
     }
     return (int)syscall(SYS_poll, fds, n, milliseconds);
-}
-
-/* A process whose parent is this one; 0 when there is none. */
-static pid_t find_child(void) {
-    char path[64];
-    int child = 0;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)getpid(), (int)getpid());
-    FILE *in = fopen(path, "r");
-    assert_non_null(in);
-    if (fscanf(in, "%d", &child) != 1)
-        child = 0;
-    fclose(in);
-    return child;
 }
 
 static const char *sample(void) {
@@ -128,8 +116,12 @@ static long long limit_of(pid_t child, const char *name) {
 static void test_child_is_confined(void **state) {
     (void)state;
     struct at_reader *reader;
+    struct rlimit core;
+    assert_int_equal(getrlimit(RLIMIT_CORE, &core), 0);
+    core.rlim_cur = core.rlim_max; /* as many as there may be here */
+    assert_int_equal(setrlimit(RLIMIT_CORE, &core), 0);
     at_assert_ok(at_reader_open(sample(), &reader));
-    pid_t child = find_child();
+    pid_t child = at_find_child();
     assert_true(child > 0);
     assert_int_equal(limit_of(child, "Max core file size"), 0);
     at_assert_true(limit_of(child, "Max address space") > 0, "the child may take all memory");
@@ -144,7 +136,7 @@ static void test_dead_before_the_request(void **state) {
     double value;
     at_assert_ok(at_reader_open(sample(), &reader));
     int i = at_reader_find(reader, "i32");
-    pid_t child = find_child();
+    pid_t child = at_find_child();
     signal(SIGPIPE, SIG_DFL);
     assert_int_equal(kill(child, SIGKILL), 0);
     assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
@@ -159,7 +151,7 @@ static void test_silent_child(void **state) {
     double value;
     at_assert_ok(at_reader_open(sample(), &reader));
     int i = at_reader_find(reader, "i32");
-    assert_int_equal(kill(find_child(), SIGSTOP), 0);
+    assert_int_equal(kill(at_find_child(), SIGSTOP), 0);
     silent = 1;
     alarm(30);
     at_status status = at_reader_read_f64(reader, i, 0, 1, &value);
@@ -167,7 +159,7 @@ static void test_silent_child(void **state) {
     alarm(0);
     assert_int_equal(status, AT_USAGE);
     at_assert_true(strstr(at_error_message(), "does not come back from it within"), "%s", at_error_message());
-    at_assert_true(find_child() == 0, "the child is left behind");
+    at_assert_true(at_find_child() == 0, "the child is left behind");
     at_reader_close(reader);
 }
 
@@ -208,7 +200,7 @@ static void test_lying_child(void **state) {
         lie = 0;
         at_assert_true(status == AT_USAGE && !reader, "lie %zu: %s", i, at_status_name(status));
         at_assert_true(strstr(at_error_message(), lies[i].text), "lie %zu: %s", i, at_error_message());
-        at_assert_true(find_child() == 0, "lie %zu: a child is left behind", i);
+        at_assert_true(at_find_child() == 0, "lie %zu: a child is left behind", i);
     }
 }
 
