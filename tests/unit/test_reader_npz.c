@@ -210,25 +210,26 @@ static void test_lying_zip64_fields(void **state) {
     at_bytes_release(&s.bytes);
 }
 
-/* A comment is no part of the archive, whatever it looks like; two comments of an entry are not two entries. */
+/* A comment is no part of the archive, whatever it looks like; nor is what is cut short an entry. */
 static void test_comments(void **state) {
     (void)state;
     struct small s = { 0 };
     struct at_reader *reader;
-    uint8_t comment[46] = "PK\5\6";
-    memset(comment + 4, 0xff, sizeof comment - 4);
+    uint8_t end[46] = "PK\5\6", entry[41] = "PK\1\2";
+    memset(end + 4, 0xff, sizeof end - 4);
     make_small(&s, 1);
-    at_bytes_set_le(&s.bytes, s.end + 20, sizeof comment, 2);
-    at_bytes_add(&s.bytes, comment, sizeof comment);
+    at_bytes_set_le(&s.bytes, s.end + 20, sizeof end, 2);
+    at_bytes_add(&s.bytes, end, sizeof end);
     at_assert_ok(open_small(&s, &reader));
     at_reader_close(reader);
     make_small(&s, 1);
-    insert_bytes(&s.bytes, s.end, comment, sizeof comment);
-    at_bytes_set_le(&s.bytes, s.directory + 32, sizeof comment, 2);
-    at_bytes_set_le(&s.bytes, s.end + sizeof comment + 12, 51 + sizeof comment, 4);
+    insert_bytes(&s.bytes, s.end, entry, sizeof entry);
+    at_bytes_set_le(&s.bytes, s.directory + 32, sizeof entry, 2);
+    at_bytes_set_le(&s.bytes, s.end + sizeof entry + 12, 51 + sizeof entry, 4);
     at_assert_ok(open_small(&s, &reader));
     at_reader_close(reader);
-    at_bytes_set_le(&s.bytes, s.end + sizeof comment + 8, 0x00020002, 4);
+    at_bytes_set_le(&s.bytes, s.directory + 32, 0, 2);
+    at_bytes_set_le(&s.bytes, s.end + sizeof entry + 8, 0x00020002, 4);
     at_assert_fails(open_small(&s, &reader), AT_USAGE, "no entry of the zip directory there");
     at_bytes_release(&s.bytes);
 }
@@ -288,6 +289,9 @@ static void test_declared_sizes(void **state) {
     at_assert_fails(open_small(&s, &reader), AT_USAGE, "holds 1020 bytes of elements");
     at_bytes_set_le(&s.bytes, s.directory + 24, unpacked + 4, 4);
     at_assert_fails(open_small(&s, &reader), AT_USAGE, "unpacks to 1152 bytes, says 1156");
+    make_small(&s, 0); /* a stored member cannot hold more bytes than it gives */
+    at_bytes_set_le(&s.bytes, s.directory + 24, unpacked - 4, 4);
+    at_assert_fails(open_small(&s, &reader), AT_USAGE, "says 1148 bytes come out of 1152 stored ones");
     make_small(&s, 1);
     s.bytes.data[30 + 5] = 0x07; /* a block type that deflate does not have */
     at_assert_fails(open_small(&s, &reader), AT_USAGE, "damaged at unpacked byte 0");
