@@ -12,7 +12,8 @@
 #include "tests/support/reader_exercise.h"
 #include "tests/support/reader_files.h"
 #include "tests/support/sample_record.h"
-#include "verify/archive/h5tensors.c" /* for release(): attest ends the process instead */
+/* For release(), as attest ends the process instead. NOLINTNEXTLINE(bugprone-suspicious-include) */
+#include "verify/archive/h5tensors.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 int LLVMFuzzerInitialize(int *argc, char ***argv);

@@ -226,6 +226,7 @@ static void test_endless_message(void **state) {
     at_bytes_release(&bytes);
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): the signature of every reader */
 static at_status refuse(const char *path, void **handle, struct at_file_tensor **tensors, int *n) {
     (void)handle;
     (void)tensors;

@@ -170,7 +170,7 @@ static void test_sizes_of_unread_types(void **state) {
             struct at_reader *reader;
             snprintf(header, sizeof header, "{\"q\":{\"dtype\":\"%s\",\"shape\":[2],\"data_offsets\":[0,%d]}}",
                      unread[w].word, 2 * bytes);
-            at_status status = open_made(header, data, (size_t)(2 * bytes), &reader);
+            at_status status = open_made(header, data, 2 * (size_t)bytes, &reader);
             at_assert_true(status == (bytes == unread[w].bytes ? AT_OK : AT_USAGE), "%s of %d bytes: %s",
                            unread[w].word, bytes, at_status_name(status));
             if (status != AT_OK)
