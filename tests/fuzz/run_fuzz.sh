@@ -8,18 +8,19 @@ fuzzer=$(realpath "$1") folder=$2 seconds=$3; shift 3
 mkdir -p "$folder" && cd "$folder" || exit 3
 failed=0
 export ASAN_OPTIONS=allocator_may_return_null=1 # a size that nobody has is refused, as malloc() does
+limits=(-timeout=20 -rss_limit_mb=4096 -malloc_limit_mb=1024) # one request over the limit is named with its place
 
 in_library() { # file: the innermost frame that is either's lies in libhdf5
     local frames
-    frames=$(AT_FUZZ_FORMAT=$format timeout 60 "$fuzzer" -timeout=20 -rss_limit_mb=4096 "$1" 2>&1 |
-        grep -E '^ +#[0-9]+ 0x.*(libhdf5|/(datasets|reference|tests|verify)/)')
+    frames=$(AT_FUZZ_FORMAT=$format timeout 60 "$fuzzer" "${limits[@]}" "$1" 2>&1 |
+        grep -E "^ +#[0-9]+ 0x.*(libhdf5|/(datasets|reference|tests|verify)/[^ ]*[.][ch]:[0-9])")
     [[ "${frames%%$'\n'*}" == *libhdf5* ]]
 }
 
 for format in "$@"; do
     rm -f "$format"-{crash,leak,oom,timeout,slow-unit}-*
     mkdir -p "$format.corpus"
-    options=(-max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -artifact_prefix="$format-" -print_final_stats=1)
+    options=("${limits[@]}" -max_total_time="$seconds" -artifact_prefix="$format-" -print_final_stats=1)
     case $format in
         hdf5 | archive) options+=(-max_len=200000 -fork=1 -ignore_crashes=1 -ignore_ooms=1 -ignore_timeouts=1) ;;
         *) options+=(-max_len=4096) ;;
