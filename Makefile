@@ -1,4 +1,4 @@
-# attest: one Makefile. `make help` lists the targets; knobs: CC, SAN, COVERAGE, DEV, V, DEPS, BUILD.
+# attest: one Makefile. `make help` lists the targets; knobs: CC, SAN, COVERAGE, DEV, V, DEPS, BUILD, FUZZ_SECONDS.
 # SPDX-License-Identifier: Apache-2.0
 
 SHELL := /bin/bash
@@ -174,6 +174,12 @@ $(MAKERS): $(BUILD)/%: $(BUILD)/%.o $(LIBS)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -o $@ $(PKG_LIBS) -lm
 
+# libFuzzer's own main; built by `make fuzz` alone.
+FUZZER := $(BUILD)/tests/fuzz/fuzz_reader
+$(FUZZER): $(call obj,tests/fuzz/fuzz_reader.c tests/support/reader_exercise.c tests/support/reader_files.c) $(LIBS)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) -fsanitize=fuzzer $^ -o $@ $(PKG_LIBS) -lm
+
 # --- CUDA: the same kernels by nvcc, for Hopper and as PTX for what is newer than sm_80 -----------
 ARCH ?= -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_80,code=compute_80
 CUDA_HOME := $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
@@ -214,7 +220,7 @@ help: ## this list
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | \
 	   while IFS=$$'\t' read -r t d; do printf '  make %-12s %s\n' "$$t" "$$d"; done
 	@echo; echo "  knobs: CC=gcc|clang SAN=address|undefined|thread COVERAGE=1 DEV=1 (warnings are errors)"
-	@echo "         V=1 (show commands) DEPS=0 (install nothing) CUDA=auto|0|1 BUILD=DIR PREFIX=DIR"
+	@echo "         V=1 (show commands) DEPS=0 (install nothing) CUDA=auto|0|1 BUILD=DIR PREFIX=DIR FUZZ_SECONDS=60"
 
 .PHONY: doctor deps deps-present
 doctor: ## what is found, what is missing, what that costs, and the package that brings it
@@ -260,6 +266,14 @@ ubsan: ## all tests under UndefinedBehaviorSanitizer
 tsan: ## all tests under ThreadSanitizer
 	@echo "tests/unit/test_simt*: left out, the machine has one thread and switches stacks by hand"
 	@$(RECURSE) SAN=thread check-fast
+
+FUZZ_SECONDS ?= 60
+FUZZ_FORMATS := safetensors npy npz hdf5 archive
+.PHONY: fuzz
+fuzz: ## libFuzzer on every reader of files, FUZZ_SECONDS=60 for each (needs clang)
+	@command -v clang > /dev/null || { echo "make fuzz: clang is not installed" >&2; exit 3; }
+	@$(RECURSE) CC=clang SAN=address BUILD=build/fuzz CFLAGS='$(CFLAGS) -fsanitize=fuzzer-no-link' build/fuzz/tests/fuzz/fuzz_reader
+	@tests/fuzz/run_fuzz.sh build/fuzz/tests/fuzz/fuzz_reader build/fuzz/found $(FUZZ_SECONDS) $(FUZZ_FORMATS)
 
 .PHONY: lint format format-check
 lint: ## layer rules, names, banned calls, symbols, headers alone, shellcheck, clang-format, clang-tidy

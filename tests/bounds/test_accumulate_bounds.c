@@ -269,6 +269,19 @@ static void test_half_would_not_do(void **state) {
     }
 }
 
+/* One term: a fused step rounds once, a product and its addition twice. */
+static void test_one_term(void **state) {
+    (void)state;
+    for (int u = 0; u < SUBJECTS; u++) {
+        enum at_unit unit = subjects[u].order.unit;
+        if (at_unit_rule(unit))
+            continue;
+        int roundings = unit == AT_UNIT_F32_FMA || unit == AT_UNIT_F16_FMA ? 1 : 2;
+        at_assert_same(at_accumulate_error(&subjects[u].order, 1).e,
+                       roundings * at_format_info(at_unit_format(unit))->u);
+    }
+}
+
 static void test_half_eta_would_not_do(void **state) {
     (void)state;
     for (int u = 0; u < SUBJECTS; u++) {
@@ -286,6 +299,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_beyond),
         cmocka_unit_test(test_half_would_not_do),
+        cmocka_unit_test(test_one_term),
         cmocka_unit_test(test_half_eta_would_not_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

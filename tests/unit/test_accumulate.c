@@ -27,6 +27,15 @@ static void test_lanes_and_runs(void **state) {
     at_assert_same(sum_of(order_of(AT_UNIT_F32_FMA, 2, 1, AT_TREE_SEQUENTIAL), 4, a, ones, 0), 2.0);
     /* run 0 is n / lanes = 2: (2^24 + 1) + (-2^24 + 1) = 2^24 + (-2^24 + 1) */
     at_assert_same(sum_of(order_of(AT_UNIT_F32_FMA, 2, 0, AT_TREE_SEQUENTIAL), 4, a, ones, 0), 1.0);
+    /* run 0 of 3 terms is ceil(3 / 2) = 2: (2^24 + 1) - 2^24 */
+    at_assert_same(sum_of(order_of(AT_UNIT_F32_FMA, 2, 0, AT_TREE_SEQUENTIAL), 3, a, ones, 0), 0.0);
+    /* runs of 2 in turn: lane 0 has terms 0, 1, 4 and 5, lane 1 has 2, 3 and 6 */
+    static const enum at_unit units[] = { AT_UNIT_F64, AT_UNIT_F32, AT_UNIT_F32_FMA, AT_UNIT_F16_FMA };
+    for (int i = 0; i < 4; i++) {
+        const double large = ldexp(1, at_format_info(at_unit_format(units[i]))->precision);
+        const double turns[7] = { large, 0, 1, 0, -large, 0, 1 };
+        at_assert_same(sum_of(order_of(units[i], 2, 2, AT_TREE_SEQUENTIAL), 7, turns, ones, 0), 2.0);
+    }
     /* c starts lane 0: the lanes hold 2^24 + 1 = 2^24, then -2^24 */
     const double b[2] = { 1, -0x1p24 };
     at_assert_same(sum_of(order_of(AT_UNIT_F32_FMA, 2, 1, AT_TREE_SEQUENTIAL), 2, b, ones, 0x1p24), 0.0);
@@ -63,6 +72,26 @@ static void test_f16_fma_rounds_once(void **state) {
     at_assert_same(sum_of(order, 1, tiny, tiny, 1), 1.0);
 }
 
+/* Lanes of an f16 unit are joined in f16: 2048 + 1 is a tie, 60000 + 60000 is beyond the range. */
+static void test_f16_lanes_join_in_f16(void **state) {
+    (void)state;
+    const double tie[2] = { 2048, 1 }, big[2] = { 60000, 60000 };
+    for (int tree = AT_TREE_SEQUENTIAL; tree <= AT_TREE_BUTTERFLY; tree++) {
+        struct at_order order = order_of(AT_UNIT_F16_FMA, 2, 1, (enum at_tree)tree);
+        at_assert_same(sum_of(order, 2, tie, ones, 0), 2048.0);
+        at_assert_same(sum_of(order, 2, big, ones, 0), (double)INFINITY);
+        order.guard = AT_GUARD_ISINF;
+        at_assert_same(sum_of(order, 2, big, ones, 0), 65504.0);
+    }
+}
+
+/* 2^-25 is a tie at half the smallest f16, which 2^-48 decides only where the exponent's floor is below -22. */
+static void test_f16_tensor_core_is_mma(void **state) {
+    (void)state;
+    const double a[2] = { 0x1p-14, 0x1p-24 }, b[2] = { 0x1p-11, 0x1p-24 };
+    at_assert_same(sum_of(order_of(AT_UNIT_TC_F16, 1, 0, AT_TREE_SEQUENTIAL), 2, a, b, 0), 0.0);
+}
+
 static void test_chunks_and_strides(void **state) {
     (void)state;
     double a[40], b[40];
@@ -82,6 +111,10 @@ static void test_chunks_and_strides(void **state) {
         at_assert_true(at_order_chunk(&order) == chunk, "chunk %d", at_order_chunk(&order));
         at_assert_same(at_accumulate(&order, 20, a, 2, b + 39, -1, 3, NULL), want);
     }
+    order.chunk = 0; /* none said: the whole instruction */
+    at_assert_true(at_order_chunk(&order) == 16, "chunk %d", at_order_chunk(&order));
+    order.unit = AT_UNIT_F32;
+    at_assert_true(at_order_chunk(&order) == 1, "chunk %d", at_order_chunk(&order));
 }
 
 static void test_guards(void **state) {
@@ -123,7 +156,52 @@ static void test_ledger(void **state) {
     }
 }
 
-/* An infinite operand is nobody's overflow. */
+/* 40000 + 40000: the step at which the infinity is seen, before the guard takes it away. */
+static void test_place_of_overflow(void **state) {
+    (void)state;
+    static const struct {
+        enum at_unit unit;
+        int lanes, second; /* index of the second term */
+        int64_t step;
+        uint64_t count;
+    } kinds[] = { { AT_UNIT_F16_FMA, 1, 1, 1, 2 },
+                  { AT_UNIT_F16_FMA, 2, 1, 2, 3 }, /* the join is a step of its own, numbered n */
+                  { AT_UNIT_TC_F16, 1, 16, 1, 2 } };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        double a[17] = { 40000 };
+        a[kinds[i].second] = 40000;
+        struct at_order order = order_of(kinds[i].unit, kinds[i].lanes, kinds[i].lanes - 1, AT_TREE_SEQUENTIAL);
+        order.guard = AT_GUARD_ISINF;
+        struct at_ledger ledger;
+        at_ledger_init(&ledger);
+        struct at_watch watch = { .ledger = &ledger, .stage = AT_STAGE_pv_acc };
+        at_assert_same(at_accumulate(&order, kinds[i].second + 1, a, 1, ones, 1, 0, &watch), 65504.0);
+        const struct at_ledger_row *row = &ledger.stage[AT_STAGE_pv_acc];
+        at_assert_true(row->count == kinds[i].count && row->inf == 1, "%zu: %llu steps, %llu infinite", i,
+                       (unsigned long long)row->count, (unsigned long long)row->inf);
+        at_assert_true(row->has_first && row->first.step == kinds[i].step, "%zu: step %lld", i,
+                       (long long)row->first.step);
+        at_assert_true(ledger.inf_made == 1 && ledger.inf_cancelled == 1, "%zu", i);
+    }
+}
+
+/* An infinity that ends as NaN is cancelled; a NaN that was never infinite is not. */
+static void test_nan_and_cancelled(void **state) {
+    (void)state;
+    const double both[2] = { INFINITY, -INFINITY }, nan[2] = { NAN, 1 };
+    for (int unit = AT_UNIT_F64; unit <= AT_UNIT_F32_FMA; unit++)
+        for (int infinite = 0; infinite < 2; infinite++) {
+            struct at_order order = order_of((enum at_unit)unit, 1, 0, AT_TREE_SEQUENTIAL);
+            struct at_ledger ledger;
+            at_ledger_init(&ledger);
+            struct at_watch watch = { .ledger = &ledger, .stage = AT_STAGE_qk_acc };
+            at_assert_same(at_accumulate(&order, 2, infinite ? both : nan, 1, ones, 1, 0, &watch), (double)NAN);
+            at_assert_true(ledger.inf_cancelled == (uint64_t)infinite, "unit %d: %llu cancelled", unit,
+                           (unsigned long long)ledger.inf_cancelled);
+        }
+}
+
+/* An infinite operand is nobody's overflow, whichever it is. */
 static void test_infinite_operand_is_not_made(void **state) {
     (void)state;
     const double a[2] = { INFINITY, 1 };
@@ -133,6 +211,8 @@ static void test_infinite_operand_is_not_made(void **state) {
         at_ledger_init(&ledger);
         struct at_watch watch = { .ledger = &ledger, .stage = AT_STAGE_pv_acc };
         at_assert_same(at_accumulate(&order, 2, a, 1, ones, 1, 0, &watch), (double)INFINITY);
+        at_assert_same(at_accumulate(&order, 2, ones, 1, a, 1, 0, &watch), (double)INFINITY);
+        at_assert_same(at_accumulate(&order, 2, ones, 1, ones, 1, INFINITY, &watch), (double)INFINITY);
         at_assert_true(ledger.inf_made == 0 && ledger.inf_cancelled == 0, "unit %d", unit);
     }
 }
@@ -163,9 +243,13 @@ int main(void) {
         cmocka_unit_test(test_trees),
         cmocka_unit_test(test_fused_or_not),
         cmocka_unit_test(test_f16_fma_rounds_once),
+        cmocka_unit_test(test_f16_lanes_join_in_f16),
+        cmocka_unit_test(test_f16_tensor_core_is_mma),
         cmocka_unit_test(test_chunks_and_strides),
         cmocka_unit_test(test_guards),
         cmocka_unit_test(test_ledger),
+        cmocka_unit_test(test_place_of_overflow),
+        cmocka_unit_test(test_nan_and_cancelled),
         cmocka_unit_test(test_infinite_operand_is_not_made),
         cmocka_unit_test(test_orders_from_numerics),
     };

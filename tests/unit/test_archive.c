@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <hdf5.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -81,7 +82,10 @@ static void test_round_trip(void **state) {
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         assert_true(at_sample_record(&want, sizes[i]));
         at_assert_ok(at_archive_write(&want, path));
+        FILE *reader = fopen(path, "rb"); /* another program reads it too: opened for reading only */
+        assert_true(reader && flock(fileno(reader), LOCK_SH) == 0);
         at_assert_ok(at_archive_read(path, &got));
+        fclose(reader);
         assert_equal_records(&got, &want);
         /* what was read writes the same file */
         at_assert_ok(at_archive_write(&got, other));
@@ -253,6 +257,9 @@ static void test_changed_columns(void **state) {
         { "/results", NULL, NULL, "group results is missing", 0 },
         { "/cases/case_id", NULL, NULL, "column case_id is missing", 0 },
         { "/results/compared", "/results/compared", NULL, "axis 0 of compared has length 3, wanted 4", 3 },
+        { "/results/compared", "/results/compared", NULL, "axis 0 of compared has length 5, wanted 4", 5 },
+        { "/results/compared", "/results/compared", NULL, "compared claims 4 values, but stores fewer", 4 },
+        { "/results/cause", "/results/cause", NULL, "cause has another type than variable-length text", 4 },
         { "/results/err_max", "/results/err_max", NULL, "another type than float64", 4 },
         { "/results/err_hist", "/results/err_hist", NULL, "has 1 axes, wanted 2", 4 },
         { "/results/result", "/results/result", NULL, "claims 100000000000 results", 100000000000u },
@@ -272,6 +279,63 @@ static void test_changed_columns(void **state) {
         H5Fclose(file);
         at_assert_fails(at_archive_read(path, &got), AT_USAGE, bad[i].says);
         assert_null(got.results);
+        at_run_record_release(&record);
+    }
+}
+
+/* A dataset of this rank and type takes the place of the one that is there; every extent is n. */
+static void replace_column(hid_t file, const char *name, int rank, hsize_t n, hid_t type) {
+    const hsize_t dims[3] = { n, n, n };
+    assert_true(H5Ldelete(file, name, H5P_DEFAULT) >= 0);
+    hid_t space = H5Screate_simple(rank, dims, NULL);
+    hid_t data = H5Dcreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(data >= 0);
+    H5Dclose(data);
+    H5Sclose(space);
+}
+
+static void test_changed_ranks_and_texts(void **state) {
+    (void)state;
+    struct at_run_record record, got;
+    hid_t fixed = H5Tcopy(H5T_C_S1);
+    H5Tset_size(fixed, 16);
+    const struct {
+        const char *name;
+        int rank;
+        hid_t type;
+        const char *says;
+    } bad[] = { { "/results/compared", 3, H5T_STD_I64LE, "compared has 3 axes, wanted at most 2" },
+                { "/results/result", 2, H5T_STD_I64LE, "result has 2 axes, wanted 1" },
+                { "/results/cause", 1, fixed, "cause has another type than variable-length text" } };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        hid_t file = open_changed(&record);
+        replace_column(file, bad[i].name, bad[i].rank, 4, bad[i].type);
+        H5Fclose(file);
+        at_assert_fails(at_archive_read(path, &got), AT_USAGE, bad[i].says);
+        at_run_record_release(&record);
+    }
+    H5Tclose(fixed);
+}
+
+/* The attribute that says what the file is: two texts, a text of fixed length, one that was never written. */
+static void test_changed_attributes(void **state) {
+    (void)state;
+    struct at_run_record record, got;
+    static const char *const two[2] = { "attest.archive", "attest.archive" };
+    static const char *const says[] = { "is no single text", "is no single text", "the file is a \"\"" };
+    for (int i = 0; i < 3; i++) {
+        const hsize_t n = 2;
+        hid_t file = open_changed(&record), type = H5Tcopy(H5T_C_S1);
+        hid_t space = i == 0 ? H5Screate_simple(1, &n, NULL) : H5Screate(H5S_SCALAR);
+        H5Tset_size(type, i == 1 ? 14 : H5T_VARIABLE);
+        H5Adelete(file, "encoding-type");
+        hid_t attribute = H5Acreate2(file, "encoding-type", type, space, H5P_DEFAULT, H5P_DEFAULT);
+        assert_true(attribute >= 0 && (i == 2 || H5Awrite(attribute, type, i == 0 ? (const void *)two : two[0]) >= 0));
+        H5Aclose(attribute);
+        H5Tclose(type);
+        H5Sclose(space);
+        H5Fclose(file);
+        at_assert_fails(at_archive_read(path, &got), AT_USAGE, says[i]);
         at_run_record_release(&record);
     }
 }
@@ -365,11 +429,18 @@ static void test_golden(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        with_folder(test_round_trip),    with_folder(test_long_names_and_utf8),
-        with_folder(test_same_bytes),    with_folder(test_merge),
-        with_folder(test_versions),      with_folder(test_changed_columns),
-        with_folder(test_foreign_files), with_folder(test_full_disk),
-        with_folder(test_link),          cmocka_unit_test(test_golden),
+        with_folder(test_round_trip),
+        with_folder(test_long_names_and_utf8),
+        with_folder(test_same_bytes),
+        with_folder(test_merge),
+        with_folder(test_versions),
+        with_folder(test_changed_columns),
+        with_folder(test_changed_ranks_and_texts),
+        with_folder(test_changed_attributes),
+        with_folder(test_foreign_files),
+        with_folder(test_full_disk),
+        with_folder(test_link),
+        cmocka_unit_test(test_golden),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,12 +2,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/at_test.h"
 
-#include <dirent.h>
 #include <hdf5.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include "datasets/reader.h"
+#include "tests/support/find_child.h"
 #include "tests/support/reader_files.h"
 #include "verify/archive/reader_hdf5.h"
 
@@ -202,25 +202,6 @@ static void test_truncated(void **state) {
     at_bytes_release(&bytes);
 }
 
-/* A process whose parent is this one; 0 when there is none. */
-static pid_t find_child(void) {
-    DIR *all = opendir("/proc");
-    pid_t found = 0;
-    assert_non_null(all);
-    for (struct dirent *entry; !found && (entry = readdir(all));) {
-        char path[300];
-        int parent = 0;
-        snprintf(path, sizeof path, "/proc/%s/stat", entry->d_name);
-        FILE *in = entry->d_name[0] >= '1' && entry->d_name[0] <= '9' ? fopen(path, "r") : NULL;
-        if (in && fscanf(in, "%*d (%*[^)]) %*c %d", &parent) == 1 && parent == (int)getpid())
-            found = (pid_t)strtol(entry->d_name, NULL, 10);
-        if (in)
-            fclose(in);
-    }
-    closedir(all);
-    return found;
-}
-
 /* A child that dies between two reads (as it does inside the HDF5 library) costs the read, not the program. */
 static void test_child_dies(void **state) {
     (void)state;
@@ -228,13 +209,13 @@ static void test_child_dies(void **state) {
     double value;
     at_assert_ok(at_reader_open(sample(), &reader));
     int i = at_reader_find(reader, "i32");
-    pid_t child = find_child();
+    pid_t child = at_find_child();
     at_assert_true(child > 0, "no child process reads the file");
     assert_int_equal(kill(child, SIGKILL), 0);
     at_assert_fails(at_reader_read_f64(reader, i, 0, 1, &value), AT_USAGE, "the HDF5 library died reading it (Killed)");
     at_assert_fails(at_reader_read_f64(reader, i, 0, 1, &value), AT_USAGE, "cannot be read further");
     at_reader_close(reader);
-    at_assert_true(find_child() == 0, "a child is left behind");
+    at_assert_true(at_find_child() == 0, "a child is left behind");
 }
 
 /* Readers open at the same time do not hold each other's children. */

@@ -90,8 +90,12 @@ static void test_unread_types(void **state) {
         { "'|O'", "False", "is |O, which" },
         { "'<i8'", "False", "is <i8, which" },
         { "[('a', '<f4'), ('b', '<f4', (2,))]", "False", "is structured, which" },
+        { "[('a)]', '<f4')]", "False", "is structured, which" },
+        { "'=f4'", "False", "is =f4, which" },
+        { "'<U9223372036854775807'", "False", "is <U9223372036854775807, which" },
+        { "'<f4x'", "False", "is <f4x, which" }, /* no size that is known */
     };
-    static const size_t bytes[] = { 24, 24, 12, 5, 48, 7 };
+    static const size_t bytes[] = { 24, 24, 12, 5, 48, 7, 7, 24, 7, 7 };
     uint8_t data[48] = { 0 };
     for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
         char text[192];
@@ -109,6 +113,55 @@ static void test_unread_types(void **state) {
     at_reader_close(reader);
 }
 
+/* Content decides before the suffix, and what no reader takes is named. */
+static void test_content_and_suffix(void **state) {
+    (void)state;
+    struct at_bytes bytes = { 0 };
+    struct at_reader *reader;
+    float one = 1;
+    at_make_npy(&bytes, 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", &one, 4);
+    at_assert_ok(at_reader_open(at_temp_file("array.npz", &bytes), &reader));
+    assert_string_equal(at_reader_tensor(reader, 0)->name, "array.npz");
+    at_reader_close(reader);
+    bytes.n = 0;
+    at_bytes_add(&bytes, "\x89HDF\r\n\x1a\n", 8); /* its reader is not registered here */
+    at_assert_fails(at_reader_open(at_temp_file("t.npy", &bytes), &reader), AT_UNSUPPORTED, "a file of type hdf5");
+    at_bytes_release(&bytes);
+}
+
+/* More bytes than a header may have. */
+static void test_large_array(void **state) {
+    (void)state;
+    enum { N = 10000 };
+    static double data[N], got[N];
+    struct at_reader *reader;
+    for (int i = 0; i < N; i++)
+        data[i] = i;
+    at_assert_ok(
+        open_made(1, "{'descr': '<f8', 'fortran_order': False, 'shape': (10000,), }", data, sizeof data, &reader));
+    at_assert_ok(at_reader_read_f64(reader, 0, 0, N, got));
+    assert_memory_equal(got, data, sizeof data);
+    at_reader_close(reader);
+}
+
+/* A header padded to 10,000 bytes is read; one over the limit is refused in a file that is long enough for it. */
+static void test_long_headers(void **state) {
+    (void)state;
+    static char text[66000];
+    struct at_reader *reader;
+    double value;
+    float one = 1;
+    memset(text, ' ', sizeof text - 1);
+    memcpy(text, "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", 57);
+    text[10000] = 0;
+    at_assert_ok(open_made(1, text, &one, 4, &reader));
+    at_assert_ok(at_reader_read_f64(reader, 0, 0, 1, &value));
+    at_assert_same(value, 1);
+    at_reader_close(reader);
+    text[10000] = ' ';
+    at_assert_fails(open_made(2, text, &one, 4, &reader), AT_USAGE, "wanted at most 65536");
+}
+
 #define D(descr, order, shape) "{'descr': " descr ", 'fortran_order': " order ", 'shape': " shape ", }"
 
 static void test_lying_headers(void **state) {
@@ -120,6 +173,7 @@ static void test_lying_headers(void **state) {
     assert_refused(D("'<f4'", "False", "(0, 4294967296, 4294967296)"), 0, "dimension 2");
     assert_refused(D("'<f4'", "False", "(4611686018427387904,)"), 0, "beyond 2^63 bytes");
     assert_refused(D("'<f4'", "False", "(9223372036854775808,)"), 0, "an extent below 2^63");
+    assert_refused(D("'<f4'", "False", "(18446744073709551617,)"), 4, "an extent below 2^63");
     assert_refused(D("'<f4'", "False", "(1,1,1,1,1,1,1,1,1)"), 4, "9 dimensions, wanted at most 8");
     assert_refused(D("'<f4'", "False", "(-1,)"), 4, "found byte 0x2d, wanted an extent");
     assert_refused(D("'<f4'", "False", "(1)"), 4, "',' after an extent");
@@ -127,6 +181,8 @@ static void test_lying_headers(void **state) {
     assert_refused(D("'<f4'", "False", "(1, 2 3)"), 24, "',' after an extent");
     assert_refused(D("'<f4'", "False", "[1]"), 4, "'(', the start");
     assert_refused(D("'<f4'", "0", "(1,)"), 4, "True or False");
+    assert_refused(D("'<f4567890123456789012345'", "False", "(1,)"), 4, "a short text");
+    assert_refused("{'descr5678901234567890123': '<f4'}", 4, "a short text");
     assert_refused(D("None", "False", "(1,)"), 4, "a quoted text");
     assert_refused(D("'<f4", "False", "(1,)"), 4, "found byte");
     assert_refused(D("[('a', '<f4'", "False", "(1,)"), 4, "the list of fields");
@@ -188,9 +244,11 @@ static void test_truncated_everywhere(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_types_and_versions), cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_unread_types),       cmocka_unit_test(test_lying_headers),
-        cmocka_unit_test(test_damaged_prefix),     cmocka_unit_test(test_truncated_everywhere),
+        cmocka_unit_test(test_types_and_versions),   cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_unread_types),         cmocka_unit_test(test_content_and_suffix),
+        cmocka_unit_test(test_large_array),          cmocka_unit_test(test_long_headers),
+        cmocka_unit_test(test_lying_headers),        cmocka_unit_test(test_damaged_prefix),
+        cmocka_unit_test(test_truncated_everywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

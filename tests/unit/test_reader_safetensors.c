@@ -2,11 +2,25 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/at_test.h"
 
+#include <errno.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "datasets/reader.h"
+#include "datasets/reader_internal.h"
 #include "tests/support/reader_files.h"
+
+/* Takes the place of libc's: while `calls` is not 0, every other call is interrupted and none gives more than 5 bytes.
+ */
+static int calls;
+ssize_t pread(int fd, void *out, size_t n, off_t offset) {
+    if (calls && calls++ % 2) {
+        errno = EINTR;
+        return -1;
+    }
+    return syscall(SYS_pread64, fd, out, calls && n > 5 ? 5 : n, offset);
+}
 
 static const struct {
     const char *word;
@@ -106,8 +120,24 @@ static void test_ranges(void **state) {
     at_assert_fails(at_reader_read_f64(reader, i, -1, 1, values), AT_USAGE, "from -1");
     at_assert_fails(at_reader_read(reader, i, 0, -1, values), AT_USAGE, "-1 elements");
     at_assert_fails(at_reader_read(reader, i, INT64_MAX, INT64_MAX, values), AT_USAGE, "it has 105");
+    at_assert_fails(at_reader_read(reader, i, 1, INT64_MAX, values), AT_USAGE, "it has 105");
+    at_assert_fails(at_reader_read(reader, i, COUNT + 1, 0, values), AT_USAGE, "0 elements from 106 wanted");
     at_assert_fails(at_reader_read(reader, N_WORDS, 0, 1, values), AT_USAGE, "the file has 7");
     at_assert_fails(at_reader_read(reader, -1, 0, 1, values), AT_USAGE, "tensor -1");
+    at_reader_close(reader);
+}
+
+/* What a network file system does to a read. */
+static void test_short_and_interrupted_reads(void **state) {
+    (void)state;
+    double values[COUNT];
+    calls = 1;
+    struct at_reader *reader = open_all_formats();
+    at_assert_ok(at_reader_read_f64(reader, at_reader_find(reader, "t.F32"), 0, COUNT, values));
+    at_assert_true(calls > COUNT, "%d calls of pread", calls);
+    calls = 0;
+    for (int64_t k = 0; k < COUNT; k++)
+        at_assert_same(values[k], at_sample_value(k));
     at_reader_close(reader);
 }
 
@@ -123,6 +153,70 @@ static void test_unread_types_are_listed(void **state) {
         assert_int_equal(at_reader_tensor(reader, i)->supported, 0);
     at_assert_fails(at_reader_read(reader, 1, 0, 1, data), AT_UNSUPPORTED, "'b' is F6_E2M3");
     at_reader_close(reader);
+}
+
+/* Words that are not read still have a size, which the offsets must have. */
+static void test_sizes_of_unread_types(void **state) {
+    (void)state;
+    static const struct {
+        const char *word;
+        int bytes;
+    } unread[] = { { "I64", 8 }, { "U64", 8 }, { "U32", 4 }, { "I16", 2 },
+                   { "U16", 2 }, { "I8", 1 },  { "U8", 1 },  { "BOOL", 1 } };
+    const uint8_t data[16] = { 0 };
+    for (size_t w = 0; w < sizeof unread / sizeof *unread; w++)
+        for (int bytes = 1; bytes <= 8; bytes *= 2) {
+            char header[128];
+            struct at_reader *reader;
+            snprintf(header, sizeof header, "{\"q\":{\"dtype\":\"%s\",\"shape\":[2],\"data_offsets\":[0,%d]}}",
+                     unread[w].word, 2 * bytes);
+            at_status status = open_made(header, data, 2 * (size_t)bytes, &reader);
+            at_assert_true(status == (bytes == unread[w].bytes ? AT_OK : AT_USAGE), "%s of %d bytes: %s",
+                           unread[w].word, bytes, at_status_name(status));
+            if (status != AT_OK)
+                continue;
+            assert_int_equal(at_reader_tensor(reader, 0)->supported, 0);
+            at_reader_close(reader);
+        }
+}
+
+/* The header may list tensors in any order; their bytes decide. An empty tensor lies before its neighbour. */
+static void test_any_order_of_entries(void **state) {
+    (void)state;
+    const float data[3] = { 1, 2, 3 };
+    struct at_reader *reader;
+    double value[2];
+    at_assert_ok(open_made("{\"z\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[4,4]},"
+                           "\"last\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[4,12]},"
+                           "\"first\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}",
+                           data, sizeof data, &reader));
+    at_assert_ok(at_reader_read_f64(reader, at_reader_find(reader, "first"), 0, 1, value));
+    at_assert_same(value[0], 1);
+    at_assert_ok(at_reader_read_f64(reader, at_reader_find(reader, "last"), 0, 2, value));
+    at_assert_same(value[0], 2);
+    at_assert_same(value[1], 3);
+    at_reader_close(reader);
+}
+
+/* Names at the longest that is taken, with brackets and quotes that are text, and in other scripts. */
+static void test_names(void **state) {
+    (void)state;
+    char longest[257];
+    memset(longest, 'x', sizeof longest);
+    longest[256] = 0;
+    const char *const names[] = { "q\\\"[[[[", "\xe6\xbc\xa2\xe5\xad\x97", longest + 1, longest };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char header[400];
+        struct at_reader *reader;
+        snprintf(header, sizeof header, "{\"%s\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]}}", names[i]);
+        if (i == 3) {
+            assert_refused(header, 4, AT_USAGE, "name has 256 bytes, wanted at most 255");
+            continue;
+        }
+        at_assert_ok(open_made(header, "\0\0\0\0", 4, &reader));
+        assert_string_equal(at_reader_tensor(reader, 0)->name, i == 0 ? "q\"[[[[" : names[i]);
+        at_reader_close(reader);
+    }
 }
 
 static void test_small_files(void **state) {
@@ -160,10 +254,19 @@ static void test_lying_entries(void **state) {
     assert_refused(ENTRY("F32", "[4294967296,4294967296,0]", "[0,0]"), 0, AT_USAGE, "dimension 1");
     assert_refused(ENTRY("F32", "[4611686018427387904]", "[0,0]"), 0, AT_USAGE, "beyond 2^63 bytes");
     assert_refused(ENTRY("F32", "[1,1,1,1,1,1,1,1,1]", "[0,4]"), 4, AT_USAGE, "9 dimensions, wanted at most 8");
+    struct at_reader *reader; /* 8 are taken */
+    at_assert_ok(open_made(ENTRY("F32", "[1,1,1,1,1,1,1,1]", "[0,4]"), "\0\0\0\0", 4, &reader));
+    assert_int_equal(at_reader_tensor(reader, 0)->rank, 8);
+    at_reader_close(reader);
     assert_refused(ENTRY("F32", "[18446744073709551616]", "[0,4]"), 4, AT_USAGE, "not JSON");
     assert_refused(ENTRY("f32", "[1]", "[0,4]"), 4, AT_USAGE, "other characters");
     assert_refused(ENTRY("", "[1]", "[0,4]"), 4, AT_USAGE, "dtype is missing");
     assert_refused(ENTRY("F32", "[1]", "[0,4]"), 8, AT_USAGE, "end at 4, the file has 8");
+    /* a word fills its place with 31 bytes */
+    at_assert_ok(open_made(ENTRY("A123456789A123456789A123456789A", "[1]", "[0,4]"), "\0\0\0\0", 4, &reader));
+    at_reader_close(reader);
+    assert_refused(ENTRY("A123456789A123456789A123456789AB", "[1]", "[0,4]"), 4, AT_USAGE, "a word of 1 to 31 bytes");
+    assert_refused("{\"q\x7f\":{}}", 0, AT_USAGE, "control character 0x7f");
     assert_refused("{\"q\":3}", 0, AT_USAGE, "not an object");
     assert_refused("{\"q\\n\":{}}", 0, AT_USAGE, "control character 0x0a");
     assert_refused("{\"__metadata__\":{\"a\":1}}", 0, AT_USAGE, "not text");
@@ -253,6 +356,28 @@ static void test_not_a_file(void **state) {
     struct at_bytes bytes = { 0 };
     at_bytes_add(&bytes, "nothing known", 13);
     at_assert_fails(at_reader_open(at_temp_file("t.txt", &bytes), &reader), AT_USAGE, "wanted .safetensors, .npy");
+    bytes.n = 0; /* the suffix names the type whatever its case */
+    at_make_safetensors(&bytes, "{}", NULL, 0);
+    at_assert_ok(at_reader_open(at_temp_file("T.SafeTensors", &bytes), &reader));
+    at_reader_close(reader);
+    at_bytes_release(&bytes);
+}
+
+/* No read past what the file had when it was opened, whoever asks. */
+static void test_bounds_of_an_input(void **state) {
+    (void)state;
+    struct at_bytes bytes = { 0 };
+    struct at_input input;
+    uint8_t out[4];
+    at_bytes_add(&bytes, "abcd", 4);
+    at_assert_ok(at_input_open(at_temp_file("four", &bytes), &input));
+    at_assert_ok(at_input_read(&input, 4, 0, out));
+    at_assert_ok(at_input_read(&input, 1, 3, out));
+    assert_memory_equal(out, "bcd", 3);
+    const int64_t beyond[][2] = { { 3, 2 }, { 5, 0 }, { -1, 1 }, { 0, -1 }, { 0, 5 }, { 1, INT64_MAX } };
+    for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++)
+        at_assert_fails(at_input_read(&input, beyond[i][0], beyond[i][1], out), AT_USAGE, "the file has 4");
+    at_input_close(&input);
     at_bytes_release(&bytes);
 }
 
@@ -300,7 +425,11 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_format),
         cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_short_and_interrupted_reads),
         cmocka_unit_test(test_unread_types_are_listed),
+        cmocka_unit_test(test_sizes_of_unread_types),
+        cmocka_unit_test(test_any_order_of_entries),
+        cmocka_unit_test(test_names),
         cmocka_unit_test(test_small_files),
         cmocka_unit_test(test_lying_entries),
         cmocka_unit_test(test_overlaps_and_holes),
@@ -308,6 +437,7 @@ int main(void) {
         cmocka_unit_test(test_huge_header),
         cmocka_unit_test(test_bomb_of_values),
         cmocka_unit_test(test_not_a_file),
+        cmocka_unit_test(test_bounds_of_an_input),
         cmocka_unit_test(test_shrinks_later),
         cmocka_unit_test(test_recorded_activations),
     };

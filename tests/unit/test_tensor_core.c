@@ -169,6 +169,27 @@ static void test_zero_exponent(void **state) {
     }
 }
 
+/* bf16, 73 * 7 = 511: a sum of 2^-149, the smallest f32, or just below it. The floor at -133 keeps 2^-158 and no less.
+ */
+static void test_zero_exponent_f32(void **state) {
+    (void)state;
+    struct step s = { { 73 * 0x1p-60, 0x1p-60 }, { 7 * 0x1p-98, 0x1p-98 } };
+    at_assert_same(run("hopper_bf16_f32", AT_BF16, &s, 0), 0x1p-149);
+    struct step finer = { { 93 * 0x1p-60, 0x1p-60 }, { 11 * 0x1p-99, 0x1p-99 } };
+    at_assert_same(run("hopper_bf16_f32", AT_BF16, &finer, 0), 0.0);
+}
+
+/* 1 + 4 * 2^-25, beside zero times 2^15: a zero product moves no alignment, whatever its other factor. */
+static void test_zero_product_has_no_exponent(void **state) {
+    (void)state;
+    struct step s = { { 1, 0 }, { 1, 0x1p15 } };
+    for (int i = 2; i < 6; i++) {
+        s.a[i] = 0x1p-12;
+        s.b[i] = 0x1p-13;
+    }
+    at_assert_same(run("hopper_f16_f32", AT_F16, &s, 0), 1 + 0x1p-23);
+}
+
 /* --- neighbours ------------------------------------------------------------------------------- */
 
 enum { TERMS = 64 };
@@ -246,6 +267,8 @@ int main(void) {
         cmocka_unit_test(test_specials),
         cmocka_unit_test(test_signed_zero),
         cmocka_unit_test(test_zero_exponent),
+        cmocka_unit_test(test_zero_exponent_f32),
+        cmocka_unit_test(test_zero_product_has_no_exponent),
         cmocka_unit_test(test_neighbours_differ),
         cmocka_unit_test(test_table),
     };

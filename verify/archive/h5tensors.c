@@ -85,8 +85,10 @@ static const char *storage_problem(const struct at_h5_file *f, hid_t dataset, hi
     if (H5Pget_external_count(plist) != 0)
         return "stored elsewhere";
     const char *problem = filter_problem(plist);
-    if (problem || tensor->count == 0 || layout == H5D_COMPACT)
+    if (problem || tensor->count == 0)
         return problem;
+    if (layout == H5D_COMPACT) /* the library reads past a smaller one */
+        return H5Dget_storage_size(dataset) >= (hsize_t)tensor->bytes ? NULL : "not all written";
     if (layout == H5D_CHUNKED)
         return chunk_problem(dataset, plist, tensor);
     haddr_t at = H5Dget_offset(dataset);
