@@ -38,7 +38,10 @@ static void begin_row(const struct bench *b, const struct at_plan_case *item, in
     snprintf(row->sha256, sizeof row->sha256, "%s", v->sha256);
     if (at_numerics_format(&v->numerics, row->numerics, sizeof row->numerics) != AT_OK)
         row->numerics[0] = 0;
-    at_source_times_find(&b->source, p->sizes.b, p->sizes.max_sk, row);
+    if (p->sizes.b > 0)
+        at_source_times_find(&b->source, p->sizes.b, p->sizes.max_sk, row);
+    else
+        at_source_times_find(&b->source, p->sizes.tokens, p->sizes.channels, row);
 }
 
 static at_status time_row(const struct bench *b, int variant, const struct at_problem *p, struct at_bench_row *row) {

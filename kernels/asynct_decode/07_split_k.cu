@@ -63,6 +63,6 @@ AT_KERNEL(asynct_decode, 07_split_k) = {
         .pv_zero = AT_PV_ZERO_MULTIPLIED,
     },
     .supports = supports,
-    .workspace = at_split_workspace,
+    .workspace = at_split_workspace<>,
     .launch = launch,
 };

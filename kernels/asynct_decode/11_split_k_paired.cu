@@ -62,6 +62,6 @@ AT_KERNEL(asynct_decode, 11_split_k_paired) = {
         .pv_zero = AT_PV_ZERO_SKIPPED,
     },
     .supports = supports,
-    .workspace = at_split_workspace,
+    .workspace = at_split_workspace<>,
     .launch = launch,
 };

@@ -68,6 +68,6 @@ AT_KERNEL(asynct_decode, 13_split_k_sparse_p) = {
         .pv_zero = AT_PV_ZERO_SKIPPED,
     },
     .supports = supports,
-    .workspace = at_split_workspace,
+    .workspace = at_split_workspace<>,
     .launch = launch,
 };

@@ -79,7 +79,7 @@ template <int D, int GROUP> int launch_way(const struct at_launch *launch) {
 const char *supports(const struct at_problem *problem) { return at_asynct_decode_sized_declines(problem, 0); }
 
 int64_t workspace(const struct at_problem *problem) {
-    return splits(&problem->sizes) ? at_split_workspace(problem) : 0;
+    return splits(&problem->sizes) ? at_split_workspace<>(problem) : 0;
 }
 
 int launch(const struct at_launch *launch) {

@@ -8,29 +8,31 @@
 
 #include "kernels/device/asynct_decode.h"
 
-constexpr int AT_SPLIT_RANGE = 256;
+constexpr int AT_SPLIT_RANGE = 256; /* RANGE where a variant says nothing else */
 
-__host__ __device__ inline int at_split_ranges(int64_t keys) {
-    return (int)((keys + AT_SPLIT_RANGE - 1) / AT_SPLIT_RANGE);
+template <int RANGE = AT_SPLIT_RANGE> __host__ __device__ int at_split_ranges(int64_t keys) {
+    return (int)((keys + RANGE - 1) / RANGE);
 }
 
 /* The keys of range i, or of range blockIdx.z; `first` is the first of its halo. */
-struct at_split_range {
+template <int RANGE> struct at_split_range_of {
     int begin, end, first;
 
     template <class T>
-    __device__ explicit at_split_range(const at_decode_query<T> &query) : at_split_range(query, (int)blockIdx.z) {}
-    template <class T> __device__ at_split_range(const at_decode_query<T> &query, int i) {
+    __device__ explicit at_split_range_of(const at_decode_query<T> &query)
+        : at_split_range_of(query, (int)blockIdx.z) {}
+    template <class T> __device__ at_split_range_of(const at_decode_query<T> &query, int i) {
         const int halo = query.a.n_taps - 1;
-        begin = i * AT_SPLIT_RANGE;
-        end = query.keys < begin + AT_SPLIT_RANGE ? query.keys : begin + AT_SPLIT_RANGE;
+        begin = i * RANGE;
+        end = query.keys < begin + RANGE ? query.keys : begin + RANGE;
         first = begin < halo ? 0 : begin - halo;
     }
     __device__ bool empty() const { return begin >= end; }
 };
+using at_split_range = at_split_range_of<AT_SPLIT_RANGE>;
 
 /* Floats of shared memory for a range's scores with their halo; its P lies behind them. */
-__host__ __device__ inline int at_split_row(int n_taps) { return AT_SPLIT_RANGE + n_taps; }
+template <int RANGE = AT_SPLIT_RANGE> __host__ __device__ int at_split_row(int n_taps) { return RANGE + n_taps; }
 
 /* Channels [0, d) of a query's partial `range` of `ranges`. */
 template <class T>
@@ -38,11 +40,11 @@ __device__ float *at_split_partial(const at_decode_query<T> &query, float *parti
     return partials + (((int64_t)query.request * query.a.h + query.head) * ranges + range) * query.a.d;
 }
 
-template <class T>
+template <class T, int RANGE>
 static __global__ void __launch_bounds__(AT_DECODE_THREADS)
     at_split_add(at_asynct_view<T> a, float *partials, int most_ranges) {
     const at_decode_query<T> query(a);
-    const int ranges = at_split_ranges(query.keys);
+    const int ranges = at_split_ranges<RANGE>(query.keys);
     if (query.absent())
         return;
     for (int c = (int)threadIdx.x; c < a.d; c += AT_DECODE_THREADS) {
@@ -53,23 +55,24 @@ static __global__ void __launch_bounds__(AT_DECODE_THREADS)
     }
 }
 
-static inline int64_t at_split_workspace(const struct at_problem *problem) {
+template <int RANGE = AT_SPLIT_RANGE> int64_t at_split_workspace(const struct at_problem *problem) {
     const struct at_sizes *z = &problem->sizes;
-    return z->b * z->h * at_split_ranges(z->capacity) * z->d * (int64_t)sizeof(float);
+    return z->b * z->h * at_split_ranges<RANGE>(z->capacity) * z->d * (int64_t)sizeof(float);
 }
 
 /* A kernel on grid (query heads, requests, ranges that the longest request can have), then the sum. Shared memory: the
  * scores and P of a range, and `more` bytes. */
-static inline int at_split_launch(const struct at_launch *launch, void (*f16)(at_asynct_view<at_f16>, float *),
-                                  void (*bf16)(at_asynct_view<at_bf16>, float *), int64_t more) {
+template <int RANGE = AT_SPLIT_RANGE>
+int at_split_launch(const struct at_launch *launch, void (*f16)(at_asynct_view<at_f16>, float *),
+                    void (*bf16)(at_asynct_view<at_bf16>, float *), int64_t more) {
     const struct at_sizes *z = &launch->problem->sizes;
-    const int ranges = at_split_ranges(z->capacity);
-    const int64_t shared = (at_split_row((int)z->taps) + AT_SPLIT_RANGE) * (int64_t)sizeof(float) + more;
+    const int ranges = at_split_ranges<RANGE>(z->capacity);
+    const int64_t shared = (at_split_row<RANGE>((int)z->taps) + RANGE) * (int64_t)sizeof(float) + more;
     float *partials = static_cast<float *>(launch->workspace);
     const int code = at_decode_launch_grid(launch, f16, bf16, z->h, ranges, shared, partials);
     return code ? code
-                : at_decode_launch_grid(launch, at_split_add<at_f16>, at_split_add<at_bf16>, z->h, 1, 0, partials,
-                                        ranges);
+                : at_decode_launch_grid(launch, at_split_add<at_f16, RANGE>, at_split_add<at_bf16, RANGE>, z->h, 1, 0,
+                                        partials, ranges);
 }
 
 #endif
