@@ -196,6 +196,18 @@ $(BUILD)/attest-cuda: $(call obj,$(CUDA_SRC) $(RUNNER_SHARED_SRC) $(CUDA_TABLE))
 	$(call say,LINK,$@)
 	$(Q)$(CXX) $(LDFLAGS_ALL) $^ -o $@ -L$(CUDA_HOME)/lib64 -lcudart_static -ldl -lrt -lm
 
+# Wrong kernels that a device must survive: they hang, crash, ask for too much.
+CUDA_MUTANTS := $(wildcard $(addprefix tests/mutants/asynct_decode/,34_*.patch 35_*.patch 38_*.patch 45_*.patch 46_*.patch))
+CUDA_MUTANT_OBJ := $(patsubst tests/mutants/%.patch,$(BUILD)/cuda-mutants/%.o,$(CUDA_MUTANTS))
+$(BUILD)/cuda-mutants/%.o: tests/mutants/%.patch $(CUDA_KERNEL_OBJ) tests/build/build_mutant.sh
+	$(call say,NVCC,$<)
+	$(Q)NVCC='$(NVCC)' NVCC_FLAGS='$(NVCC_FLAGS)' tests/build/build_mutant.sh $< $@ $(BUILD)
+$(BUILD)/gen/cuda_mutant_table.c: $(CUDA_MUTANTS) tests/build/write_tables.sh
+	$(Q)tests/build/write_tables.sh mutants $(CUDA_MUTANTS) > $@
+$(BUILD)/attest-cuda-mutants: $(call obj,$(CUDA_SRC) $(RUNNER_SHARED_SRC)) $(BUILD)/gen/cuda_mutant_table.o $(CUDA_MUTANT_OBJ) $(BUILD)/libreference.a
+	$(call say,LINK,$@)
+	$(Q)$(CXX) $(LDFLAGS_ALL) $^ -o $@ -L$(CUDA_HOME)/lib64 -lcudart_static -ldl -lrt -lm
+
 # --- mutants: each patch makes one wrong kernel, an object with one global symbol --------------
 MUTANT_OBJ := $(patsubst tests/mutants/%.patch,$(BUILD)/mutants/%.o,$(MUTANTS))
 $(BUILD)/mutants/%.o: tests/mutants/%.patch $(call obj,$(VARIANTS) $(HOST_SRC)) $(DEVICE_OBJ) tests/build/build_mutant.sh
@@ -294,14 +306,14 @@ bench-reference: programs ## speed of the fast tier beside OpenBLAS's own dgemm
 	@build/attest bench reference
 
 .PHONY: bundle
-bundle: programs ## build/attest-bundle.tar.gz: programs, libraries and cases for a GPU host with nothing installed
+bundle: programs $(if $(WITH_CUDA),$(BUILD)/attest-cuda-mutants) ## build/attest-bundle.tar.gz: programs, libraries and cases for a GPU host with nothing installed
 	$(Q)tests/build/bundle.sh $(abspath $(BUILD)) build/attest-bundle.tar.gz
 
 .PHONY: install clean
 install: programs ## copy the programs, case files and recorded activations under PREFIX
 	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/attest
 	$(Q)install $(BUILD)/attest $(BUILD)/attest-cpu $(DESTDIR)$(PREFIX)/bin
-	$(Q)cp -r datasets/cases datasets/activations $(DESTDIR)$(PREFIX)/share/attest
+	$(Q)cp -r datasets/cases datasets/activations datasets/bench $(DESTDIR)$(PREFIX)/share/attest
 clean: ## remove build/
 	$(Q)rm -rf build
 

@@ -24,6 +24,13 @@ kernel="at_kernel_${of/\//_}" mutant="at_mutant_${family}_${fault}"
 # Wrong code may well have unused parts: warnings are not what a mutant is judged by.
 if [[ $shared == kernels/device ]]; then
     # Messages name the source as it is known, not the copy.
+    if [[ -n "${NVCC_FLAGS:-}" ]]; then # by nvcc, for a device
+        # nvcc has no -iquote: the copies come first on the include path.
+        # shellcheck disable=SC2086
+        (cd "$work" && "$NVCC" -I. $NVCC_FLAGS -I"$OLDPWD" -I"$OLDPWD/reference" -w -c "$source" -o all.o)
+        objcopy --redefine-sym "$kernel=$mutant" "$work/all.o" "$out"
+        exit 0
+    fi
     # shellcheck disable=SC2086
     $CXX ${SIMT_FLAGS//-Werror/} -w -iquote "$work" -ffile-prefix-map="$work/=" -x c++ -c "$work/$source" -o "$work/all.o"
     tests/build/simt_object.sh "$work/all.o" at_kernel_

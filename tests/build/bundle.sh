@@ -7,11 +7,11 @@ build=$1 out=$2
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 top=$work/attest
 mkdir -p "$top/lib" "$top/datasets"
-for program in attest attest-cpu attest-cuda attest-mutants; do
+for program in attest attest-cpu attest-cuda attest-mutants attest-cuda-mutants; do
     [[ -x "$build/$program" ]] && cp "$build/$program" "$top/"
 done
 cp "$build/mutants.tsv" "$top/"
-cp -r datasets/cases datasets/activations "$top/datasets/"
+cp -r datasets/cases datasets/activations datasets/bench "$top/datasets/"
 # Every library but those of glibc itself, which belong to the host's loader.
 for program in "$top"/attest*; do
     ldd "$program" | awk '$3 ~ /^\// { print $3 }'
