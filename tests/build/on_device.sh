@@ -1,0 +1,32 @@
+#!/bin/bash
+# On a GPU host, from the unpacked bundle: judges, times, and plays the kernels that must not bring a run down.
+# on_device.sh BUNDLE.tar.gz OUT [verify|bench|sanitize|faults ...]
+# SPDX-License-Identifier: Apache-2.0
+set -uo pipefail
+bundle=$(realpath "$1") out=$2; shift 2
+work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
+mkdir -p "$out"; out=$(realpath "$out")
+tar -C "$work" -xzf "$bundle"; cd "$work/attest" || exit 3
+./attest doctor > "$out/doctor.txt" 2>&1
+cases='@(smoke|exact|edge|shapes|nonfinite|real):*'
+for part in "${@:-verify bench sanitize faults}"; do
+    echo "== $part"
+    start=$SECONDS
+    case $part in
+        verify) ./attest verify --runner cuda --cases "$cases" --strict --quiet --out "$out/verify.h5" > "$out/verify.txt" 2>&1
+                echo "exit $?"; tail -n 8 "$out/verify.txt"; rm -f "$out/verify.h5.jsonl" ;;
+        bench) ./attest bench '*/*' --runner cuda --out "$out/bench.h5" > "$out/bench.txt" 2> "$out/bench.err"
+               echo "exit $?"; tail -n 30 "$out/bench.txt" ;;
+        sanitize)
+            for tool in memcheck racecheck initcheck synccheck; do
+                ./attest verify --runner "compute-sanitizer --tool $tool --log-file $work/$tool.%p ./attest-cuda" --cases 'smoke:*' \
+                    --jobs 4 --timeout 600 --quiet > "$work/$tool.txt" 2>&1
+                echo "$tool: attest exit $?; $(cat "$work/$tool".[0-9]* | grep -c 'ERROR SUMMARY: 0 errors\|RACECHECK SUMMARY: 0 hazards') of $(ls "$work/$tool".[0-9]* | wc -l) processes clean"
+                cat "$work/$tool".[0-9]* | grep -v '^$' | tail -n 40 >> "$out/sanitize.txt"
+            done ;;
+        faults) # each is a state of its job, and the others go on
+            ./attest verify --runner ./attest-cuda-mutants --timeout 3 --jobs 1 --cases 'smoke:asynct_decode b=2*' > "$out/faults.txt" 2>&1
+            echo "exit $?"; grep -E '^(PASS|WRONG|CRASHED|HUNG|ERROR|DIRTY|RACY|UNSUPPORTED|[0-9])|cause' "$out/faults.txt" ;;
+    esac
+    echo "$part: $((SECONDS - start)) s"
+done
