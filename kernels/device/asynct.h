@@ -58,7 +58,35 @@ template <class T> struct at_asynct_view {
     __device__ int64_t key_of_page(int number, int t, int g) const {
         return (((int64_t)number * page + t % page) * hk + g) * d;
     }
+    /* Keys that query i of a request sees: all, or when causal one less for every query after it. */
+    __device__ int visible(int request, int i) const {
+        const int keys = seq_lens[request], after = query_start[request + 1] - query_start[request] - 1 - i;
+        if (!causal)
+            return keys;
+        return after < keys ? keys - after : 0;
+    }
 };
+
+/* Reasons to decline that all kernels share: `bytes_per_key` of shared memory for a whole row of keys. */
+static inline const char *at_asynct_declines(const struct at_problem *problem, int64_t bytes_per_key) {
+    if (problem->dtype != AT_F16 && problem->dtype != AT_BF16)
+        return "activations are f16 or bf16";
+    return problem->sizes.capacity * bytes_per_key > 220 * 1024 ? "a request has more keys than shared memory holds"
+                                                                : nullptr;
+}
+
+/* A kernel for a problem's activations, unless there is nothing to do; `args` follow the view. */
+template <class... P, class... A>
+int at_asynct_launch(const struct at_launch *launch, void (*f16)(at_asynct_view<at_f16>, P...),
+                     void (*bf16)(at_asynct_view<at_bf16>, P...), dim3 grid, int threads, int64_t shared, A... args) {
+    const struct at_problem *p = launch->problem;
+    const dim3 block{ (unsigned)threads, 1, 1 };
+    if (p->sizes.tokens == 0 || grid.x == 0 || grid.y == 0 || grid.z == 0)
+        return 0;
+    if (p->dtype == AT_F16)
+        return at_launch(f16, grid, block, shared, launch->stream, at_asynct_view<at_f16>::of(p), args...);
+    return at_launch(bf16, grid, block, shared, launch->stream, at_asynct_view<at_bf16>::of(p), args...);
+}
 
 /* q.k of n channels by one thread: a chain of fmaf. */
 template <class T> __device__ float at_chain(const T *q, const T *k, int n) {

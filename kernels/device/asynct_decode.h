@@ -17,8 +17,10 @@ template <class T> struct at_decode_query {
 
     __device__ explicit at_decode_query(const at_asynct_view<T> &view) : at_decode_query(view, (int)blockIdx.x) {}
     __device__ at_decode_query(const at_asynct_view<T> &view, int query_head)
-        : a(view), request((int)blockIdx.y), head(query_head), kv_head(head / (a.h / a.hk)),
-          token(a.query_start[request]), keys(a.seq_lens[request]) {}
+        : at_decode_query(view, query_head, (int)blockIdx.y, view.query_start[blockIdx.y], view.seq_lens[blockIdx.y]) {}
+    /* Any query token of a request, as if it were the only one and saw all of `visible` keys. */
+    __device__ at_decode_query(const at_asynct_view<T> &view, int query_head, int of, int query_token, int visible)
+        : a(view), request(of), head(query_head), kv_head(head / (a.h / a.hk)), token(query_token), keys(visible) {}
 
     /* The request asks nothing. */
     __device__ bool absent() const { return a.query_start[request + 1] == token; }
@@ -127,22 +129,20 @@ template <int D, int LANES, int GROUP = LANES> struct at_query_run {
     }
 };
 
-/* Reasons to decline that decode kernels share: `bytes_per_key` of shared memory for a whole row of keys. */
+/* Reasons to decline that decode kernels share. */
 static inline const char *at_asynct_decode_declines(const struct at_problem *problem, int64_t bytes_per_key) {
-    if (problem->dtype != AT_F16 && problem->dtype != AT_BF16)
-        return "activations are f16 or bf16";
-    if (problem->sizes.max_sq > 1)
-        return "at most one query a request";
-    return problem->sizes.capacity * bytes_per_key > 220 * 1024 ? "a request has more keys than shared memory holds"
-                                                                : nullptr;
+    return problem->sizes.max_sq > 1 ? "at most one query a request" : at_asynct_declines(problem, bytes_per_key);
 }
 
-/* The same for kernels that at_with_head_size picks. */
-static inline const char *at_asynct_decode_sized_declines(const struct at_problem *problem, int64_t bytes_per_key) {
+/* Those of kernels that at_with_head_size picks. */
+static inline const char *at_head_size_declines(const struct at_problem *problem) {
     const int64_t d = problem->sizes.d;
-    if (d != 32 && d != 64 && d != 96 && d != 128 && d != 256)
-        return "d is none of 32, 64, 96, 128, 256";
-    return at_asynct_decode_declines(problem, bytes_per_key);
+    return d != 32 && d != 64 && d != 96 && d != 128 && d != 256 ? "d is none of 32, 64, 96, 128, 256" : nullptr;
+}
+
+static inline const char *at_asynct_decode_sized_declines(const struct at_problem *problem, int64_t bytes_per_key) {
+    const char *reason = at_head_size_declines(problem);
+    return reason ? reason : at_asynct_decode_declines(problem, bytes_per_key);
 }
 
 /* f.operator()<D>() for the head size d: registers are addressed by constants only. */
@@ -161,18 +161,13 @@ template <class F> int at_with_head_size(int64_t d, F f) {
     }
 }
 
-/* A kernel for a problem's activations, on grid (x, requests, z); `args` follow the view. */
+/* A kernel on grid (x, requests, z); `args` follow the view. */
 template <class... P, class... A>
 int at_decode_launch_grid(const struct at_launch *launch, void (*f16)(at_asynct_view<at_f16>, P...),
                           void (*bf16)(at_asynct_view<at_bf16>, P...), int64_t x, int64_t z, int64_t shared,
                           A... args) {
-    const struct at_problem *p = launch->problem;
-    const dim3 grid{ (unsigned)x, (unsigned)p->sizes.b, (unsigned)z }, block{ AT_DECODE_THREADS, 1, 1 };
-    if (p->sizes.b == 0 || p->sizes.tokens == 0 || x == 0 || z == 0)
-        return 0;
-    if (p->dtype == AT_F16)
-        return at_launch(f16, grid, block, shared, launch->stream, at_asynct_view<at_f16>::of(p), args...);
-    return at_launch(bf16, grid, block, shared, launch->stream, at_asynct_view<at_bf16>::of(p), args...);
+    const dim3 grid{ (unsigned)x, (unsigned)launch->problem->sizes.b, (unsigned)z };
+    return at_asynct_launch(launch, f16, bf16, grid, AT_DECODE_THREADS, shared, args...);
 }
 
 /* On grid (query heads, requests). */

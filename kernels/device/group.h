@@ -5,10 +5,15 @@
 
 #include "kernels/device/device.h"
 
-/* The sum of what the lanes of a group of GROUP neighbours hold, for all of them: a butterfly over the group's own
- * lanes, because groups of a warp may have different trip counts. GROUP is a power of two, at most 32. */
+/* The lanes of this lane's group of GROUP neighbours, a power of two, at most 32. */
+template <int GROUP> __device__ uint32_t at_group_mask() {
+    return 0xffffffffu >> (32 - GROUP) << (at_lane() / GROUP * GROUP);
+}
+
+/* The sum of what the lanes of a group hold, for all of them: a butterfly over the group's own lanes, because groups of
+ * a warp may have different trip counts. */
 template <int GROUP> __device__ float at_group_sum(float sum) {
-    const uint32_t mask = 0xffffffffu >> (32 - GROUP) << (at_lane() / GROUP * GROUP);
+    const uint32_t mask = at_group_mask<GROUP>();
     for (int with = GROUP / 2; with > 0; with /= 2)
         sum += at_shuffle_xor(mask, sum, with);
     return sum;
