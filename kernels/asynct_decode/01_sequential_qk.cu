@@ -10,7 +10,7 @@
 
 namespace {
 
-template <class T> __global__ void __launch_bounds__(AT_DECODE_THREADS) attend(at_asynct_view<T> a) {
+template <class T> __global__ void __launch_bounds__(AT_DECODE_THREADS, AT_DECODE_BLOCKS) attend(at_asynct_view<T> a) {
     AT_SHARED_DYNAMIC(float, row);
     const at_decode_query<T> query(a);
     const int keys = query.keys;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int GROUP = 8;
 
-template <class T> __global__ void __launch_bounds__(AT_DECODE_THREADS) attend(at_asynct_view<T> a) {
+template <class T> __global__ void __launch_bounds__(AT_DECODE_THREADS, AT_DECODE_BLOCKS) attend(at_asynct_view<T> a) {
     AT_SHARED_DYNAMIC(float, row);
     const at_decode_query<T> query(a);
     const int keys = query.keys;
@@ -20,7 +20,7 @@ template <class T> __global__ void __launch_bounds__(AT_DECODE_THREADS) attend(a
     if (query.absent())
         return;
     at_decode_scores<GROUP>(query, 0, keys, row,
-                            [&](int t) { return at_group_dot<GROUP>(query.q(), query.k(t), a.d); });
+                            [&](int t) { return at_group_part<GROUP>(query.q(), query.k(t), a.d); });
     at_sync();
     at_decode_gates(query, row, 0, 0, keys, p);
     at_sync();

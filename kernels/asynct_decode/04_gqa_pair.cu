@@ -13,7 +13,7 @@ namespace {
 
 constexpr int GROUP = 8;
 
-template <class T> __global__ void __launch_bounds__(AT_DECODE_THREADS) attend(at_asynct_view<T> a) {
+template <class T> __global__ void __launch_bounds__(AT_DECODE_THREADS, AT_DECODE_BLOCKS) attend(at_asynct_view<T> a) {
     AT_SHARED_DYNAMIC(float, row0);
     const int thread = (int)threadIdx.x, group = a.h / a.hk;
     const int one = (int)blockIdx.z * 2, two = one + 1 < group ? one + 1 : one;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int GROUP = 8, TILE = 128, CHANNELS = 4;
 
-template <class T> __global__ void __launch_bounds__(AT_DECODE_THREADS) attend(at_asynct_view<T> a) {
+template <class T> __global__ void __launch_bounds__(AT_DECODE_THREADS, AT_DECODE_BLOCKS) attend(at_asynct_view<T> a) {
     AT_SHARED_DYNAMIC(float, p);
     const at_decode_query<T> query(a);
     const int keys = query.keys, thread = (int)threadIdx.x, halo = a.n_taps - 1;
@@ -23,7 +23,7 @@ template <class T> __global__ void __launch_bounds__(AT_DECODE_THREADS) attend(a
     for (int begin = 0; begin < keys; begin += TILE) {
         const int end = keys < begin + TILE ? keys : begin + TILE;
         at_decode_scores<GROUP>(query, begin, end, row,
-                                [&](int t) { return at_group_dot<GROUP>(query.q(), query.k(t), a.d); });
+                                [&](int t) { return at_group_part<GROUP>(query.q(), query.k(t), a.d); });
         at_sync();
         at_decode_gates(query, row, begin, begin, end, p);
         at_sync();

@@ -14,7 +14,8 @@ namespace {
 constexpr int GROUP = 8;
 
 template <class T>
-__global__ void __launch_bounds__(AT_DECODE_THREADS) attend_range(at_asynct_view<T> a, float *partials) {
+__global__ void __launch_bounds__(AT_DECODE_THREADS, AT_DECODE_BLOCKS)
+    attend_range(at_asynct_view<T> a, float *partials) {
     AT_SHARED_DYNAMIC(float, row);
     const at_decode_query<T> query(a);
     const at_split_range range(query);
@@ -22,7 +23,7 @@ __global__ void __launch_bounds__(AT_DECODE_THREADS) attend_range(at_asynct_view
     if (query.absent() || range.empty())
         return;
     at_decode_scores<GROUP>(query, range.first, range.end, row,
-                            [&](int t) { return at_group_dot<GROUP>(query.q(), query.k(t), a.d); });
+                            [&](int t) { return at_group_part<GROUP>(query.q(), query.k(t), a.d); });
     at_sync();
     at_decode_gates(query, row, range.first, range.begin, range.end, p);
     at_sync();

@@ -11,8 +11,8 @@ namespace {
 
 constexpr int GROUP = 8;
 
-/* q.k for all lanes of a group. */
-template <class T> __device__ float paired_dot(const T *q, const T *k, int d) {
+/* A lane's part of q.k. */
+template <class T> __device__ float paired_part(const T *q, const T *k, int d) {
     const int run = d / GROUP, first = at_lane() % GROUP * run;
     float sum = 0.0f;
     for (int i = first; i < first + run; i += 2) {
@@ -21,17 +21,17 @@ template <class T> __device__ float paired_dot(const T *q, const T *k, int d) {
         sum = fmaf(at_float(q[i]), k0, sum);
         sum = fmaf(at_float(q[i + 1]), k1, sum);
     }
-    return at_group_sum<GROUP>(sum);
+    return sum;
 }
 
-template <class T> __global__ void __launch_bounds__(AT_DECODE_THREADS) attend(at_asynct_view<T> a) {
+template <class T> __global__ void __launch_bounds__(AT_DECODE_THREADS, AT_DECODE_BLOCKS) attend(at_asynct_view<T> a) {
     AT_SHARED_DYNAMIC(float, row);
     const at_decode_query<T> query(a);
     const int keys = query.keys;
     float *p = row + keys;
     if (query.absent())
         return;
-    at_decode_scores<GROUP>(query, 0, keys, row, [&](int t) { return paired_dot(query.q(), query.k(t), a.d); });
+    at_decode_scores<GROUP>(query, 0, keys, row, [&](int t) { return paired_part(query.q(), query.k(t), a.d); });
     at_sync();
     at_decode_gates(query, row, 0, 0, keys, p);
     at_sync();

@@ -13,7 +13,8 @@ namespace {
 constexpr int GROUP = 8, RANGE = 512;
 
 template <class T, int D>
-__global__ void __launch_bounds__(AT_DECODE_THREADS) attend_range(at_asynct_view<T> a, float *partials) {
+__global__ void __launch_bounds__(AT_DECODE_THREADS, AT_DECODE_BLOCKS)
+    attend_range(at_asynct_view<T> a, float *partials) {
     AT_SHARED_DYNAMIC(float, row);
     const at_decode_query<T> query(a);
     const at_split_range_of<RANGE> range(query);
@@ -21,7 +22,7 @@ __global__ void __launch_bounds__(AT_DECODE_THREADS) attend_range(at_asynct_view
     if (query.absent() || range.empty())
         return;
     const at_query_run<D, GROUP> q(query.q());
-    at_decode_scores<GROUP>(query, range.first, range.end, row, [&](int t) { return q.dot(query.k(t)); });
+    at_decode_scores<GROUP>(query, range.first, range.end, row, [&](int t) { return q.part(query.k(t)); });
     at_sync();
     at_decode_gates(query, row, range.first, range.begin, range.end, p);
     at_sync();

@@ -12,7 +12,8 @@ namespace {
 
 constexpr int GROUP = 8;
 
-template <class T, int D> __global__ void __launch_bounds__(AT_DECODE_THREADS) attend(at_asynct_view<T> a) {
+template <class T, int D>
+__global__ void __launch_bounds__(AT_DECODE_THREADS, AT_DECODE_BLOCKS) attend(at_asynct_view<T> a) {
     AT_SHARED_DYNAMIC(float, row);
     AT_SHARED(uint32_t, live);
     const at_decode_query<T> query(a);
@@ -24,7 +25,7 @@ template <class T, int D> __global__ void __launch_bounds__(AT_DECODE_THREADS) a
     if (threadIdx.x == 0)
         live = 0;
     const at_query_run<D, GROUP> q(query.q());
-    at_decode_scores<GROUP>(query, 0, keys, row, [&](int t) { return q.dot(query.k(t)); });
+    at_decode_scores<GROUP>(query, 0, keys, row, [&](int t) { return q.part(query.k(t)); });
     at_sync();
     at_decode_gates_listed(query, row, 0, 0, keys, p, list, &live);
     at_sync();

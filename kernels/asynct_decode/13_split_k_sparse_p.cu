@@ -14,7 +14,8 @@ namespace {
 constexpr int GROUP = 8;
 
 template <class T, int D>
-__global__ void __launch_bounds__(AT_DECODE_THREADS) attend_range(at_asynct_view<T> a, float *partials) {
+__global__ void __launch_bounds__(AT_DECODE_THREADS, AT_DECODE_BLOCKS)
+    attend_range(at_asynct_view<T> a, float *partials) {
     AT_SHARED_DYNAMIC(float, row);
     AT_SHARED(uint32_t, live);
     const at_decode_query<T> query(a);
@@ -26,7 +27,7 @@ __global__ void __launch_bounds__(AT_DECODE_THREADS) attend_range(at_asynct_view
     if (threadIdx.x == 0)
         live = 0;
     const at_query_run<D, GROUP> q(query.q());
-    at_decode_scores<GROUP>(query, range.first, range.end, row, [&](int t) { return q.dot(query.k(t)); });
+    at_decode_scores<GROUP>(query, range.first, range.end, row, [&](int t) { return q.part(query.k(t)); });
     at_sync();
     at_decode_gates_listed(query, row, range.first, range.begin, range.end, p, list, &live);
     at_sync();

@@ -40,7 +40,8 @@ __device__ int list_in_order(const at_decode_query<T> &query, const float *row, 
     return n;
 }
 
-template <class T, int D> __global__ void __launch_bounds__(AT_DECODE_THREADS) attend(at_asynct_view<T> a) {
+template <class T, int D>
+__global__ void __launch_bounds__(AT_DECODE_THREADS, AT_DECODE_BLOCKS) attend(at_asynct_view<T> a) {
     AT_SHARED_DYNAMIC(float, row);
     AT_SHARED(int[2][WARPS], live);
     const at_decode_query<T> query(a);
@@ -50,7 +51,7 @@ template <class T, int D> __global__ void __launch_bounds__(AT_DECODE_THREADS) a
     if (query.absent())
         return;
     const at_query_run<D, GROUP> q(query.q());
-    at_decode_scores<GROUP>(query, 0, keys, row, [&](int t) { return q.dot(query.k(t)); });
+    at_decode_scores<GROUP>(query, 0, keys, row, [&](int t) { return q.part(query.k(t)); });
     at_sync();
     const int n = list_in_order(query, row, p, list, live);
     at_sync();

@@ -11,7 +11,8 @@ namespace {
 
 constexpr int GROUP = 8;
 
-template <class T, int D> __global__ void __launch_bounds__(AT_DECODE_THREADS) attend(at_asynct_view<T> a) {
+template <class T, int D>
+__global__ void __launch_bounds__(AT_DECODE_THREADS, AT_DECODE_BLOCKS) attend(at_asynct_view<T> a) {
     AT_SHARED_DYNAMIC(float, row);
     const at_decode_query<T> query(a);
     const int keys = query.keys, thread = (int)threadIdx.x;
@@ -24,7 +25,7 @@ template <class T, int D> __global__ void __launch_bounds__(AT_DECODE_THREADS) a
     at_sync();
     const auto place = [&](int t) { return a.key_of_page(pages[t / a.page], t, query.kv_head); };
     const at_query_run<D, GROUP> q(query.q());
-    at_decode_scores<GROUP>(query, 0, keys, row, [&](int t) { return q.dot(a.k + place(t)); });
+    at_decode_scores<GROUP>(query, 0, keys, row, [&](int t) { return q.part(a.k + place(t)); });
     at_sync();
     at_decode_gates(query, row, 0, 0, keys, p);
     at_sync();

@@ -19,13 +19,14 @@ constexpr int WIDE_BATCH = 64, SPLIT_CAPACITY = 512, SPLIT_BATCH = 64;
 template <class T, class Q>
 __device__ void attend_range(const at_decode_query<T> &query, const Q &q, const at_split_range &range, float *row,
                              float *p) {
-    at_decode_scores<Q::THREADS>(query, range.first, range.end, row, [&](int t) { return q.dot(query.k(t)); });
+    at_decode_scores<Q::THREADS>(query, range.first, range.end, row, [&](int t) { return q.part(query.k(t)); });
     at_sync();
     at_decode_gates(query, row, range.first, range.begin, range.end, p);
 }
 
 template <class T, int D, int GROUP>
-__global__ void __launch_bounds__(AT_DECODE_THREADS) attend_split(at_asynct_view<T> a, float *partials) {
+__global__ void __launch_bounds__(AT_DECODE_THREADS, AT_DECODE_BLOCKS)
+    attend_split(at_asynct_view<T> a, float *partials) {
     AT_SHARED_DYNAMIC(float, row);
     const at_decode_query<T> query(a);
     const at_split_range range(query, (int)blockIdx.z);
@@ -41,7 +42,7 @@ __global__ void __launch_bounds__(AT_DECODE_THREADS) attend_split(at_asynct_view
 }
 
 template <class T, int D, int GROUP>
-__global__ void __launch_bounds__(AT_DECODE_THREADS) attend_walk(at_asynct_view<T> a) {
+__global__ void __launch_bounds__(AT_DECODE_THREADS, AT_DECODE_BLOCKS) attend_walk(at_asynct_view<T> a) {
     AT_SHARED_DYNAMIC(float, row);
     constexpr int CHANNELS = (D + AT_DECODE_THREADS - 1) / AT_DECODE_THREADS;
     const at_decode_query<T> query(a);

@@ -18,20 +18,22 @@ struct seen_by_token {
     int request, keys;
 };
 
-template <class T> __global__ void __launch_bounds__(AT_DECODE_THREADS) list(at_asynct_view<T> a, seen_by_token *seen) {
+template <class T>
+__global__ void __launch_bounds__(AT_DECODE_THREADS, AT_DECODE_BLOCKS) list(at_asynct_view<T> a, seen_by_token *seen) {
     const int request = (int)blockIdx.x, first = a.query_start[request], end = a.query_start[request + 1];
     for (int token = first + (int)threadIdx.x; token < end; token += AT_DECODE_THREADS)
         seen[token] = { request, a.visible(request, token - first) };
 }
 
 template <class T>
-__global__ void __launch_bounds__(AT_DECODE_THREADS) attend(at_asynct_view<T> a, seen_by_token *seen) {
+__global__ void __launch_bounds__(AT_DECODE_THREADS, AT_DECODE_BLOCKS)
+    attend(at_asynct_view<T> a, seen_by_token *seen) {
     AT_SHARED_DYNAMIC(float, row);
     const int token = (int)blockIdx.x, keys = seen[token].keys;
     const at_decode_query<T> query(a, (int)blockIdx.y, seen[token].request, token, keys);
     float *p = row + keys;
     at_decode_scores<GROUP>(query, 0, keys, row,
-                            [&](int t) { return at_group_dot<GROUP>(query.q(), query.k(t), a.d); });
+                            [&](int t) { return at_group_part<GROUP>(query.q(), query.k(t), a.d); });
     at_sync();
     at_decode_gates(query, row, 0, 0, keys, p);
     at_sync();

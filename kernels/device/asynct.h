@@ -16,6 +16,7 @@ template <class T> struct at_asynct_view {
     const float *sigma, *taps, *gamma;
     T *o;
     int h, hk, d, page, max_pages, n_taps, causal;
+    int page_shift; /* page is 1 << page_shift; -1: it is no power of two */
     int pooled, shrink, relu_pre;
     float scale, clip_min, clip_max;
 
@@ -38,6 +39,7 @@ template <class T> struct at_asynct_view {
         view.d = (int)p->sizes.d;
         view.page = (int)p->sizes.page;
         view.max_pages = (int)p->sizes.max_pages;
+        view.page_shift = view.page > 0 && (view.page & (view.page - 1)) == 0 ? __builtin_ctz((unsigned)view.page) : -1;
         view.n_taps = (int)p->sizes.taps;
         view.causal = p->params.causal;
         view.pooled = p->params.fir_form == AT_FIR_POOLED;
@@ -51,12 +53,14 @@ template <class T> struct at_asynct_view {
 
     /* First element of key t of kv head g of a request, in k and in v. */
     __device__ int64_t key(int request, int t, int g) const {
-        return page ? key_of_page(block_table[(int64_t)request * max_pages + t / page], t, g)
+        const int column = page_shift >= 0 ? t >> page_shift : page ? t / page : 0; /* a division takes many steps */
+        return page ? key_of_page(block_table[(int64_t)request * max_pages + column], t, g)
                     : (((int64_t)key_start[request] + t) * hk + g) * d;
     }
     /* The same of a paged key whose page is known. */
     __device__ int64_t key_of_page(int number, int t, int g) const {
-        return (((int64_t)number * page + t % page) * hk + g) * d;
+        const int within = page_shift >= 0 ? t & (page - 1) : t % page;
+        return (((int64_t)number * page + within) * hk + g) * d;
     }
     /* Keys that query i of a request sees: all, or when causal one less for every query after it. */
     __device__ int visible(int request, int i) const {
@@ -96,11 +100,11 @@ template <class T> __device__ float at_chain(const T *q, const T *k, int n) {
     return sum;
 }
 
-/* q.k by a group of GROUP neighbouring lanes, each taking a run of d / GROUP channels; all of them get the sum. GROUP
- * divides d. */
-template <int GROUP, class T> __device__ float at_group_dot(const T *q, const T *k, int d) {
+/* A lane's part of q.k when a group of GROUP neighbouring lanes shares it, each taking a run of d / GROUP channels; the
+ * group has yet to add the parts. GROUP divides d. */
+template <int GROUP, class T> __device__ float at_group_part(const T *q, const T *k, int d) {
     const int run = d / GROUP, first = at_lane() % GROUP * run;
-    return at_group_sum<GROUP>(at_chain(q + first, k + first, run));
+    return at_chain(q + first, k + first, run);
 }
 
 /* The gate of one head: filter tap by tap with fmaf, clamp by fminf and fmaxf, then gamma. */

@@ -9,6 +9,8 @@
 #include "kernels/device/asynct.h"
 
 constexpr int AT_DECODE_THREADS = 128;
+/* Blocks that at least fit a multiprocessor: without a number ptxas keeps to fewer registers and spills. */
+constexpr int AT_DECODE_BLOCKS = 4;
 
 /* One query head of one request, of a grid (query heads, requests, ...) unless the head is given. */
 template <class T> struct at_decode_query {
@@ -35,14 +37,24 @@ template <class T> struct at_decode_query {
     __device__ void put(int c, float o) const { a.o[((int64_t)token * a.h + head) * a.d + c] = at_round_to<T>(o); }
 };
 
-/* Scores of keys [first, end) by groups of GROUP threads; dot(t) is q.k of key t, for every lane of the group. */
-template <int GROUP, class T, class Dot>
-__device__ void at_decode_scores(const at_decode_query<T> &query, int first, int end, float *row, Dot dot) {
-    const int thread = (int)threadIdx.x;
-    for (int t = first + thread / GROUP; t < end; t += (int)blockDim.x / GROUP) {
-        const float r = query.r(dot(t));
-        if (thread % GROUP == 0)
-            row[t - first] = r;
+/* Scores of keys [first, end) by groups of GROUP threads; part(t) is this lane's part of q.k of key t, which the group
+ * adds. A group has several keys on their way: their loads do not wait for the sums. */
+template <int GROUP, class T, class Part>
+__device__ void at_decode_scores(const at_decode_query<T> &query, int first, int end, float *row, Part part) {
+    constexpr int AHEAD = 4;
+    const int thread = (int)threadIdx.x, groups = (int)blockDim.x / GROUP;
+    for (int begin = first + thread / GROUP; begin < end; begin += AHEAD * groups) {
+        float parts[AHEAD];
+        for (int i = 0; i < AHEAD; i++)
+            parts[i] = begin + i * groups < end ? part(begin + i * groups) : 0.0f;
+        for (int i = 0; i < AHEAD; i++) {
+            const int t = begin + i * groups;
+            if (t >= end)
+                break;
+            const float r = query.r(at_group_sum<GROUP>(parts[i]));
+            if (thread % GROUP == 0)
+                row[t - first] = r;
+        }
     }
 }
 
@@ -54,33 +66,47 @@ __device__ void at_decode_gates(const at_decode_query<T> &query, const float *ro
         p[t - begin] = gate(row + (t - first), t);
 }
 
-/* Channel c of P.V, every key multiplied. */
-template <class T>
-__device__ float at_decode_every(const at_decode_query<T> &query, const float *p, int begin, int end, int c) {
-    float sum = 0.0f;
-    for (int t = begin; t < end; t++)
-        sum = fmaf(p[t - begin], at_float(query.v(t)[c]), sum);
+/* Channel c of `sum` + P.V over n keys; weight(i) is p of the i-th and key(i) its number. Rows of V whose weight is 0
+ * are left unread where SKIP says so: all threads see the same weights, so no warp diverges. Several rows are on their
+ * way at a time: the loads do not wait for the sum, whose order stays that of the keys. */
+template <bool SKIP, class T, class Weight, class Key>
+__device__ float at_decode_sum(const at_decode_query<T> &query, int n, int c, Weight weight, Key key,
+                               float sum = 0.0f) {
+    constexpr int AHEAD = 8;
+    for (int begin = 0; begin < n; begin += AHEAD) {
+        float w[AHEAD], x[AHEAD];
+        for (int i = 0; i < AHEAD; i++) {
+            w[i] = begin + i < n ? weight(begin + i) : 0.0f;
+            x[i] = begin + i < n && (!SKIP || w[i] != 0.0f) ? at_float(query.v(key(begin + i))[c]) : 0.0f;
+        }
+        for (int i = 0; i < AHEAD; i++)
+            if (begin + i < n && (!SKIP || w[i] != 0.0f))
+                sum = fmaf(w[i], x[i], sum);
+    }
     return sum;
 }
 
-/* Channel c of `sum` + P.V, the rows of V whose p is 0 left unread. All threads read the same p: no warp diverges. */
+/* Channel c of P.V, every key multiplied. */
+template <class T>
+__device__ float at_decode_every(const at_decode_query<T> &query, const float *p, int begin, int end, int c) {
+    return at_decode_sum<false>(
+        query, end - begin, c, [&](int i) { return p[i]; }, [&](int i) { return begin + i; });
+}
+
+/* Channel c of `sum` + P.V, the rows of V whose p is 0 left unread. */
 template <class T>
 __device__ float at_decode_live(const at_decode_query<T> &query, const float *p, int begin, int end, int c,
                                 float sum = 0.0f) {
-    for (int t = begin; t < end; t++)
-        if (p[t - begin] != 0.0f)
-            sum = fmaf(p[t - begin], at_float(query.v(t)[c]), sum);
-    return sum;
+    return at_decode_sum<true>(
+        query, end - begin, c, [&](int i) { return p[i]; }, [&](int i) { return begin + i; }, sum);
 }
 
 /* Channel c of P.V over the n keys of a list of t - begin. */
 template <class T>
 __device__ float at_decode_listed(const at_decode_query<T> &query, const float *p, int begin, const int *list, int n,
                                   int c) {
-    float sum = 0.0f;
-    for (int i = 0; i < n; i++)
-        sum = fmaf(p[list[i]], at_float(query.v(begin + list[i])[c]), sum);
-    return sum;
+    return at_decode_sum<false>(
+        query, n, c, [&](int i) { return p[list[i]]; }, [&](int i) { return begin + list[i]; });
 }
 
 /* Gates of keys [begin, end), and the list of t - begin of those whose p is not 0, in the order the block's atomic adds
@@ -121,12 +147,14 @@ template <int D, int LANES, int GROUP = LANES> struct at_query_run {
         }
         return sum;
     }
-    /* q.k for all threads of the group. */
-    template <class T> __device__ float dot(const T *k) const {
+    /* This thread's part of q.k, which the group has yet to add. */
+    template <class T> __device__ float part(const T *k) const {
         static_assert(HELD <= 2, "one step of the butterfly within a thread");
         const float sum = chain(k, 0);
-        return at_group_sum<GROUP>(HELD == 2 ? sum + chain(k, HELD - 1) : sum);
+        return HELD == 2 ? sum + chain(k, HELD - 1) : sum;
     }
+    /* q.k for all threads of the group. */
+    template <class T> __device__ float dot(const T *k) const { return at_group_sum<GROUP>(part(k)); }
 };
 
 /* Reasons to decline that decode kernels share. */

@@ -41,7 +41,7 @@ __device__ float *at_split_partial(const at_decode_query<T> &query, float *parti
 }
 
 template <class T, int RANGE>
-static __global__ void __launch_bounds__(AT_DECODE_THREADS)
+static __global__ void __launch_bounds__(AT_DECODE_THREADS, AT_DECODE_BLOCKS)
     at_split_add(at_asynct_view<T> a, float *partials, int most_ranges) {
     const at_decode_query<T> query(a);
     const int ranges = at_split_ranges<RANGE>(query.keys);
