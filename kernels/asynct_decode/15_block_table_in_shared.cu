@@ -23,7 +23,9 @@ __global__ void __launch_bounds__(AT_DECODE_THREADS, AT_DECODE_BLOCKS) attend(at
     for (int i = thread; i * a.page < keys; i += AT_DECODE_THREADS)
         pages[i] = a.block_table[(int64_t)query.request * a.max_pages + i];
     at_sync();
-    const auto place = [&](int t) { return a.key_of_page(pages[t / a.page], t, query.kv_head); };
+    const auto place = [&](int t) {
+        return a.key_of_page(pages[a.page_of(t)], t - a.page_of(t) * a.page, query.kv_head);
+    };
     const at_query_run<D, GROUP> q(query.q());
     at_decode_scores<GROUP>(query, 0, keys, row, [&](int t) { return q.part(a.k + place(t)); });
     at_sync();

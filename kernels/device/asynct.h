@@ -16,7 +16,12 @@ template <class T> struct at_asynct_view {
     const float *sigma, *taps, *gamma;
     T *o;
     int h, hk, d, page, max_pages, n_taps, causal;
-    int page_shift; /* page is 1 << page_shift; -1: it is no power of two */
+    /* Where keys lie, without a branch for either layout and with few instructions: key t of a request is key t % page
+     * of page number rows[request * row_stride + t / page]; contiguous keys are one page, whose number is their first.
+     */
+    const int *rows;
+    int row_stride, page_step, key_step; /* elements from one page, and from one key, to the next */
+    uint32_t page_inverse;               /* 2^31 / page, rounded up; 0: contiguous */
     int pooled, shrink, relu_pre;
     float scale, clip_min, clip_max;
 
@@ -39,7 +44,11 @@ template <class T> struct at_asynct_view {
         view.d = (int)p->sizes.d;
         view.page = (int)p->sizes.page;
         view.max_pages = (int)p->sizes.max_pages;
-        view.page_shift = view.page > 0 && (view.page & (view.page - 1)) == 0 ? __builtin_ctz((unsigned)view.page) : -1;
+        view.rows = view.page ? view.block_table : view.key_start;
+        view.row_stride = view.page ? view.max_pages : 1;
+        view.key_step = view.hk * view.d;
+        view.page_step = view.key_step * (view.page ? view.page : 1);
+        view.page_inverse = view.page ? ((1u << 31) + (uint32_t)view.page - 1) / (uint32_t)view.page : 0;
         view.n_taps = (int)p->sizes.taps;
         view.causal = p->params.causal;
         view.pooled = p->params.fir_form == AT_FIR_POOLED;
@@ -51,16 +60,16 @@ template <class T> struct at_asynct_view {
         return view;
     }
 
+    /* t / page; 0 when contiguous. Exact while t * page < 2^30. */
+    __device__ int page_of(int t) const { return (int)at_multiply_high(2 * (uint32_t)t, page_inverse); }
     /* First element of key t of kv head g of a request, in k and in v. */
     __device__ int64_t key(int request, int t, int g) const {
-        const int column = page_shift >= 0 ? t >> page_shift : page ? t / page : 0; /* a division takes many steps */
-        return page ? key_of_page(block_table[(int64_t)request * max_pages + column], t, g)
-                    : (((int64_t)key_start[request] + t) * hk + g) * d;
+        const int column = page_of(t);
+        return key_of_page(rows[request * row_stride + column], t - column * page, g);
     }
-    /* The same of a paged key whose page is known. */
-    __device__ int64_t key_of_page(int number, int t, int g) const {
-        const int within = page_shift >= 0 ? t & (page - 1) : t % page;
-        return (((int64_t)number * page + within) * hk + g) * d;
+    /* The same of a page's n-th key where the page's number is known. */
+    __device__ int64_t key_of_page(int number, int n, int g) const {
+        return (int64_t)number * page_step + (n * key_step + g * d);
     }
     /* Keys that query i of a request sees: all, or when causal one less for every query after it. */
     __device__ int visible(int request, int i) const {
@@ -75,8 +84,10 @@ template <class T> struct at_asynct_view {
 static inline const char *at_asynct_declines(const struct at_problem *problem, int64_t bytes_per_key) {
     if (problem->dtype != AT_F16 && problem->dtype != AT_BF16)
         return "activations are f16 or bf16";
-    return problem->sizes.capacity * bytes_per_key > 220 * 1024 ? "a request has more keys than shared memory holds"
-                                                                : nullptr;
+    const struct at_sizes *z = &problem->sizes;
+    if (z->capacity * z->hk * z->d >= INT32_MAX || z->capacity * z->page >= 1 << 30) /* key_of_page, page_of */
+        return "a request has more keys than 32-bit places reach";
+    return z->capacity * bytes_per_key > 220 * 1024 ? "a request has more keys than shared memory holds" : nullptr;
 }
 
 /* A kernel for a problem's activations, unless there is nothing to do; `args` follow the view. */
@@ -92,10 +103,21 @@ int at_asynct_launch(const struct at_launch *launch, void (*f16)(at_asynct_view<
     return at_launch(bf16, grid, block, shared, launch->stream, at_asynct_view<at_bf16>::of(p), args...);
 }
 
-/* q.k of n channels by one thread: a chain of fmaf. */
+/* q.k of n channels by one thread: a chain of fmaf. Loads go ahead of it, eight channels at a time. */
 template <class T> __device__ float at_chain(const T *q, const T *k, int n) {
+    constexpr int AHEAD = 8;
     float sum = 0.0f;
-    for (int i = 0; i < n; i++)
+    int i = 0;
+    for (; i + AHEAD <= n; i += AHEAD) {
+        T x[AHEAD], y[AHEAD];
+        for (int j = 0; j < AHEAD; j++) {
+            x[j] = q[i + j];
+            y[j] = k[i + j];
+        }
+        for (int j = 0; j < AHEAD; j++)
+            sum = fmaf(at_float(x[j]), at_float(y[j]), sum);
+    }
+    for (; i < n; i++)
         sum = fmaf(at_float(q[i]), at_float(k[i]), sum);
     return sum;
 }

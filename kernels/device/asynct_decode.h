@@ -45,8 +45,10 @@ __device__ void at_decode_scores(const at_decode_query<T> &query, int first, int
     const int thread = (int)threadIdx.x, groups = (int)blockDim.x / GROUP;
     for (int begin = first + thread / GROUP; begin < end; begin += AHEAD * groups) {
         float parts[AHEAD];
-        for (int i = 0; i < AHEAD; i++)
-            parts[i] = begin + i * groups < end ? part(begin + i * groups) : 0.0f;
+        for (int i = 0; i < AHEAD; i++) { /* past the end: the last key again, for a load behind a branch waits */
+            const int t = begin + i * groups;
+            parts[i] = part(t < end ? t : end - 1);
+        }
         for (int i = 0; i < AHEAD; i++) {
             const int t = begin + i * groups;
             if (t >= end)
@@ -68,20 +70,28 @@ __device__ void at_decode_gates(const at_decode_query<T> &query, const float *ro
 
 /* Channel c of `sum` + P.V over n keys; weight(i) is p of the i-th and key(i) its number. Rows of V whose weight is 0
  * are left unread where SKIP says so: all threads see the same weights, so no warp diverges. Several rows are on their
- * way at a time: the loads do not wait for the sum, whose order stays that of the keys. */
+ * way at a time, without a branch before a load (the query stands in for a row that is not wanted): loads wait neither
+ * for the sum nor for each other. The order of the sum stays that of the keys. */
 template <bool SKIP, class T, class Weight, class Key>
 __device__ float at_decode_sum(const at_decode_query<T> &query, int n, int c, Weight weight, Key key,
                                float sum = 0.0f) {
     constexpr int AHEAD = 8;
     for (int begin = 0; begin < n; begin += AHEAD) {
-        float w[AHEAD], x[AHEAD];
+        const T *from[AHEAD];
+        float w[AHEAD];
+        T x[AHEAD];
+        bool wanted[AHEAD];
         for (int i = 0; i < AHEAD; i++) {
-            w[i] = begin + i < n ? weight(begin + i) : 0.0f;
-            x[i] = begin + i < n && (!SKIP || w[i] != 0.0f) ? at_float(query.v(key(begin + i))[c]) : 0.0f;
+            const int at = begin + i < n ? begin + i : n - 1;
+            w[i] = weight(at);
+            wanted[i] = begin + i < n && (!SKIP || w[i] != 0.0f);
+            from[i] = query.v(key(at)) + c;
         }
         for (int i = 0; i < AHEAD; i++)
-            if (begin + i < n && (!SKIP || w[i] != 0.0f))
-                sum = fmaf(w[i], x[i], sum);
+            x[i] = *(wanted[i] ? from[i] : query.q() + c);
+        for (int i = 0; i < AHEAD; i++)
+            if (wanted[i])
+                sum = fmaf(w[i], at_float(x[i]), sum);
     }
     return sum;
 }

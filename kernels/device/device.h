@@ -8,6 +8,7 @@
  *   at_sync(), at_sync_warp(mask)                      barriers of block and warp; order memory
  *   at_shuffle, at_shuffle_xor, at_shuffle_up          32-bit values between the lanes of a mask; order no memory
  *   at_ballot(mask, yes), at_lane(), at_count_ones(u32)
+ *   at_multiply_high(u32, u32)                         upper half of the product
  *   at_atomic_add(address, x)                          u32, f32; the value before
  *   at_launch(kernel, grid, block, shared, stream, ...)
  *   fmaf, fminf, fmaxf                                 correctly rounded; NaN gives way to a number */
