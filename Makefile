@@ -305,6 +305,10 @@ coverage: ## line coverage of reference/, verify/ and datasets/; fails under 90 
 bench-reference: programs ## speed of the fast tier beside OpenBLAS's own dgemm
 	@build/attest bench reference
 
+.PHONY: resources
+resources: deps-present ## registers, shared memory and spills of every CUDA kernel on every architecture (wants nvcc)
+	$(Q)mkdir -p build && tests/build/resources.sh '$(or $(NVCC),nvcc)' build/resources.tsv -std=c++20 -O3 -fmad=false $(DEFS) -Ireference -I.
+
 .PHONY: bundle
 bundle: programs $(if $(WITH_CUDA),$(BUILD)/attest-cuda-mutants) ## build/attest-bundle.tar.gz: programs, libraries and cases for a GPU host with nothing installed
 	$(Q)tests/build/bundle.sh $(abspath $(BUILD)) build/attest-bundle.tar.gz

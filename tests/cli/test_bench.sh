@@ -1,0 +1,44 @@
+#!/bin/bash
+# bench: nothing is timed that was not verified in the same run, by any runner that times; and what it says when it cannot.
+# SPDX-License-Identifier: Apache-2.0
+source "$(dirname "$0")/lib.sh"
+python=$(command -v python3) || { echo "no python3: the runner that stands in for a GPU does not start"; exit 77; }
+runner="$python tests/python/runner_client.py"
+line='asynct_decode b=1 h=1 hk=1 sk=3,4 d=8 dtype=f16'
+wants 0 'within its limits' "$attest" bench 'asynct_decode/*' --runner "$runner" --case "${line/,4/}" --replays 3 --out "$scratch/b.h5"
+[[ $(grep -c '^  70_python .* within' "$scratch/out") == 1 ]] || fail "no row for the one variant"
+wants 0 '70_python' "$attest" bench 'asynct_decode/*' --runner "$runner --transports inline" --case "${line/,4/}"
+# The source's time for a variant stands beside it, and its share of ours.
+echo '70_python 1 3 1000000 9.9' > "$scratch/times"
+wants 0 '1000000.00   0.00   0.00' "$attest" bench 'asynct_decode/*' --runner "$runner" --case "${line/,4/}" --beside "$scratch/times"
+echo '70_python 1 three 5 9.9' > "$scratch/times"
+wants 2 "$scratch/times:1: found" "$attest" bench 'asynct_decode/*' --runner "$runner" --case "$line" --beside "$scratch/times"
+wants 2 "$scratch/none" "$attest" bench 'asynct_decode/*' --runner "$runner" --case "$line" --beside "$scratch/none"
+# A wrong kernel, one that dies and one that cannot be timed have no times.
+wants 1 'WRONG: 1 of' "$attest" bench '*/99_*' --runner "$runner --misbehave wrong_result" --case "$line"
+grep -q nan "$scratch/out" && fail "a number where nothing was timed"
+wants 1 'while running' "$attest" bench '*/99_*' --runner "$runner --misbehave crash" --case "$line"
+wants 4 'nothing was timed' "$attest" bench 'asynct_decode/02_*' --runner cpu --case 'asynct_decode b=1 h=1 hk=1 sk=3 d=8 dtype=f16'
+grep -q 'this runner has no clock worth reading' "$scratch/out" || fail "it does not say why"
+wants 4 'UNSUPPORTED' "$attest" bench 'asynct_decode/02_*' --runner cpu --case 'asynct_decode b=1 h=1 hk=1 sk=3 d=8 dtype=f32'
+wants 2 'no variant' "$attest" bench everything --runner cpu
+wants 2 'no case meets' "$attest" bench '*/*' --runner cpu --cases 'nothing:*'
+cp "$BUILD/attest" "$BUILD/attest-cpu" "$scratch/" # no attest-cuda beside them
+wants 3 attest-cuda "$scratch/attest" bench '*/*'
+
+# The SIMT machine: with every check, a decode of 2 x 8 x 1024 keys in less than a second on one core.
+wants 0 'MODEL-EXACT' "$attest" bench simt --rounds 3
+seconds=$(sed -n 's/^checks on *\([0-9.]*\) s.*/\1/p' "$scratch/out")
+cat "$scratch/out"
+[[ -n "${AT_SLOW_BUILD:-}" ]] || awk -v s="$seconds" 'BEGIN { exit !(s > 0 && s < 1) }' || fail "$seconds s, wanted under 1"
+wants 2 'wanted one' "$attest" bench simt --case "$line"
+
+/usr/bin/python3 -c 'import h5py' 2> /dev/null || { echo "no h5py: the archive was written but not opened"; exit 77; }
+/usr/bin/python3 - "$scratch/b.h5" <<'P' || fail "the archive does not hold together"
+import sys, h5py
+f = h5py.File(sys.argv[1])
+b = f["bench"]
+assert b.attrs["encoding-type"] == "attest.bench" and b["cold"].attrs["units"] == "s" and len(b["cold"]) == 1
+assert b["timed"][0] == 1 and b["wrong"][0] == 0 and b["compared"][0] == 8 and b["cold"][0] > 0
+assert b["variant"].asstr()[0] == "70_python" and b["bytes"][0] > 0 and f["provenance"].attrs["tool"].startswith("attest")
+P
