@@ -62,9 +62,9 @@ static void writes_shared(void *unused) {
 static void test_bank_conflicts(void **state) {
     (void)state;
     /* bytes an access, bytes from lane to lane, passes */
-    static const int shapes[][3] = { { 4, 4, 1 },     { 4, 8, 2 },    { 4, 16, 4 }, { 4, 128, 32 }, { 4, 132, 1 },
-                                     { 2, 2, 1 },     { 2, 128, 32 }, { 8, 8, 2 },  { 8, 128, 32 }, { 16, 16, 4 },
-                                     { 16, 256, 32 }, { 4, 0, 1 },    { 8, 0, 2 },  { 16, 0, 4 } };
+    static const int shapes[][3] = { { 4, 4, 1 },    { 4, 8, 2 },   { 4, 16, 4 },   { 4, 128, 32 },
+                                     { 4, 132, 1 },  { 2, 2, 1 },   { 2, 128, 32 }, { 8, 8, 2 },
+                                     { 8, 128, 32 }, { 16, 16, 4 }, { 16, 256, 32 } };
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         width = shapes[i][0];
         stride = shapes[i][1];
@@ -72,6 +72,30 @@ static void test_bank_conflicts(void **state) {
         assert_int_equal(c.shared_requests, 1);
         at_assert_true(c.shared_wavefronts == shapes[i][2], "%d bytes, %d apart: %lld passes, wanted %d", width, stride,
                        (long long)c.shared_wavefronts, shapes[i][2]);
+    }
+}
+
+/* All lanes want the same bytes, which lane 0 has written. */
+static void reads_one_place(void *unused) {
+    uint8_t *memory = at_simt_shared_dynamic();
+    (void)unused;
+    if (TID == 0)
+        WRITE(16, memory);
+    SYNC();
+    if (width == 4)
+        READ(4, memory);
+    else if (width == 8)
+        READ(8, memory);
+    else
+        READ(16, memory);
+}
+
+static void test_one_place_for_all(void **state) {
+    (void)state;
+    for (width = 4; width <= 16; width *= 2) {
+        const struct at_counters c = counts_of(reads_one_place, 1, 32);
+        assert_int_equal(c.shared_requests, 2);
+        assert_int_equal(c.shared_wavefronts, 1 + width / 4);
     }
 }
 
@@ -179,8 +203,13 @@ static void test_unchecked(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sectors),    cmocka_unit_test(test_bank_conflicts), cmocka_unit_test(test_other_counts),
-        cmocka_unit_test(test_lane_order), cmocka_unit_test(test_streams),        cmocka_unit_test(test_path),
+        cmocka_unit_test(test_sectors),
+        cmocka_unit_test(test_bank_conflicts),
+        cmocka_unit_test(test_one_place_for_all),
+        cmocka_unit_test(test_other_counts),
+        cmocka_unit_test(test_lane_order),
+        cmocka_unit_test(test_streams),
+        cmocka_unit_test(test_path),
         cmocka_unit_test(test_unchecked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
