@@ -11,6 +11,8 @@ enum sight {
     DIRT,
     RERUN,
     POISON,
+    FIXED_AT_CAPTURE,
+    OTHER_PATH,
     BAD_VALUES,
     BATCH,
     PREDICTION,
@@ -30,6 +32,8 @@ static const struct {
     [DIRT] = { AT_STATE_DIRTY, "wrote past tensor o" },
     [RERUN] = { AT_STATE_RACY, "3 of 16 elements changed bits between two equal launches" },
     [POISON] = { AT_STATE_WRONG, "4 elements follow what stands in key or value rows that no request owns" },
+    [FIXED_AT_CAPTURE] = { AT_STATE_WRONG, "8 of 16 elements have other bits" },
+    [OTHER_PATH] = { AT_STATE_WRONG, "0 of 0 elements have other bits, other kernels or grids are launched" },
     [BAD_VALUES] = { AT_STATE_WRONG, "1 of 16 elements wrong" },
     [BATCH] = { AT_STATE_RACY, "5 of 16 elements changed bits with the batch" },
     [PREDICTION] = { AT_STATE_MISPREDICTED, "6 of 16 elements differ in their bits from the SIMT run" },
@@ -52,6 +56,13 @@ static void show(struct at_scene *s, enum at_scene_mode mode, enum sight sight) 
         break;
     case POISON:
         s->evidence.poison_read = 4;
+        break;
+    case FIXED_AT_CAPTURE:
+        s->result.graph_compared = AT_SCENE_N;
+        s->result.graph_different = 8;
+        break;
+    case OTHER_PATH:
+        s->result.graph_other_path = 1;
         break;
     case BAD_VALUES:
         s->data[5] = -1;
@@ -118,6 +129,8 @@ static void undeclared_changes_are_no_race(void **state) {
     at_scene_set_up(&s, AT_WITH_MODEL);
     show(&s, AT_WITH_MODEL, RERUN);
     show(&s, AT_WITH_MODEL, PREDICTION);
+    show(&s, AT_WITH_MODEL, FIXED_AT_CAPTURE);
+    show(&s, AT_WITH_MODEL, OTHER_PATH);
     s.numerics.repeats = 0;
     at_scene_expect(&s, AT_STATE_PASS, "");
     show(&s, AT_WITH_MODEL, BATCH);
@@ -127,6 +140,8 @@ static void undeclared_changes_are_no_race(void **state) {
     s.numerics.repeats = 1;
     at_scene_expect(&s, AT_STATE_RACY, "equal launches");
     s.result.rerun_different = 0;
+    at_scene_expect(&s, AT_STATE_WRONG, "other kernels or grids");
+    s.result.graph_different = s.result.graph_other_path = 0;
     at_scene_expect(&s, AT_STATE_MISPREDICTED, "SIMT run");
 }
 
