@@ -83,16 +83,16 @@ struct at_result {
     int64_t batch_compared, batch_different;         /* solo and permuted batch; 0 of 0: not checked */
     int64_t graph_compared, graph_different;         /* captured with one key, replayed; 0 of 0: not checked */
     int graph_other_path;                            /* the capture launched other kernels or grids */
-#define X(name, meaning) int64_t counter_##name;     /* -1: not counted */
-    AT_COUNTER_LIST(X)
-#undef X
     int has_ledger;
     struct at_ledger ledger; /* declared arithmetic where modelled, else the exact evaluation */
     int ledger_modelled;
-    double p_zero_share; /* share of visible keys with p == 0; NaN when not attention */
-    int kept;            /* the job's tensors are in /witness; journal only */
-    double seconds;      /* never archived */
-    char repro[1400];    /* the command that repeats it */
+    double p_zero_share;                         /* share of visible keys with p == 0; NaN when not attention */
+    int kept;                                    /* the job's tensors are in /witness; journal only */
+    double seconds;                              /* never archived */
+    char repro[1400];                            /* the command that repeats it */
+#define X(name, meaning) int64_t counter_##name; /* -1: not counted */
+    AT_COUNTER_LIST(X)
+#undef X
 };
 
 #endif

@@ -41,6 +41,7 @@ static struct at_problem problem_of(int paged) {
                                        .tokens = TOKENS,
                                        .max_sq = 4,
                                        .max_sk = 9,
+                                       .capacity = paged ? MAX_PAGES * PAGE : 9,
                                        .slots = paged ? PAGES * PAGE : SLOTS,
                                        .page = paged ? PAGE : 0,
                                        .max_pages = paged ? MAX_PAGES : 0,
@@ -255,7 +256,8 @@ static void test_refused_indices(void **state) {
     REFUSED(0, key_start[B] = SLOTS + 1, "key_start[5] is 26, wanted 25");
     REFUSED(0, seq_lens[0] = 4, "seq_lens[0] is 4, but key_start leaves the request 3 slots");
     REFUSED(0, seq_lens[2] = 1, "seq_lens[2] is 1, but key_start leaves the request 0 slots");
-    REFUSED(1, (seq_lens[1] = 13, problem.sizes.max_sk = 13), "request 1 has 13 keys on 4 pages of 4");
+    REFUSED(1, (seq_lens[1] = 13, problem.sizes.max_sk = problem.sizes.capacity = 13),
+            "request 1 has 13 keys on 4 pages of 4");
     for (int r = 0; r < B; r++) /* every entry of the table, used or not */
         for (int i = 0; i < MAX_PAGES; i++) {
             char message[64];
