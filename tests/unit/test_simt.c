@@ -78,7 +78,7 @@ static void test_launches_that_cannot_be(void **state) {
                  { { 1, 1, 1 }, { 1, 1, 1 }, -1, 1 },    { { 1, 1, 1 }, { 32, 8, 4 }, 227 * 1024, 0 } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         at_simt_scene_job(0);
-        assert_int_equal(at_simt_launch(counts_itself, NULL, 0, rows[i].grid, rows[i].block, rows[i].shared),
+        assert_int_equal(at_simt_launch(counts_itself, NULL, 0, rows[i].grid, rows[i].block, rows[i].shared, NULL),
                          rows[i].want);
         at_simt_scene_expect(AT_FINDING_NONE, NULL);
     }
