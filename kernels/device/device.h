@@ -11,9 +11,9 @@
  *   at_mbarrier                                        a barrier in shared memory that counts arrivals:
  *     at_mbarrier_init(b, count)                       by one thread, once; others after a barrier of the block
  *     at_mbarrier_arrive(b), at_mbarrier_wait(b, parity)   what is done before arriving is ordered before what waits
- *   at_copy_async<BYTES>(to, from)                     4, 8, 16 bytes from global to shared memory, both aligned; neither
- *                                                      written, `to` not read either, until it is waited for
- *   at_copy_commit(), at_copy_wait<N>()                a group of this thread's copies; all but the last N groups landed
+ *   at_copy_async<BYTES>(to, from)                     4, 8, 16 aligned bytes from global to shared memory; until it
+ *                                                      is waited for nobody writes either or reads `to`
+ *   at_copy_commit(), at_copy_wait<N>()                a group of this thread's copies; waits for all but its last N
  *   at_shuffle, at_shuffle_xor, at_shuffle_up          32-bit values between the lanes of a mask; order no memory
  *   at_ballot(mask, yes), at_lane(), at_count_ones(u32)
  *   at_multiply_high(u32, u32)                         upper half of the product

@@ -120,18 +120,14 @@ const struct at_pending_copy *at_copy_to(const struct at_simt_block *block, cons
 }
 
 void at_copy_source_written(const void *address, int bytes, const void *where) {
-    const struct at_simt_machine *m = &at_simt_machine;
     const struct at_simt_thread *self = at_simt_thread();
     const uint8_t *first = address, *past = first + bytes;
-    for (int b = 0; b < m->n_resident; b++)
-        for (int i = 0; m->resident[b].in_use && i < m->resident[b].n; i++)
-            for (uint32_t k = m->resident[b].threads[i].first_copy; k; k = copies[k].next) {
-                const struct at_pending_copy *c = &copies[k];
-                if (first < c->from + c->bytes && c->from < past)
-                    at_simt_report_at(AT_FINDING_RACE, where,
-                                      "block %lld: thread %d writes what thread %d of block %lld copies at %s:%d and "
-                                      "has not waited for",
-                                      (long long)self->in->number, self->index, i, (long long)m->resident[b].number,
-                                      c->place.file, c->place.line);
-            }
+    for (int i = 0; i < self->in->n; i++)
+        for (uint32_t k = self->in->threads[i].first_copy; k; k = copies[k].next) {
+            const struct at_pending_copy *c = &copies[k];
+            if (first < c->from + c->bytes && c->from < past)
+                at_simt_report_at(AT_FINDING_RACE, where,
+                                  "block %lld: thread %d writes what thread %d copies at %s:%d and has not waited for",
+                                  (long long)self->in->number, self->index, i, c->place.file, c->place.line);
+        }
 }

@@ -8,7 +8,8 @@
 /* How many copies in flight have a source that kernels may write: zero keeps writes cheap. */
 extern int at_copies_from_writable;
 
-/* Ends in a finding when the running thread's write meets the source of a copy in flight. */
+/* Ends in a finding when the running thread's write meets the source of a copy of its block in flight, its own too:
+ * what orders the two accesses does not help. Other blocks' are never ordered anyway. */
 void at_copy_source_written(const void *address, int bytes, const void *where);
 /* The copy of self's block in flight to a byte of shared memory. */
 const struct at_pending_copy *at_copy_to(const struct at_simt_block *block, const void *address);

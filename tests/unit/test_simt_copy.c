@@ -135,10 +135,10 @@ static void test_in_flight(void **state) {
         waits = how[i / 3 % 4];
         act = i / 12;
         if (waits == 0) {
-            AT_SIMT_SCENE_SEEDS(at_test_effort(5), meets_a_copy, 2, 64, AT_FINDING_NONE, "");
+            AT_SIMT_SCENE_SEEDS(10 * at_test_effort(5), meets_a_copy, 2, 64, AT_FINDING_NONE, "");
             continue;
         }
-        AT_SIMT_SCENE_SEEDS(at_test_effort(5), meets_a_copy, 2, 64, AT_FINDING_RACE, at_fault(), copy_place(),
+        AT_SIMT_SCENE_SEEDS(10 * at_test_effort(5), meets_a_copy, 2, 64, AT_FINDING_RACE, at_fault(), copy_place(),
                             "the copy of thread 3 at", "not been waited for", "shared memory");
     }
 }
@@ -152,6 +152,7 @@ static void reads_anothers_copy(void *unused) {
     SYNC();
     COPY(4, row + TID, at_simt_scene.in + TID);
     COMMIT();
+    SYNC(); /* orders the copy's beginning, which is nothing */
     WAIT(0);
     if (synced)
         SYNC();
@@ -168,12 +169,42 @@ static void copies_over_readers(void *unused) {
         SYNC();
     COPY(4, row + TID, at_simt_scene.in + TID);
 }
+/* The same one after the other, by votes, which order no memory. */
+static void copies_after_a_reader(void *unused) {
+    (void)unused;
+    SHARED(uint32_t, 64, row);
+    PUT(row[TID], 1);
+    SYNC();
+    if (TID == 9)
+        READ(4, row + 3);
+    (void)BALLOT(0xffffffffu, 1);
+    if (TID == 3)
+        COPY(4, row + 3, at_simt_scene.in);
+}
+static void reads_after_landing(void *unused) {
+    (void)unused;
+    SHARED(uint32_t, 64, row);
+    if (TID == 3) {
+        COPY(4, row + 3, at_simt_scene.in);
+        COMMIT();
+    }
+    SYNC();
+    if (TID == 3)
+        WAIT(0);
+    (void)BALLOT(0xffffffffu, 1);
+    if (TID == 9)
+        READ(4, row + 3);
+}
 static void test_order_of_destination(void **state) {
     (void)state;
+    AT_SIMT_SCENE_SEEDS(10 * at_test_effort(5), copies_after_a_reader, 2, 32, AT_FINDING_RACE,
+                        "thread 3 copies to byte 12 of a variable in shared memory, which thread 9 of block", "reads");
+    AT_SIMT_SCENE_SEEDS(10 * at_test_effort(5), reads_after_landing, 2, 32, AT_FINDING_RACE,
+                        "thread 9 reads byte 12 of a variable in shared memory, which thread 3 of block", "writes");
     for (synced = 0; synced < 2; synced++) {
         const enum at_finding_kind kind = synced ? AT_FINDING_NONE : AT_FINDING_RACE;
-        AT_SIMT_SCENE_SEEDS(2 * at_test_effort(5), reads_anothers_copy, 6, 64, kind, "shared memory");
-        AT_SIMT_SCENE_SEEDS(2 * at_test_effort(5), copies_over_readers, 6, 64, kind, "shared memory");
+        AT_SIMT_SCENE_SEEDS(10 * at_test_effort(5), reads_anothers_copy, 6, 64, kind, "shared memory");
+        AT_SIMT_SCENE_SEEDS(10 * at_test_effort(5), copies_over_readers, 6, 64, kind, "shared memory");
     }
 }
 
@@ -203,7 +234,7 @@ static void writes_later(void *unused) {
 }
 static void test_never_waited_for(void **state) {
     (void)state;
-    AT_SIMT_SCENE_SEEDS(at_test_effort(10), neighbour_reads_after, 2, 32, AT_FINDING_RACE, "copy of thread 3 at");
+    AT_SIMT_SCENE_SEEDS(10 * at_test_effort(5), neighbour_reads_after, 2, 32, AT_FINDING_RACE, "copy of thread 3 at");
     for (uint64_t seed = 1; seed <= 10; seed++) {
         at_simt_scene_run(leaves_copies_behind, 16, 64, seed);
         at_simt_scene_launch(writes_later, (struct at_dim3){ 2, 1, 1 }, (struct at_dim3){ 64, 1, 1 }, 0);
@@ -214,17 +245,17 @@ static void test_never_waited_for(void **state) {
 /* ---- the source ---- */
 
 static enum { BEFORE, IN_FLIGHT, LANDED } when;
-static int ordered, other_block;
-/* Thread 3 of block 0 copies from `both`; the actor writes there. */
+static int ordered;
+/* Thread 3 copies from `both`; the actor writes there. */
 static void writes_the_source(void *unused) {
     (void)unused;
     SHARED(uint32_t, 64, row);
-    const int acts = TID == actor && BID == other_block;
+    const int acts = TID == actor;
     if (when == BEFORE && acts)
         PUT(at_simt_scene.both[13], 7);
     if (when == BEFORE && ordered)
         SYNC();
-    if (TID == 3 && BID == 0) {
+    if (TID == 3) {
         copy_line = __LINE__ + 1;
         COPY(16, row + 12, at_simt_scene.both + 12);
         COMMIT();
@@ -237,7 +268,7 @@ static void writes_the_source(void *unused) {
         PUT(at_simt_scene.both[13], 7);
     if (when == IN_FLIGHT)
         SYNC();
-    if (TID == 3 && BID == 0)
+    if (TID == 3)
         WAIT(0);
     if (when == LANDED && ordered)
         SYNC();
@@ -248,23 +279,17 @@ static void writes_the_source(void *unused) {
 static void test_source(void **state) {
     (void)state;
     static const int actors[] = { 3, 9, 40 };
-    other_block = 0;
     for (int i = 0; i < 3 * 2 * 3 * 2; i++) {
         actor = actors[i % 3];
         ordered = i / 3 % 2;
         when = i / 6 % 3;
         act = i / 18 ? ADDS : WRITES;
         const int right = when != IN_FLIGHT && (ordered || actor == 3);
-        AT_SIMT_SCENE_SEEDS(at_test_effort(10), writes_the_source, 1, 64, right ? AT_FINDING_NONE : AT_FINDING_RACE,
+        AT_SIMT_SCENE_SEEDS(10 * at_test_effort(5), writes_the_source, 1, 64, right ? AT_FINDING_NONE : AT_FINDING_RACE,
                             "block 0: thread");
         if (when == IN_FLIGHT)
             at_simt_scene_expect(AT_FINDING_RACE, copy_place(), "copies at", NULL);
     }
-    when = IN_FLIGHT;
-    ordered = 0;
-    actor = 9;
-    other_block = 1;
-    AT_SIMT_SCENE_SEEDS(at_test_effort(20), writes_the_source, 2, 64, AT_FINDING_RACE, "block");
 }
 
 static void copies_unwritten(void *unused) {

@@ -71,7 +71,7 @@ static void test_order(void **state) {
     static const int readers[] = { 3, 9, 40, 70 };
     for (int i = 0; i < 4; i++) {
         reader = readers[i];
-        AT_SIMT_SCENE_SEEDS(at_test_effort(10), warps_0_and_1, 2, 96, i < 3 ? AT_FINDING_NONE : AT_FINDING_RACE,
+        AT_SIMT_SCENE_SEEDS(10 * at_test_effort(5), warps_0_and_1, 2, 96, i < 3 ? AT_FINDING_NONE : AT_FINDING_RACE,
                             "writes byte 0", "without an order");
     }
 }
@@ -101,6 +101,10 @@ static void lanes_part(void *unused) {
         BARRIER(4, 64);
     else
         BARRIER(5, 64);
+}
+static void lanes_part_by_id(void *unused) {
+    (void)unused;
+    BARRIER(TID % 32 < 16 ? 4 : 5, 64);
 }
 static void lanes_part_by_place(void *unused) {
     (void)unused;
@@ -132,19 +136,25 @@ static void test_misuse(void **state) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         id = rows[i].id;
         threads = rows[i].threads;
-        AT_SIMT_SCENE_SEEDS(at_test_effort(5), one_barrier, 2, 64, AT_FINDING_RACE, at_fault(), rows[i].say);
+        AT_SIMT_SCENE_SEEDS(10 * at_test_effort(5), one_barrier, 2, 64, AT_FINDING_RACE, at_fault(), rows[i].say);
     }
     id = 1;
     threads = 64; /* of three warps */
-    AT_SIMT_SCENE_SEEDS(at_test_effort(10), one_barrier, 2, 96, AT_FINDING_RACE, at_fault(),
+    AT_SIMT_SCENE_SEEDS(10 * at_test_effort(5), one_barrier, 2, 96, AT_FINDING_RACE, at_fault(),
                         "is at barrier 1, a warp too many for 64 threads");
-    AT_SIMT_SCENE_SEEDS(at_test_effort(10), warps_in_halves, 2, 96, AT_FINDING_RACE, "a warp too many");
-    AT_SIMT_SCENE_SEEDS(at_test_effort(10), counts_differ, 2, 96, AT_FINDING_RACE, "is at barrier 4 for",
+    AT_SIMT_SCENE_SEEDS(10 * at_test_effort(5), warps_in_halves, 2, 96, AT_FINDING_RACE, "a warp too many");
+    AT_SIMT_SCENE_SEEDS(10 * at_test_effort(5), counts_differ, 2, 96, AT_FINDING_RACE, "is at barrier 4 for",
                         "waits there for");
-    AT_SIMT_SCENE_SEEDS(at_test_effort(10), lanes_part, 2, 64, AT_FINDING_RACE, "of its warp is at barrier");
-    AT_SIMT_SCENE_SEEDS(at_test_effort(10), lanes_part_by_place, 2, 64, AT_FINDING_RACE, "of its warp is at barrier 4");
+    AT_SIMT_SCENE_SEEDS(10 * at_test_effort(5), lanes_part, 2, 64, AT_FINDING_RACE, "of its warp is at barrier");
+    AT_SIMT_SCENE_SEEDS(10 * at_test_effort(5), lanes_part_by_place, 2, 64, AT_FINDING_RACE,
+                        "of its warp is at barrier 4");
+    AT_SIMT_SCENE_SEEDS(10 * at_test_effort(5), lanes_part_by_id, 2, 64, AT_FINDING_RACE, "of its warp is at barrier");
+    for (reader = 0; reader < 32; reader += 31) { /* lanes run in order: the first to come, and the last */
+        at_simt_scene_run(lane_leaves, 2, 64, 0);
+        at_simt_scene_expect(AT_FINDING_RACE, at_fault(), "of its warp has left", NULL);
+    }
     for (reader = 0; reader < 64; reader += 21)
-        AT_SIMT_SCENE_SEEDS(at_test_effort(10), lane_leaves, 2, 64, AT_FINDING_RACE, at_fault(),
+        AT_SIMT_SCENE_SEEDS(10 * at_test_effort(5), lane_leaves, 2, 64, AT_FINDING_RACE, at_fault(),
                             "of its warp has left");
 }
 
@@ -176,11 +186,11 @@ static void last_warp_left(void *unused) {
 }
 static void test_deadlock(void **state) {
     (void)state;
-    AT_SIMT_SCENE_SEEDS(at_test_effort(10), waits_crosswise, 2, 64, AT_FINDING_DEADLOCK, "every thread waits",
+    AT_SIMT_SCENE_SEEDS(10 * at_test_effort(5), waits_crosswise, 2, 64, AT_FINDING_DEADLOCK, "every thread waits",
                         "; at barrier 3 32 threads of 64; at barrier 7 32 threads of 64");
-    AT_SIMT_SCENE_SEEDS(at_test_effort(10), with_the_block, 2, 64, AT_FINDING_DEADLOCK,
+    AT_SIMT_SCENE_SEEDS(10 * at_test_effort(5), with_the_block, 2, 64, AT_FINDING_DEADLOCK,
                         "at barrier 3 32 threads of 64");
-    AT_SIMT_SCENE_SEEDS(at_test_effort(10), last_warp_left, 2, 64, AT_FINDING_DEADLOCK, at_fault(),
+    AT_SIMT_SCENE_SEEDS(10 * at_test_effort(5), last_warp_left, 2, 64, AT_FINDING_DEADLOCK, at_fault(),
                         "at barrier 3 32 threads of 64");
 }
 
