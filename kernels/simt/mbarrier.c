@@ -83,10 +83,12 @@ void at_simt_mbarrier_init(void *at, uint32_t count, struct at_simt_place place)
 static struct at_mbarrier_state *use(struct at_simt_thread *self, void *at, const void *site) {
     check_place(self, at);
     struct at_mbarrier_state *m = find(self->in, at);
-    if (!m)
+    if (!m) {
         at_simt_report(AT_FINDING_UNWRITTEN, self->place,
                        "block %lld: thread %d uses an mbarrier at byte %lld of shared memory, which nobody initialised",
                        (long long)self->in->number, self->index, (long long)offset_of(self, at));
+        abort(); /* a finding does not come back */
+    }
     if (!at_shadow_knows(self, m->init_thread, m->init_time))
         at_simt_report(AT_FINDING_RACE, self->place,
                        "block %lld: thread %d uses an mbarrier that thread %d initialises at %s:%d without an order "
