@@ -63,11 +63,12 @@ static int check_ends(const void *to, const void *from, int bytes) {
                        (uintptr_t)to % (uintptr_t)bytes ? "to" : "from", bytes);
     at_memory_find(from, bytes, AT_ACCESS_READ, &source, NULL);
     at_memory_find(to, bytes, AT_ACCESS_COPY, &target, NULL);
-    if (!target.shared || !source.name || source.shared)
+    const int to_shared = target.name && target.shared;
+    if (!to_shared || !source.name || source.shared)
         at_simt_report(AT_FINDING_BOUNDS, self->place,
                        "block %lld: thread %d copies %d bytes %s: such copies go from global to shared memory",
                        (long long)self->in->number, self->index, bytes,
-                       target.shared ? "from memory that is not global" : "to memory that is not shared");
+                       to_shared ? "from memory that is not global" : "to memory that is not shared");
     return source.cells != NULL;
 }
 

@@ -22,7 +22,7 @@ static int64_t offset_of(const struct at_simt_thread *self, const void *at) {
 static void check_place(const struct at_simt_thread *self, const void *at) {
     struct at_spot spot;
     at_memory_find(at, 8, AT_ACCESS_ATOMIC, &spot, NULL);
-    if (!spot.shared || (uintptr_t)at % 8)
+    if (!spot.name || !spot.shared || (uintptr_t)at % 8)
         at_simt_report(AT_FINDING_BOUNDS, self->place,
                        "block %lld: thread %d has an mbarrier that is not 8 aligned bytes of shared memory",
                        (long long)self->in->number, self->index);

@@ -49,7 +49,7 @@ static inline int at_shadow_knows(const struct at_simt_thread *self, int thread,
 /* memory.c: what lies at an address. */
 struct at_spot {
     struct at_shadow_cell *cells; /* of its first byte's region; NULL: nothing to remember */
-    const char *name;             /* of the tensor, or what of shared memory */
+    const char *name;             /* of the tensor, or what of shared memory; NULL: private, and the rest unset */
     int64_t offset, named_from;   /* within the region; where in it the name's first byte is */
     int shared, unwritten;
 };

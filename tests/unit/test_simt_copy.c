@@ -328,6 +328,9 @@ static void copies_wrongly(void *unused) {
     case 5:
         at_simt_copy(row, own, 4, here);
         break;
+    case 8:
+        at_simt_copy(own, at_simt_scene.in, 4, here);
+        break;
     case 6:
         at_simt_copy(row + 64, at_simt_scene.in, 16, here);
         break;
@@ -345,7 +348,8 @@ static void test_addresses(void **state) {
                                        "from memory that is not global",
                                        "from memory that is not global",
                                        "belong to no variable",
-                                       "outside every tensor" };
+                                       "outside every tensor",
+                                       "to memory that is not shared" };
     for (wrong = 0; wrong < (int)(sizeof say / sizeof *say); wrong++) {
         at_simt_scene_run(copies_wrongly, 1, 1, 1);
         at_simt_scene_expect(AT_FINDING_BOUNDS, at_fault(), "block 0: thread 0", say[wrong], NULL);

@@ -147,6 +147,7 @@ static int wrong;
 static void misuses(void *unused) {
     (void)unused;
     SHARED(uint64_t, 80, bar);
+    uint64_t own = 0;
     init_line = __LINE__ + 2;
     if (TID == 0 && wrong != 0)
         INIT(bar, wrong == 4 ? 0 : wrong == 5 ? 1u << 20 : 64);
@@ -168,6 +169,8 @@ static void misuses(void *unused) {
         at_simt_mbarrier_arrive((uint8_t *)bar + 4, here);
     else if (wrong == 7)
         at_simt_mbarrier_arrive(at_simt_scene.both, here);
+    else if (wrong == 11)
+        at_simt_mbarrier_arrive(&own, here);
     else if (wrong == 8)
         at_simt_mbarrier_wait(bar, 2, here);
     else if (wrong == 9 && TID == 9)
@@ -194,7 +197,8 @@ static void test_misuse(void **state) {
                  { AT_FINDING_BOUNDS, "not 8 aligned bytes of shared memory" },
                  { AT_FINDING_RACE, "waits for parity 2" },
                  { AT_FINDING_RACE, "without an order" },
-                 { AT_FINDING_BOUNDS, "number 65" } };
+                 { AT_FINDING_BOUNDS, "number 65" },
+                 { AT_FINDING_BOUNDS, "not 8 aligned bytes of shared memory" } };
     for (wrong = 0; wrong < (int)(sizeof rows / sizeof *rows); wrong++)
         for (uint64_t seed = 1; seed <= 8; seed++) {
             at_simt_scene_run(misuses, 1, 64, seed);
