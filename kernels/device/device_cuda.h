@@ -7,6 +7,7 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <stdint.h>
+#include <string.h>
 
 struct at_bf16 {
     uint16_t bits;
@@ -30,6 +31,16 @@ template <class T> __device__ void at_load_pair(const T *p, float &a, float &b) 
     const uint32_t both = *reinterpret_cast<const uint32_t *>(p);
     a = at_float(T{ (uint16_t)both });
     b = at_float(T{ (uint16_t)(both >> 16) });
+}
+
+template <class T> __device__ void at_load16(const T *p, T (&x)[16 / sizeof(T)]) {
+    const uint4 all = *reinterpret_cast<const uint4 *>(p);
+    memcpy(x, &all, 16);
+}
+template <class T> __device__ void at_store16(T *p, const T (&x)[16 / sizeof(T)]) {
+    uint4 all;
+    memcpy(&all, x, 16);
+    *reinterpret_cast<uint4 *>(p) = all;
 }
 
 template <class T> struct at_same { using type = T; };
@@ -56,6 +67,58 @@ template <class T> __device__ T at_shuffle_up(uint32_t mask, T x, int by, int wi
     return __shfl_up_sync(mask, x, by, width);
 }
 template <class T> __device__ T at_atomic_add(T *address, T x) { return atomicAdd(address, x); }
+
+__device__ inline uint32_t at_shared_address(const void *p) { return (uint32_t)__cvta_generic_to_shared(p); }
+
+/* Asynchronous copies: those of 16 bytes pass by L1. */
+template <int BYTES> __device__ void at_copy_async(void *to, const void *from) {
+    static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16, "cp.async copies 4, 8 or 16 bytes");
+    if constexpr (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at_shared_address(to)),
+                     "l"(__cvta_generic_to_global(from))
+                     : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(at_shared_address(to)),
+                     "l"(__cvta_generic_to_global(from)), "n"(BYTES)
+                     : "memory");
+}
+__device__ inline void at_copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int N> __device__ void at_copy_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory"); }
+
+__device__ inline void at_barrier(int id, int threads) {
+    asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+struct at_mbarrier {
+    uint64_t bits;
+};
+__device__ inline void at_mbarrier_init(at_mbarrier *b, uint32_t count) {
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(at_shared_address(b)), "r"(count) : "memory");
+}
+__device__ inline void at_mbarrier_arrive(at_mbarrier *b) {
+    asm volatile("{\n"
+                 ".reg .b64 state;\n"
+                 "mbarrier.arrive.shared.b64 state, [%0];\n"
+                 "}" ::"r"(at_shared_address(b))
+                 : "memory");
+}
+__device__ inline void at_mbarrier_wait(at_mbarrier *b, uint32_t parity) {
+    uint32_t done;
+    do {
+        asm volatile("{\n"
+                     ".reg .pred complete;\n"
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 /* suspends the thread for a while */
+                     "mbarrier.try_wait.parity.shared.b64 complete, [%1], %2;\n"
+#else
+                     "mbarrier.test_wait.parity.shared.b64 complete, [%1], %2;\n"
+#endif
+                     "selp.u32 %0, 1, 0, complete;\n"
+                     "}"
+                     : "=r"(done)
+                     : "r"(at_shared_address(b)), "r"(parity)
+                     : "memory");
+    } while (!done);
+}
 
 template <class... P, class... A>
 int at_launch(void (*kernel)(P...), dim3 grid, dim3 block, int64_t dynamic_shared, void *stream, A... args) {

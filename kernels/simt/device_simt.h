@@ -60,6 +60,13 @@ template <class T> void at_load_pair(const T *p, float &a, float &b) {
     b = at_float(T{ (uint16_t)(both >> 16) });
 }
 
+template <class T> __attribute__((always_inline)) inline void at_load16(const T *p, T (&x)[16 / sizeof(T)]) {
+    at_simt_load16(p, x);
+}
+template <class T> __attribute__((always_inline)) inline void at_store16(T *p, const T (&x)[16 / sizeof(T)]) {
+    at_simt_store16(p, x);
+}
+
 template <class T> struct at_same { using type = T; };
 /* A variable of the block: AT_SHARED(float[128], row). */
 #define AT_SHARED(TYPE, name) \
@@ -108,6 +115,26 @@ __attribute__((always_inline)) static inline uint32_t at_atomic_add(uint32_t *ad
 }
 __attribute__((always_inline)) static inline float at_atomic_add(float *address, float x) {
     return at_simt_atomic_add_f32(address, x);
+}
+
+template <int BYTES> __attribute__((always_inline)) inline void at_copy_async(void *to, const void *from, AT_PLACE) {
+    static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16, "cp.async copies 4, 8 or 16 bytes");
+    at_simt_copy(to, from, BYTES, { file, line });
+}
+static inline void at_copy_commit() { at_simt_copy_commit(); }
+template <int N> void at_copy_wait(AT_PLACE) { at_simt_copy_wait(N, { file, line }); }
+
+static inline void at_barrier(int id, int threads, AT_PLACE) { at_simt_named_barrier(id, threads, { file, line }); }
+
+struct at_mbarrier {
+    uint64_t bits;
+};
+static inline void at_mbarrier_init(at_mbarrier *b, uint32_t count, AT_PLACE) {
+    at_simt_mbarrier_init(b, count, { file, line });
+}
+static inline void at_mbarrier_arrive(at_mbarrier *b, AT_PLACE) { at_simt_mbarrier_arrive(b, { file, line }); }
+static inline void at_mbarrier_wait(at_mbarrier *b, uint32_t parity, AT_PLACE) {
+    at_simt_mbarrier_wait(b, parity, { file, line });
 }
 
 /* Puts kernel(args...) on the stream; 0 or a CUDA error number. */

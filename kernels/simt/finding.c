@@ -71,8 +71,12 @@ void at_simt_report(enum at_finding_kind kind, struct at_simt_place place, const
 void at_simt_report_at(enum at_finding_kind kind, const void *where, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    if (begin_finding(kind, format, args))
-        finding_where = where; /* looking it up takes more stack than a kernel's thread has */
+    if (begin_finding(kind, format, args)) {
+        if (where)
+            finding_where = where; /* looking it up takes more stack than a kernel's thread has */
+        else
+            put_place(at_simt_thread()->place);
+    }
     va_end(args);
     end_launch();
 }

@@ -47,8 +47,8 @@ void at_simt_counters(struct at_counters *counters);
 /* The job's first finding; kind NONE when there is none. */
 const struct at_finding *at_simt_finding(void);
 
-/* Records a finding at a place, or at the call before a return address, and ends the launch; does not return when
- * called from a kernel's thread. */
+/* Records a finding at a place, or at the call before a return address (NULL: at the running thread's place), and ends
+ * the launch; does not return when called from a kernel's thread. */
 void at_simt_report(enum at_finding_kind kind, struct at_simt_place place, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void at_simt_report_at(enum at_finding_kind kind, const void *where, const char *format, ...)

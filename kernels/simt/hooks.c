@@ -39,12 +39,22 @@ void at_mem_init(void) {}
 
 /* ---- accesses that kernels make by name ---- */
 
+static void check_aligned16(const void *address, const char *does, const void *where) {
+    const struct at_simt_thread *self = at_simt_thread();
+    if (self && (uintptr_t)address % 16)
+        at_simt_report_at(AT_FINDING_BOUNDS, where,
+                          "block %lld: thread %d %s 16 bytes at an address that is no multiple of 16",
+                          (long long)self->in->number, self->index, does);
+}
+
 void at_simt_load16(const void *address, void *out) {
+    check_aligned16(address, "reads", HERE);
     at_shadow_access(address, 16, AT_ACCESS_READ, HERE);
     __builtin_memcpy(out, address, 16);
 }
 
 void at_simt_store16(void *address, const void *value) {
+    check_aligned16(address, "writes", HERE);
     at_shadow_access(address, 16, AT_ACCESS_WRITE, HERE);
     __builtin_memcpy(address, value, 16);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/simt/copy.h"
 #include "kernels/simt/counters.h"
 #include "kernels/simt/machine.h"
 #include "kernels/simt/shadow.h"
@@ -34,6 +35,9 @@ static void leave(struct at_simt_thread *self) {
     self->in->n_left++;
     at_simt_warp_left(self);
     at_simt_barrier_left(self->in);
+    at_named_left(self);
+    if (self->in->n_left == self->in->n)
+        at_copy_forget(self->in);
     at_simt_wait();
     abort(); /* nobody switches to a thread that has left */
 }
@@ -101,7 +105,8 @@ static void begin_block(struct at_simt_block *block, int64_t number) {
     block->number = number;
     block->n_left = block->n_in_barrier = 0;
     block->all_since = now;
-    block->n_variables = 0;
+    block->n_variables = block->n_mbarriers = 0;
+    at_named_begin(block);
     block->arena_used = (m->dynamic_shared + 15) / 16 * 16;
     for (int i = 0; i < block->n; i++) {
         struct at_simt_thread *t = &block->threads[i];
@@ -169,8 +174,11 @@ static void report_deadlock(const struct at_simt_block *block) {
     if (!waits)
         return; /* every thread has left */
     if (!other) {
-        at_simt_report(AT_FINDING_DEADLOCK, waits->place, "block %lld: every thread waits: thread %d and others here",
-                       (long long)block->number, waits->index);
+        char also[160] = "";
+        at_named_waits(block, also, sizeof also);
+        at_mbarrier_waits(block, also, sizeof also);
+        at_simt_report(AT_FINDING_DEADLOCK, waits->place, "block %lld: every thread waits: thread %d and others here%s",
+                       (long long)block->number, waits->index, also);
         return;
     }
     /* Waiting for a lane that is somewhere else is a mask used against its rules; at the same place the lanes wait for
@@ -261,6 +269,7 @@ int at_simt_launch(void (*entry)(void *), void *arguments, int64_t arguments_byt
     for (int i = 0; i < m->n_resident; i++)
         m->resident[i].in_use = 0;
     at_shadow_launch();
+    at_copy_launch();
     while (any_work())
         run_round();
     at_simt_locate_finding();

@@ -8,7 +8,43 @@
 #include "kernels/simt/simt.h"
 
 enum { AT_WARP = 32, AT_BLOCK_MOST = 1024, AT_SHARED_MOST = 227 * 1024, AT_SHARED_VARIABLES = 64 };
-enum at_thread_state { AT_THREAD_READY, AT_THREAD_IN_WARP, AT_THREAD_IN_BARRIER, AT_THREAD_LEFT };
+enum { AT_NAMED_BARRIERS = 16, AT_MBARRIERS_MOST = 64 };
+enum at_thread_state {
+    AT_THREAD_READY,
+    AT_THREAD_IN_WARP,
+    AT_THREAD_IN_BARRIER,
+    AT_THREAD_IN_NAMED,
+    AT_THREAD_IN_MBARRIER,
+    AT_THREAD_LEFT
+};
+
+/* A copy that its thread has not waited for. */
+struct at_pending_copy {
+    uint8_t *to;
+    const uint8_t *from;
+    struct at_simt_place place;
+    int bytes, from_writable;
+    uint32_t group, next; /* next: number of the same thread's next one */
+};
+
+/* What a barrier with a name waits for, and who used it last. */
+struct at_named_barrier {
+    int threads, n_waiting; /* threads: the count the first that waits gave */
+    const struct at_simt_thread *first;
+    uint32_t warps;      /* some lane of which waits */
+    uint32_t last_warps; /* that took part when it last opened */
+    uint32_t last_time;  /* when that was */
+    int last_thread;     /* one of those */
+};
+
+/* An mbarrier of the block. known_next, known_done: what its arrivals of the present phase and of all phases before
+ * have done, by thread as in at_simt_thread. */
+struct at_mbarrier_state {
+    uint8_t *at;
+    struct at_simt_place init_place;
+    int init_thread;
+    uint32_t init_time, count, pending, phase, *known_next, *known_done;
+};
 
 struct at_simt_thread {
     struct at_simt_self self; /* first: at_simt_current points here */
@@ -22,6 +58,10 @@ struct at_simt_thread {
     uint32_t mask;
     uint64_t value, result;
     int from;
+    int barrier;                    /* the named one, or the number of the mbarrier, it waits at */
+    uint32_t parity;                /* of the phase of the mbarrier it waits for */
+    uint32_t copy_group;            /* of its copies: the one not committed yet */
+    uint32_t first_copy, last_copy; /* not waited for; 0: none */
     /* When its present stretch between synchronisations began. known[t]: every access of thread t in a stretch that
      * began then or earlier is ordered before what this thread does now; so is all before the block's all_since. */
     uint32_t since, *known;
@@ -45,6 +85,9 @@ struct at_simt_block {
     int64_t arena_used;
     int n_variables;
     struct at_shared_variable variables[AT_SHARED_VARIABLES];
+    struct at_named_barrier named[AT_NAMED_BARRIERS];
+    int n_mbarriers;
+    struct at_mbarrier_state mbarriers[AT_MBARRIERS_MOST];
 };
 
 struct at_simt_machine {
@@ -81,5 +124,11 @@ int at_simt_same_operation(const struct at_simt_thread *a, const struct at_simt_
 /* warp.c, barrier.c: a thread has left; those that wait for it may be complete, or wrong. */
 void at_simt_warp_left(struct at_simt_thread *thread);
 void at_simt_barrier_left(struct at_simt_block *block);
+/* named_barrier.c: the same, and the start of a block. */
+void at_named_left(const struct at_simt_thread *thread);
+void at_named_begin(struct at_simt_block *block);
+/* named_barrier.c, mbarrier.c: adds what the block's threads wait for to a report of a deadlock. */
+void at_named_waits(const struct at_simt_block *block, char *text, size_t size);
+void at_mbarrier_waits(const struct at_simt_block *block, char *text, size_t size);
 
 #endif

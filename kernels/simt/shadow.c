@@ -4,6 +4,7 @@
  * Two accesses of which one writes must be ordered: by the same thread, by a barrier or a syncwarp both took part in,
  * by a chain of those, or by the end of a launch. Blocks of one launch are never ordered; atomics on one address are.
  */
+#include "kernels/simt/copy.h"
 #include "kernels/simt/counters.h"
 #include "kernels/simt/shadow.h"
 
@@ -44,9 +45,10 @@ static void split_cell(struct at_shadow_cell *cell) {
 
 /* ---- order ---- */
 
+static const char *const doing[] = { "reads", "writes", "adds atomically to", "copies to" };
+
 static void report_race(const struct at_spot *spot, enum at_access access, const char *did, uint32_t block, int thread,
                         const void *where) {
-    static const char *const doing[] = { "reads", "writes", "adds atomically to" };
     const struct at_simt_thread *self = at_simt_thread();
     char other[32] = "a thread";
     if (thread >= 0)
@@ -58,6 +60,18 @@ static void report_race(const struct at_spot *spot, enum at_access access, const
         spot->name, other, (long long)block, did);
 }
 
+static void report_in_flight(const struct at_shadow_cell *c, const struct at_spot *spot, enum at_access access,
+                             const void *where) {
+    const struct at_simt_thread *self = at_simt_thread();
+    const struct at_pending_copy *copy = at_copy_to(self->in, self->in->arena + spot->offset);
+    at_simt_report_at(AT_FINDING_RACE, where,
+                      "block %lld: thread %d %s byte %lld of %s, to which the copy of thread %d at %s:%d has not been "
+                      "waited for",
+                      (long long)self->in->number, self->index, doing[access],
+                      (long long)(spot->offset - spot->named_from), spot->name, c->write_thread,
+                      copy ? copy->place.file : "an unknown place", copy ? copy->place.line : 0);
+}
+
 static void check_write_before(const struct at_shadow_cell *c, const struct at_spot *spot, enum at_access access,
                                const void *where) {
     const struct at_simt_thread *self = at_simt_thread();
@@ -66,6 +80,8 @@ static void check_write_before(const struct at_shadow_cell *c, const struct at_s
     const int other_block = c->write_block != (uint32_t)self->in->number;
     if (spot->shared && other_block)
         return; /* an earlier block's, in the same arena */
+    if (c->in_flight)
+        report_in_flight(c, spot, access, where);
     if (other_block || !at_shadow_knows(self, c->write_thread, c->write_time))
         report_race(spot, access, c->write_atomic ? "adds to atomically" : "writes", c->write_block, c->write_thread,
                     where);
@@ -117,42 +133,71 @@ static void check_written(const struct at_shadow_cell *c, const struct at_spot *
 static void access_cell(struct at_shadow_cell *c, const struct at_spot *spot, enum at_access access,
                         const void *where) {
     const struct at_simt_thread *self = at_simt_thread();
-    check_write_before(c, spot, access, where);
-    if (access != AT_ACCESS_WRITE && spot->unwritten)
+    if (access != AT_ACCESS_LANDING)
+        check_write_before(c, spot, access, where);
+    if ((access == AT_ACCESS_READ || access == AT_ACCESS_ATOMIC) && spot->unwritten)
         check_written(c, spot, where);
     if (access == AT_ACCESS_READ) {
         note_read(c, spot);
         return;
     }
-    check_reads_before(c, spot, access, where);
+    if (access != AT_ACCESS_LANDING) /* since the copy began nobody can have come */
+        check_reads_before(c, spot, access, where);
     c->write_time = self->since;
     c->write_block = (uint32_t)self->in->number;
     c->write_thread = (uint16_t)self->index;
     c->write_atomic = access == AT_ACCESS_ATOMIC;
+    c->in_flight = access == AT_ACCESS_COPY;
 }
 
-void at_shadow_access(const void *address, int bytes, enum at_access access, const void *where) {
+static void access_cells(struct at_spot *spot, int bytes, enum at_access access, const void *where) {
+    const int64_t past = spot->offset + bytes;
+    while (spot->offset < past) {
+        struct at_shadow_cell *c = &spot->cells[spot->offset / AT_GRANULE];
+        const int first = (int)(spot->offset % AT_GRANULE);
+        const int n = past - spot->offset < AT_GRANULE - first ? (int)(past - spot->offset) : AT_GRANULE - first;
+        if (n == AT_GRANULE && !c->bytes) {
+            access_cell(c, spot, access, where);
+            spot->offset += n;
+            continue;
+        }
+        if (!c->bytes)
+            split_cell(c);
+        for (int i = first; i < first + n; i++, spot->offset++)
+            access_cell(&split.cells[c->bytes][i], spot, access, where);
+    }
+}
+
+static inline __attribute__((always_inline)) void access_at(const void *address, int bytes, enum at_access access,
+                                                            const void *where, const void *site) {
     struct at_spot spot;
     if (!at_simt_current || at_simt_machine.unchecked)
         return; /* host code of the same file */
     at_memory_find(address, bytes, access, &spot, where);
     if (at_counters_on)
-        at_counters_access(&spot, address, bytes, access, where);
+        at_counters_access(&spot, address, bytes, access, site);
     if (!spot.cells)
         return;
-    const int64_t past = spot.offset + bytes;
-    while (spot.offset < past) {
-        struct at_shadow_cell *c = &spot.cells[spot.offset / AT_GRANULE];
-        const int first = (int)(spot.offset % AT_GRANULE);
-        const int n = past - spot.offset < AT_GRANULE - first ? (int)(past - spot.offset) : AT_GRANULE - first;
-        if (n == AT_GRANULE && !c->bytes) {
-            access_cell(c, &spot, access, where);
-            spot.offset += n;
-            continue;
-        }
-        if (!c->bytes)
-            split_cell(c);
-        for (int i = first; i < first + n; i++, spot.offset++)
-            access_cell(&split.cells[c->bytes][i], &spot, access, where);
-    }
+    if (at_copies_from_writable && access != AT_ACCESS_READ && !spot.shared)
+        at_copy_source_written(address, bytes, where);
+    access_cells(&spot, bytes, access, where);
+}
+
+void at_shadow_access(const void *address, int bytes, enum at_access access, const void *where) {
+    access_at(address, bytes, access, where, where);
+}
+
+void at_shadow_access_at(const void *address, int bytes, enum at_access access, const void *site) {
+    access_at(address, bytes, access, NULL, site);
+}
+
+void at_shadow_landed(const void *to, const void *from, int bytes) {
+    struct at_spot spot;
+    if (at_simt_machine.unchecked)
+        return;
+    at_memory_find(from, bytes, AT_ACCESS_READ, &spot, NULL);
+    if (spot.cells)
+        access_cells(&spot, bytes, AT_ACCESS_READ, NULL);
+    at_memory_find(to, bytes, AT_ACCESS_LANDING, &spot, NULL);
+    access_cells(&spot, bytes, AT_ACCESS_LANDING, NULL);
 }

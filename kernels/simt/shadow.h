@@ -15,14 +15,19 @@ struct at_shadow_cell {
     uint32_t whole_warps, whole_lanes, last_lanes, readers;
     uint32_t bytes; /* number of the four cells that stand for this one; 0: none */
     uint16_t write_thread;
-    uint8_t last_warp, write_atomic : 1, read_by_blocks : 1; /* readers in several blocks */
+    uint8_t last_warp, write_atomic : 1, read_by_blocks : 1, /* readers in several blocks */
+        in_flight : 1;                                       /* the write is a copy that has not been waited for */
 };
 
 enum { AT_GRANULE = 4 };
-enum at_access { AT_ACCESS_READ, AT_ACCESS_WRITE, AT_ACCESS_ATOMIC };
+enum at_access { AT_ACCESS_READ, AT_ACCESS_WRITE, AT_ACCESS_ATOMIC, AT_ACCESS_COPY, AT_ACCESS_LANDING };
 
 /* Checks and records one access of the running thread. `where`: a return address inside the kernel, for the message. */
 void at_shadow_access(const void *address, int bytes, enum at_access access, const void *where);
+/* The same for what is not an access of the compiler's: findings name the thread's place, `site` is for counting. */
+void at_shadow_access_at(const void *address, int bytes, enum at_access access, const void *site);
+/* A copy of the running thread lands: its source is read again, its destination is written now. */
+void at_shadow_landed(const void *to, const void *from, int bytes);
 /* Forgets cells of single bytes (a job begins), and vectors of readers (a launch does). */
 void at_shadow_job(void);
 void at_shadow_launch(void);
@@ -44,7 +49,7 @@ static inline int at_shadow_knows(const struct at_simt_thread *self, int thread,
 /* memory.c: what lies at an address. */
 struct at_spot {
     struct at_shadow_cell *cells; /* of its first byte's region; NULL: nothing to remember */
-    const char *name;             /* of the tensor, or what of shared memory */
+    const char *name;             /* of the tensor, or what of shared memory; NULL: private, and the rest unset */
     int64_t offset, named_from;   /* within the region; where in it the name's first byte is */
     int shared, unwritten;
 };

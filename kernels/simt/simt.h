@@ -52,6 +52,21 @@ enum at_simt_warp_kind { AT_SIMT_SYNCWARP, AT_SIMT_SHUFFLE, AT_SIMT_BALLOT };
 uint64_t at_simt_warp(enum at_simt_warp_kind kind, uint32_t mask, uint64_t value, int from, struct at_simt_place place);
 int at_simt_lane(void);
 
+/* A copy of 4, 8 or 16 bytes from global to shared memory, which lands no earlier than the wait for its group: all
+ * that this thread has copied since the commit before. Waits for all groups but the last `but`. */
+void at_simt_copy(void *to, const void *from, int bytes, struct at_simt_place place);
+void at_simt_copy_commit(void);
+void at_simt_copy_wait(int but, struct at_simt_place place);
+
+/* A barrier of `threads` threads, whole warps; ids 1 to 15. */
+void at_simt_named_barrier(int id, int threads, struct at_simt_place place);
+
+/* Barriers in shared memory, 8 bytes: a phase is complete when `count` threads have arrived. Waits for the phase of
+ * that parity; the first one's is 0. */
+void at_simt_mbarrier_init(void *at, uint32_t count, struct at_simt_place place);
+void at_simt_mbarrier_arrive(void *at, struct at_simt_place place);
+void at_simt_mbarrier_wait(void *at, uint32_t parity, struct at_simt_place place);
+
 /* 32-bit atomics on shared or global memory: the value before. */
 uint32_t at_simt_atomic_add_u32(uint32_t *address, uint32_t value);
 float at_simt_atomic_add_f32(float *address, float value);

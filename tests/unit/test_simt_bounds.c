@@ -50,6 +50,29 @@ static void test_bounds(void **state) {
     expect_reach(NULL, 16, 1, "shared memory that belong to no variable");
 }
 
+static void moves_16(void *unused) {
+    (void)unused;
+    uint32_t x[4] = { 0 };
+    at_simt_load16(&at_simt_scene.in[4], x);
+    at_simt_store16((uint8_t *)&at_simt_scene.out[8] + offset, x);
+    at_simt_load16((uint8_t *)&at_simt_scene.out[8] + target_bytes, x);
+    STAY();
+}
+static void test_16_bytes(void **state) {
+    (void)state;
+    offset = target_bytes = 0;
+    at_simt_scene_run(moves_16, 1, 1, 1);
+    at_simt_scene_expect(AT_FINDING_NONE, NULL);
+    for (uint32_t i = 0; i < 4; i++)
+        assert_int_equal(at_simt_scene.out[8 + i], 5 + i);
+    target_bytes = 8;
+    at_simt_scene_run(moves_16, 1, 1, 1);
+    at_simt_scene_expect(AT_FINDING_BOUNDS, "thread 0 reads 16 bytes at an address that is no multiple of 16", NULL);
+    offset = 2;
+    at_simt_scene_run(moves_16, 1, 1, 1);
+    at_simt_scene_expect(AT_FINDING_BOUNDS, "thread 0 writes 16 bytes at an address that is no multiple of 16", NULL);
+}
+
 /* Past the end of dynamic shared memory, which static variables follow. */
 static void dynamic_and_static(void *unused) {
     (void)unused;
@@ -115,9 +138,8 @@ static void test_many_regions(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_dynamic_bounds),
-        cmocka_unit_test(test_private_memory),
+        cmocka_unit_test(test_bounds),         cmocka_unit_test(test_16_bytes),
+        cmocka_unit_test(test_dynamic_bounds), cmocka_unit_test(test_private_memory),
         cmocka_unit_test(test_many_regions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,166 @@
+/* Barriers in shared memory that count arrivals, phase by phase.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/simt/shadow.h"
+
+enum { COUNT_MOST = (1 << 20) - 1 };
+
+/* What the eight bytes hold: whoever changes them otherwise is seen at the next use. */
+static uint64_t word_of(const struct at_mbarrier_state *m) { return (uint64_t)m->phase << 32 | m->pending; }
+static void put_word(const struct at_mbarrier_state *m) {
+    const uint64_t word = word_of(m);
+    memcpy(m->at, &word, sizeof word);
+}
+
+static int64_t offset_of(const struct at_simt_thread *self, const void *at) {
+    return (const uint8_t *)at - self->in->arena;
+}
+
+static void check_place(const struct at_simt_thread *self, const void *at) {
+    struct at_spot spot;
+    at_memory_find(at, 8, AT_ACCESS_ATOMIC, &spot, NULL);
+    if (!spot.name || !spot.shared || (uintptr_t)at % 8)
+        at_simt_report(AT_FINDING_BOUNDS, self->place,
+                       "block %lld: thread %d has an mbarrier that is not 8 aligned bytes of shared memory",
+                       (long long)self->in->number, self->index);
+}
+
+static struct at_mbarrier_state *find(struct at_simt_block *block, const void *at) {
+    for (int i = 0; i < block->n_mbarriers; i++)
+        if (block->mbarriers[i].at == at)
+            return &block->mbarriers[i];
+    return NULL;
+}
+
+/* Vectors stay with the block's place and serve those that come after. */
+static uint32_t *cleared(uint32_t *known, int n) {
+    if (!known)
+        known = malloc(AT_BLOCK_MOST * sizeof *known);
+    if (!known) {
+        fprintf(stderr, "attest-cpu: no memory for an mbarrier\n");
+        exit(3);
+    }
+    memset(known, 0, (size_t)n * sizeof *known);
+    return known;
+}
+
+static void join(uint32_t *known, const uint32_t *other, int n) {
+    for (int t = 0; t < n; t++)
+        known[t] = other[t] > known[t] ? other[t] : known[t];
+}
+
+void at_simt_mbarrier_init(void *at, uint32_t count, struct at_simt_place place) {
+    struct at_simt_thread *self = at_simt_thread();
+    struct at_simt_block *block = self->in;
+    self->place = place;
+    check_place(self, at);
+    const struct at_mbarrier_state *before = find(block, at);
+    if (before)
+        at_simt_report(AT_FINDING_RACE, place, "block %lld: thread %d initialises an mbarrier again; before: %s:%d",
+                       (long long)block->number, self->index, before->init_place.file, before->init_place.line);
+    if (count < 1 || count > COUNT_MOST || block->n_mbarriers == AT_MBARRIERS_MOST)
+        at_simt_report(AT_FINDING_BOUNDS, place,
+                       "block %lld: thread %d initialises mbarrier number %d for %u arrivals; at most %d, 1 to %d",
+                       (long long)block->number, self->index, block->n_mbarriers + 1, count, (int)AT_MBARRIERS_MOST,
+                       (int)COUNT_MOST);
+    at_shadow_access_at(at, 8, AT_ACCESS_WRITE, __builtin_return_address(0));
+    struct at_mbarrier_state *m = &block->mbarriers[block->n_mbarriers++];
+    *m = (struct at_mbarrier_state){ .at = at,
+                                     .init_place = place,
+                                     .init_thread = self->index,
+                                     .init_time = self->since,
+                                     .count = count,
+                                     .pending = count,
+                                     .known_next = cleared(m->known_next, block->n),
+                                     .known_done = cleared(m->known_done, block->n) };
+    put_word(m);
+}
+
+/* The mbarrier at an address, for use by self. Uses are not accesses that race with each other. */
+static struct at_mbarrier_state *use(struct at_simt_thread *self, void *at, const void *site) {
+    check_place(self, at);
+    struct at_mbarrier_state *m = find(self->in, at);
+    if (!m) {
+        at_simt_report(AT_FINDING_UNWRITTEN, self->place,
+                       "block %lld: thread %d uses an mbarrier at byte %lld of shared memory, which nobody initialised",
+                       (long long)self->in->number, self->index, (long long)offset_of(self, at));
+        abort(); /* a finding does not come back */
+    }
+    if (!at_shadow_knows(self, m->init_thread, m->init_time))
+        at_simt_report(AT_FINDING_RACE, self->place,
+                       "block %lld: thread %d uses an mbarrier that thread %d initialises at %s:%d without an order "
+                       "between them",
+                       (long long)self->in->number, self->index, m->init_thread, m->init_place.file,
+                       m->init_place.line);
+    at_shadow_access_at(at, 8, AT_ACCESS_ATOMIC, site);
+    const uint64_t word = word_of(m);
+    if (memcmp(at, &word, sizeof word) != 0)
+        at_simt_report(AT_FINDING_RACE, self->place,
+                       "block %lld: thread %d uses an mbarrier that was written over since its last use",
+                       (long long)self->in->number, self->index);
+    return m;
+}
+
+/* What all arrivals before did is ordered before what this thread does now. */
+static void acquire(struct at_simt_thread *thread, const struct at_mbarrier_state *m) {
+    join(thread->known, m->known_done, thread->in->n);
+}
+
+static void complete(struct at_simt_block *block, struct at_mbarrier_state *m) {
+    const int number = (int)(m - block->mbarriers);
+    join(m->known_done, m->known_next, block->n);
+    for (int i = 0; i < block->n; i++) {
+        struct at_simt_thread *t = &block->threads[i];
+        if (t->state == AT_THREAD_IN_MBARRIER && t->barrier == number && t->parity == (m->phase & 1)) {
+            acquire(t, m);
+            t->state = AT_THREAD_READY;
+        }
+    }
+    m->phase++;
+    m->pending = m->count;
+}
+
+void at_simt_mbarrier_arrive(void *at, struct at_simt_place place) {
+    struct at_simt_thread *self = at_simt_thread();
+    self->place = place;
+    struct at_mbarrier_state *m = use(self, at, __builtin_return_address(0));
+    join(m->known_next, self->known, self->in->n);
+    m->known_next[self->index] = self->since;
+    self->since = ++at_simt_machine.now; /* what it does from here on has not arrived */
+    if (--m->pending == 0)
+        complete(self->in, m);
+    put_word(m);
+}
+
+void at_simt_mbarrier_wait(void *at, uint32_t parity, struct at_simt_place place) {
+    struct at_simt_thread *self = at_simt_thread();
+    self->place = place;
+    struct at_mbarrier_state *m = use(self, at, __builtin_return_address(0));
+    if (parity > 1)
+        at_simt_report(AT_FINDING_RACE, place, "block %lld: thread %d waits for parity %u; wanted 0 or 1",
+                       (long long)self->in->number, self->index, parity);
+    if ((m->phase & 1) != parity) {
+        acquire(self, m);
+        return;
+    }
+    self->barrier = (int)(m - self->in->mbarriers);
+    self->parity = parity;
+    self->state = AT_THREAD_IN_MBARRIER;
+    at_simt_wait();
+}
+
+void at_mbarrier_waits(const struct at_simt_block *block, char *text, size_t size) {
+    int told[AT_MBARRIERS_MOST] = { 0 };
+    for (int i = 0; i < block->n; i++) {
+        const struct at_simt_thread *t = &block->threads[i];
+        if (t->state != AT_THREAD_IN_MBARRIER || told[t->barrier]++)
+            continue;
+        const struct at_mbarrier_state *m = &block->mbarriers[t->barrier];
+        const size_t used = strlen(text);
+        snprintf(text + used, size - used, "; phase %u of the mbarrier of %s:%d has %u arrivals of %u", m->phase,
+                 m->init_place.file, m->init_place.line, m->count - m->pending, m->count);
+    }
+}

@@ -1,0 +1,127 @@
+/* Barriers with a name: some warps of a block wait for each other.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "kernels/simt/shadow.h"
+
+void at_named_begin(struct at_simt_block *block) { memset(block->named, 0, sizeof block->named); }
+
+static int lanes_of_warp(const struct at_simt_block *block, int warp) {
+    return block->n - warp * AT_WARP < AT_WARP ? block->n - warp * AT_WARP : AT_WARP;
+}
+
+static void check_numbers(const struct at_simt_thread *self, const struct at_named_barrier *b, int id, int threads) {
+    const int most = (self->in->n + AT_WARP - 1) / AT_WARP * AT_WARP;
+    if (id < 1 || id >= AT_NAMED_BARRIERS)
+        at_simt_report(AT_FINDING_RACE, self->place, "block %lld: thread %d is at barrier %d; there are 1 to 15",
+                       (long long)self->in->number, self->index, id);
+    if (threads < AT_WARP || threads % AT_WARP || threads > most)
+        at_simt_report(AT_FINDING_RACE, self->place,
+                       "block %lld: thread %d is at barrier %d for %d threads; wanted a multiple of 32, at most %d",
+                       (long long)self->in->number, self->index, id, threads, most);
+    if (b->n_waiting > 0 && b->threads != threads)
+        at_simt_report(AT_FINDING_RACE, self->place,
+                       "block %lld: thread %d is at barrier %d for %d threads while thread %d waits there for %d, at "
+                       "%s:%d",
+                       (long long)self->in->number, self->index, id, threads, b->first->index, b->threads,
+                       b->first->place.file, b->first->place.line);
+}
+
+/* Threads of one warp come together. */
+static void check_warp(const struct at_simt_thread *self, int id) {
+    const int first = self->index / AT_WARP * AT_WARP;
+    for (int i = first; i < first + lanes_of_warp(self->in, first / AT_WARP); i++) {
+        const struct at_simt_thread *t = &self->in->threads[i];
+        if (t->state == AT_THREAD_LEFT)
+            at_simt_report(AT_FINDING_RACE, self->place,
+                           "block %lld: thread %d is at barrier %d, which thread %d of its warp has left without",
+                           (long long)self->in->number, self->index, id, i);
+        if (t->state == AT_THREAD_IN_NAMED &&
+            (t->barrier != id || t->place.line != self->place.line || strcmp(t->place.file, self->place.file) != 0))
+            at_simt_report(AT_FINDING_RACE, self->place,
+                           "block %lld: thread %d is at barrier %d while thread %d of its warp is at barrier %d, at "
+                           "%s:%d",
+                           (long long)self->in->number, self->index, id, i, t->barrier, t->place.file, t->place.line);
+    }
+}
+
+/* A warp that could as well have come to the use before, for all that orders it, is one too many for one of them. */
+static void check_order(const struct at_simt_thread *self, const struct at_named_barrier *b, int id, int warp) {
+    if (b->last_time && !(b->last_warps >> warp & 1) && !at_shadow_knows(self, b->last_thread, b->last_time))
+        at_simt_report(
+            AT_FINDING_RACE, self->place,
+            "block %lld: thread %d is at barrier %d, a warp too many for %d threads: nothing orders it after "
+            "the use before, of thread %d and others",
+            (long long)self->in->number, self->index, id, b->threads, b->last_thread);
+    if (__builtin_popcount(b->warps) * AT_WARP > b->threads)
+        at_simt_report(AT_FINDING_RACE, self->place,
+                       "block %lld: thread %d is at barrier %d, a warp too many for %d threads",
+                       (long long)self->in->number, self->index, id, b->threads);
+}
+
+/* Whole warps, as many as the barrier waits for. */
+static int complete(const struct at_simt_block *block, const struct at_named_barrier *b) {
+    int lanes = 0;
+    for (uint32_t w = b->warps; w; w &= w - 1)
+        lanes += lanes_of_warp(block, __builtin_ctz(w));
+    return b->n_waiting == lanes && __builtin_popcount(b->warps) * AT_WARP == b->threads;
+}
+
+static void release(struct at_simt_block *block, int id) {
+    struct at_named_barrier *b = &block->named[id];
+    struct at_simt_thread *members[AT_BLOCK_MOST];
+    int n = 0;
+    for (int i = 0; i < block->n; i++)
+        if (block->threads[i].state == AT_THREAD_IN_NAMED && block->threads[i].barrier == id) {
+            block->threads[i].state = AT_THREAD_READY;
+            members[n++] = &block->threads[i];
+        }
+    at_simt_order(block, members, n);
+    b->last_warps = b->warps;
+    b->last_time = at_simt_machine.now;
+    b->last_thread = members[0]->index;
+    b->warps = 0;
+    b->n_waiting = 0;
+}
+
+void at_simt_named_barrier(int id, int threads, struct at_simt_place place) {
+    struct at_simt_thread *self = at_simt_thread();
+    struct at_named_barrier *b = &self->in->named[id & (AT_NAMED_BARRIERS - 1)];
+    const int warp = self->index / AT_WARP;
+    self->place = place;
+    check_numbers(self, b, id, threads);
+    check_warp(self, id);
+    if (b->n_waiting == 0)
+        b->first = self;
+    b->threads = threads;
+    b->warps |= 1u << warp;
+    b->n_waiting++;
+    check_order(self, b, id, warp);
+    self->barrier = id;
+    self->state = AT_THREAD_IN_NAMED;
+    if (complete(self->in, b))
+        release(self->in, id);
+    else
+        at_simt_wait();
+}
+
+void at_named_left(const struct at_simt_thread *left) {
+    const int first = left->index / AT_WARP * AT_WARP;
+    for (int i = first; i < first + lanes_of_warp(left->in, first / AT_WARP); i++) {
+        const struct at_simt_thread *t = &left->in->threads[i];
+        if (t->state == AT_THREAD_IN_NAMED)
+            at_simt_report(AT_FINDING_RACE, t->place,
+                           "block %lld: thread %d is at barrier %d, which thread %d of its warp has left without",
+                           (long long)t->in->number, i, t->barrier, left->index);
+    }
+}
+
+void at_named_waits(const struct at_simt_block *block, char *text, size_t size) {
+    for (int id = 1; id < AT_NAMED_BARRIERS; id++) {
+        const struct at_named_barrier *b = &block->named[id];
+        const size_t used = strlen(text);
+        if (b->n_waiting > 0)
+            snprintf(text + used, size - used, "; at barrier %d %d threads of %d", id, b->n_waiting, b->threads);
+    }
+}
