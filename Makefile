@@ -219,11 +219,39 @@ $(BUILD)/gen/mutant_table.c: $(MUTANTS) tests/build/write_tables.sh
 ifneq ($(SAN),thread)
 $(BUILD)/mutants.tsv: $(MUTANTS) tests/build/write_tables.sh
 	$(Q)tests/build/write_tables.sh mutant-list $(MUTANTS) > $@
-$(BUILD)/attest-mutants: $(call obj,kernels/runner/main_cpu.c kernels/runner/main_shared.c $(RUNNER_SRC) $(HOST_SRC)) $(SIMT_OBJ) $(MUTANT_OBJ) \
-                         $(BUILD)/gen/mutant_table.o $(BUILD)/libreference.a | $(BUILD)/mutants.tsv
+# Everything of a runner but its kernels.
+MUTANT_RUNNER := $(call obj,kernels/runner/main_cpu.c kernels/runner/main_shared.c $(RUNNER_SRC) $(HOST_SRC)) $(SIMT_OBJ)
+$(BUILD)/attest-mutants: $(MUTANT_RUNNER) $(MUTANT_OBJ) $(BUILD)/gen/mutant_table.o $(BUILD)/libreference.a | $(BUILD)/mutants.tsv
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -o $@ $(BLAS_LIBS) -ldw -lm
 endif
+
+# --- mechanical mutants: every barrier, fence, wait and commit of a CUDA kernel deleted in turn --
+# The list of deletions follows from the sources: written first, read by a second make.
+-include $(BUILD)/mechanical/rules.mk
+MECHANICAL_OBJ := $(MECHANICAL:.patch=.o)
+$(BUILD)/mechanical/%.o: $(BUILD)/mechanical/%.patch tests/build/build_mutant.sh tests/build/mechanical.sh
+	$(call say,MUTANT,$<)
+	$(Q)CXX='$(CXX)' SIMT_FLAGS='$(SIMT_FLAGS)' tests/build/mechanical.sh object $< $@ $(BUILD)
+# Empty objects stand for calls that the kernel's code does not hold.
+kept = $(shell find $(MECHANICAL_OBJ) -size +0)
+$(BUILD)/mechanical.tsv: $(MECHANICAL_OBJ) tests/mutants/redundant.txt
+	$(Q)tests/build/mechanical.sh list tests/mutants/redundant.txt $(patsubst %.o,%.patch,$(kept)) > $@
+$(BUILD)/gen/mechanical_table.c: $(MECHANICAL_OBJ)
+	$(Q)tests/build/write_tables.sh mutants $(patsubst %.o,%.patch,$(kept)) > $@
+$(BUILD)/attest-mechanical: $(MUTANT_RUNNER) $(BUILD)/gen/mechanical_table.o $(MECHANICAL_OBJ) $(BUILD)/libreference.a | $(BUILD)/mechanical.tsv
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) $(filter-out $(MECHANICAL_OBJ),$^) $(kept) -o $@ $(BLAS_LIBS) -ldw -lm
+
+# Looked at in the plain build alone: instrumented ones hold the same kernels.
+WITH_MECHANICAL := $(if $(SAN)$(filter 1,$(COVERAGE)),,mechanical-built)
+.PHONY: mechanical-built
+mechanical-built: programs
+	$(Q)tests/build/mechanical.sh patches $(BUILD)/mechanical $(BUILD) $(DEVICE_VARIANTS)
+	+$(Q)$(RECURSE) mechanical-linked
+.PHONY: mechanical-linked
+mechanical-linked: $(BUILD)/attest-mechanical
+	@:
 
 # --- what people type --------------------------------------------------------------------------
 .PHONY: help
@@ -257,11 +285,11 @@ demo: ## judge the host variants on recorded activations, reject a planted wrong
 tests-built: deps-present $(TESTS) $(MAKERS)
 check: ## every test, full effort (installs what is missing first)
 	@$(if $(filter 1,$(DEPS)),tests/build/dependencies.sh install test)
-	@$(RECURSE) -j$(JOBS) programs tests-built
+	@$(RECURSE) -j$(JOBS) programs tests-built $(WITH_MECHANICAL)
 	@$(SLOW) AT_EFFORT=full BUILD=$(abspath $(BUILD)) tests/run_tests.sh $(TESTS) $(sort $(wildcard tests/*/test_*.sh tests/python/test_*.py))
 check-fast: ## every test on fewer inputs, under a minute
 	@$(if $(filter 1,$(DEPS)),tests/build/dependencies.sh install test)
-	@$(RECURSE) -j$(JOBS) programs tests-built
+	@$(RECURSE) -j$(JOBS) programs tests-built $(WITH_MECHANICAL)
 	@$(SLOW) AT_EFFORT=fast BUILD=$(abspath $(BUILD)) tests/run_tests.sh $(TESTS) $(sort $(wildcard tests/*/test_*.sh tests/python/test_*.py))
 
 .PHONY: check-units
@@ -269,6 +297,10 @@ check-units: ## the C test programs alone, on fewer inputs
 	@$(if $(filter 1,$(DEPS)),tests/build/dependencies.sh install test)
 	@$(RECURSE) -j$(JOBS) programs tests-built
 	@$(SLOW) AT_EFFORT=fast BUILD=$(abspath $(BUILD)) tests/run_tests.sh $(TESTS)
+
+.PHONY: mechanical
+mechanical: mechanical-built ## delete every barrier, fence, wait and commit of every CUDA kernel in turn: each must be missed
+	@$(BUILD)/attest selftest --mechanical
 
 .PHONY: asan ubsan tsan
 asan: ## all tests under AddressSanitizer (with leaks)

@@ -1,5 +1,5 @@
 /* attest selftest: the suite's own score. Every mutant must get the state its patch names, and every decoy must count
- * somewhere.
+ * somewhere. With --mechanical: every deleted barrier must be missed, or proved redundant.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fnmatch.h>
 #include <stdio.h>
@@ -12,39 +12,44 @@
 #include "verify/session.h"
 
 static const struct at_option options[] = {
-    { "--mutants", "GLOB", "only these (family/fault)" },
+    { "--mechanical", NULL,
+      "instead: each barrier, fence, wait, commit of each CUDA kernel deleted: caught, or proved redundant" },
+    { "--mutants", "GLOB", "only these (family/fault; of deletions family/variant__file_line)" },
     { "--jobs", "N", "cases judged at the same time" },
     { "--all", NULL, "judge each mutant on all of its cases (default: up to its first failure)" },
     { "--verbose", NULL, "what each mutant got on each of its cases" },
     { NULL, NULL, NULL },
 };
 
-/* One line of mutants.tsv: the patch's own words. */
+/* One line of mutants.tsv: the patch's own words; of mechanical.tsv: with the proof that the mutant is right, or "". */
 struct mutant {
-    char name[128], of[128], cases[128], fault[256];
+    char name[128], of[128], cases[128], fault[256], proof[512];
     enum at_state expect;
+    int any; /* instead of `expect`: any state that fails, but for ERROR, which the harness can make too */
     int64_t hits, by_state[AT_STATE_COUNT];
 };
 
 static at_status parse_mutant(char *text, const char *path, int number, struct mutant *m) {
-    char *fields[5];
+    char *fields[6] = { NULL };
     int n = 0;
     memset(m, 0, sizeof *m);
     text[strcspn(text, "\n")] = 0;
-    for (char *rest = text; n < 5 && rest;)
+    for (char *rest = text; n < 6 && rest;)
         fields[n++] = strsep(&rest, "\t");
-    if (n != 5)
-        return AT_FAIL(AT_USAGE, "%s:%d: found %d fields, wanted 5", path, number, n);
+    if (n < 5)
+        return AT_FAIL(AT_USAGE, "%s:%d: found %d fields, wanted 5 or 6", path, number, n);
     snprintf(m->name, sizeof m->name, "%s", fields[0]);
     snprintf(m->of, sizeof m->of, "%s", fields[1]);
     snprintf(m->cases, sizeof m->cases, "%s", fields[3]);
     snprintf(m->fault, sizeof m->fault, "%s", fields[4]);
-    return at_state_parse(fields[2], &m->expect);
+    snprintf(m->proof, sizeof m->proof, "%s", fields[5] ? fields[5] : "");
+    m->any = strcmp(fields[2], "ANY") == 0;
+    return m->any ? AT_OK : at_state_parse(fields[2], &m->expect);
 }
 
-/* The list lies beside attest-mutants, which lies beside this program. */
-static at_status load_mutants(const char *glob, struct mutant **list, int *n) {
-    char path[4200], text[1024];
+/* RUNNER.tsv lies beside attest-RUNNER, which lies beside this program. */
+static at_status load_mutants(const char *runner, const char *glob, struct mutant **list, int *n) {
+    char path[4200], text[2048];
     at_status status = AT_OK;
     ssize_t length = readlink("/proc/self/exe", path, 4000);
     *list = NULL;
@@ -52,10 +57,11 @@ static at_status load_mutants(const char *glob, struct mutant **list, int *n) {
     if (length < 0)
         return AT_FAIL(AT_ENVIRONMENT, "/proc/self/exe: cannot be read");
     path[length] = 0;
-    snprintf(strrchr(path, '/'), 32, "/mutants.tsv");
+    snprintf(strrchr(path, '/'), 32, "/%s.tsv", runner);
     FILE *file = fopen(path, "r");
     if (!file)
-        return AT_FAIL(AT_ENVIRONMENT, "%s: not there; `make` builds it with attest-mutants", path);
+        return AT_FAIL(AT_ENVIRONMENT, "%s: not there; `make %s` builds it with attest-%s", path,
+                       strcmp(runner, "mutants") == 0 ? "programs" : "mechanical-built", runner);
     for (int number = 1; fgets(text, sizeof text, file); number++) {
         struct mutant m, *grown;
         AT_TRY_OUT(parse_mutant(text, path, number, &m));
@@ -82,11 +88,11 @@ static at_status run_mutant(struct mutant *m, int jobs, int all, int verbose) {
     o.selection.globs = globs;
     o.selection.n_globs = 1;
     o.selection.cases_glob = m->cases;
-    o.runner = "mutants";
+    o.runner = m->any ? "mechanical" : "mutants";
     o.jobs = jobs;
     o.quiet = 1;
     o.fail_fast = !all;
-    if (m->expect == AT_STATE_HUNG)
+    if (!m->any && m->expect == AT_STATE_HUNG)
         o.timeout = 2;
     at_status status = at_session_run(&o, &record);
     m->hits = 0;
@@ -94,7 +100,8 @@ static at_status run_mutant(struct mutant *m, int jobs, int all, int verbose) {
     for (int64_t i = 0; status == AT_OK && i < record.n; i++) {
         const struct at_result *r = &record.results[i];
         m->by_state[r->state]++;
-        m->hits += r->state == m->expect;
+        m->hits +=
+            m->any ? r->state != AT_STATE_ERROR && at_state_fails(r->state, r->expect, 0) : r->state == m->expect;
         if (verbose)
             printf("    %-12s %s %s: %s\n", at_state_name(r->state), r->tensor, r->case_id, r->cause);
     }
@@ -152,39 +159,71 @@ static at_status idle_decoys(int jobs, int *idle) {
     return status;
 }
 
-static at_status score(const struct at_args *args, int *survivors, int *idle) {
-    struct mutant *list;
-    int n, verbose = at_args_has(args, "--verbose");
-    int64_t jobs;
-    at_status status = AT_OK;
-    *survivors = *idle = 0;
-    AT_TRY(at_args_int(args, "--jobs", 1, 256, at_session_defaults().jobs, &jobs));
-    AT_TRY_OUT(load_mutants(at_args_get(args, "--mutants"), &list, &n));
+static at_status score_mutants(const struct at_args *args, struct mutant *list, int n, int jobs, int *bad) {
+    int survivors = 0, idle = 0;
     for (int i = 0; i < n; i++) {
         struct mutant *m = &list[i];
         char states[256];
-        AT_TRY_OUT(try_mutant(m, (int)jobs, at_args_has(args, "--all"), verbose));
+        AT_TRY(try_mutant(m, jobs, at_args_has(args, "--all"), at_args_has(args, "--verbose")));
         states_text(m, states, sizeof states);
         printf("%-9s %-44s %-11s %-36s %s\n", m->hits ? "killed" : "SURVIVED", m->name, at_state_name(m->expect),
                states, m->fault);
         fflush(stdout);
-        *survivors += !m->hits;
+        survivors += !m->hits;
     }
     if (!at_args_has(args, "--mutants"))
-        AT_TRY_OUT(idle_decoys((int)jobs, idle));
-    printf("%d of %d mutants killed (%.1f %%)%s\n", n - *survivors, n, 100.0 * (n - *survivors) / n,
+        AT_TRY(idle_decoys(jobs, &idle));
+    printf("%d of %d mutants killed (%.1f %%)%s\n", n - survivors, n, 100.0 * (n - survivors) / n,
            at_args_has(args, "--mutants") ? ""
-           : *idle                        ? ""
+           : idle                         ? ""
                                           : "; every decoy counts somewhere");
+    *bad = survivors + idle;
+    return AT_OK;
+}
+
+/* A deletion is caught, or has a proof that the call is redundant; a proof whose deletion is caught is wrong. */
+static at_status score_deletions(const struct at_args *args, struct mutant *list, int n, int jobs, int *bad) {
+    int caught = 0, proved = 0;
+    for (int i = 0; i < n; i++) {
+        struct mutant *m = &list[i];
+        const char *fate;
+        char states[256];
+        AT_TRY(try_mutant(m, jobs, at_args_has(args, "--all"), at_args_has(args, "--verbose")));
+        states_text(m, states, sizeof states);
+        caught += m->hits != 0;
+        proved += !m->hits && *m->proof;
+        if (m->hits)
+            fate = *m->proof ? "DISPROVED" : "killed";
+        else
+            fate = *m->proof ? "redundant" : "SURVIVED";
+        *bad += !m->hits != (*m->proof != 0);
+        printf("%-9s %-62s %-28s %s\n", fate, m->name, states, m->fault);
+        if (*m->proof)
+            printf("          %s: %s\n", m->hits ? "needed, for all that is said" : "proof", m->proof);
+        fflush(stdout);
+    }
+    printf("%d of %d deletions caught, %d redundant with a proof\n", caught, n, proved);
+    return AT_OK;
+}
+
+static at_status score(const struct at_args *args, int *bad) {
+    struct mutant *list;
+    int n, mechanical = at_args_has(args, "--mechanical");
+    int64_t jobs;
+    at_status status = AT_OK;
+    *bad = 0;
+    AT_TRY(at_args_int(args, "--jobs", 1, 256, at_session_defaults().jobs, &jobs));
+    AT_TRY_OUT(load_mutants(mechanical ? "mechanical" : "mutants", at_args_get(args, "--mutants"), &list, &n));
+    AT_TRY_OUT((mechanical ? score_deletions : score_mutants)(args, list, n, (int)jobs, bad));
 out:
     free(list);
     return status;
 }
 
 static int run(const struct at_args *args) {
-    int survivors, idle;
-    at_status status = score(args, &survivors, &idle);
-    return status != AT_OK ? at_report_failure(status) : survivors || idle ? 1 : 0;
+    int bad;
+    at_status status = score(args, &bad);
+    return status != AT_OK ? at_report_failure(status) : bad != 0;
 }
 
 const struct at_command at_command_selftest = {

@@ -59,8 +59,7 @@ __global__ void __launch_bounds__(AT_DECODE_THREADS, AT_DECODE_BLOCKS) attend_wa
             const int c = (int)threadIdx.x + n * AT_DECODE_THREADS;
             const float partial = c < D ? at_decode_live(query, p, range.begin, range.end, c) : 0.0f;
             sum[n] = i == 0 ? partial : sum[n] + partial;
-        }
-        at_sync(); /* row and p are written anew */
+        } /* no barrier: row was last read before the one above, p is next written after that of the next range */
     }
     for (int n = 0; n < CHANNELS; n++)
         if ((int)threadIdx.x + n * AT_DECODE_THREADS < D)

@@ -221,10 +221,11 @@ static int any_work(void) {
 }
 
 /* FNV-1a over what was launched. The kernel's own address stands first in its arguments. */
-static void note_path(const void *arguments, struct at_dim3 grid, struct at_dim3 block, int64_t dynamic_shared) {
+static void note_path(const void *arguments, int64_t arguments_bytes, struct at_dim3 grid, struct at_dim3 block,
+                      int64_t dynamic_shared) {
     uint64_t words[8] = { 0, grid.x, grid.y, grid.z, block.x, block.y, block.z, (uint64_t)dynamic_shared };
     uint64_t hash = at_simt_machine.path ? at_simt_machine.path : 0xcbf29ce484222325u;
-    if (arguments)
+    if (arguments_bytes >= (int64_t)sizeof words[0])
         memcpy(words, arguments, sizeof words[0]);
     for (size_t i = 0; i < sizeof words; i++)
         hash = (hash ^ ((const uint8_t *)words)[i]) * 0x100000001b3u;
@@ -255,7 +256,7 @@ int at_simt_launch(void (*entry)(void *), void *arguments, int64_t arguments_byt
     for (int i = 0; i < m->n_resident; i++)
         if (make_room(&m->resident[i], (int)n) != 0)
             return OUT_OF_MEMORY;
-    note_path(arguments, grid, block, dynamic_shared);
+    note_path(arguments, arguments_bytes, grid, block, dynamic_shared);
     m->entry = entry;
     m->arguments = arguments;
     m->arguments_bytes = arguments_bytes;

@@ -23,7 +23,7 @@ kernel="at_kernel_${of/\//_}" mutant="at_mutant_${family}_${fault}"
 
 # Wrong code may well have unused parts: warnings are not what a mutant is judged by.
 if [[ $shared == kernels/device ]]; then
-    # Messages name the source as it is known, not the copy.
+    # Messages name the source as it is known, not the copy: the same change gives the same object.
     if [[ -n "${NVCC_FLAGS:-}" ]]; then # by nvcc, for a device
         # nvcc has no -iquote: the copies come first on the include path.
         # shellcheck disable=SC2086
@@ -32,7 +32,8 @@ if [[ $shared == kernels/device ]]; then
         exit 0
     fi
     # shellcheck disable=SC2086
-    $CXX ${SIMT_FLAGS//-Werror/} -w -iquote "$work" -ffile-prefix-map="$work/=" -x c++ -c "$work/$source" -o "$work/all.o"
+    $CXX ${SIMT_FLAGS//-Werror/} -w -iquote "$work" -ffile-prefix-map="$work/=" \
+        -ffile-prefix-map="$work/kernels/device/=./kernels/device/" -x c++ -c "$work/$source" -o "$work/all.o"
     tests/build/simt_object.sh "$work/all.o" at_kernel_
 else
     headers_changed=$(diff -rq kernels/host "$work/kernels/host" | grep -c '\.h ' || [[ $? == 1 ]])

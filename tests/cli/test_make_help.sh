@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 source "$(dirname "$0")/lib.sh"
 env -u BUILD make --no-print-directory help > "$scratch/help" || fail "make help"
-for target in doctor demo check check-fast asan ubsan tsan fuzz lint format coverage help install; do
+for target in doctor demo check check-fast mechanical asan ubsan tsan fuzz lint format coverage help install; do
     grep -qE "make $target " "$scratch/help" || fail "make help does not list $target"
     grep -qE "^$target:" Makefile || fail "no target $target"
 done
