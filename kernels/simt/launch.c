@@ -220,15 +220,15 @@ static int any_work(void) {
     return busy && !m->stop;
 }
 
-/* FNV-1a over what was launched. The kernel's own address stands first in its arguments. */
+/* A hash over what was launched. The kernel's own address stands first in its arguments. */
 static void note_path(const void *arguments, int64_t arguments_bytes, struct at_dim3 grid, struct at_dim3 block,
                       int64_t dynamic_shared) {
     uint64_t words[8] = { 0, grid.x, grid.y, grid.z, block.x, block.y, block.z, (uint64_t)dynamic_shared };
     uint64_t hash = at_simt_machine.path ? at_simt_machine.path : 0xcbf29ce484222325u;
     if (arguments_bytes >= (int64_t)sizeof words[0])
         memcpy(words, arguments, sizeof words[0]);
-    for (size_t i = 0; i < sizeof words; i++)
-        hash = (hash ^ ((const uint8_t *)words)[i]) * 0x100000001b3u;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        hash = (hash ^ words[i] ^ words[i] >> 32) * 0x100000001b3u;
     at_simt_machine.path = hash;
 }
 
