@@ -243,8 +243,8 @@ $(BUILD)/attest-mechanical: $(MUTANT_RUNNER) $(BUILD)/gen/mechanical_table.o $(M
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) $(filter-out $(MECHANICAL_OBJ),$^) $(kept) -o $@ $(BLAS_LIBS) -ldw -lm
 
-# Looked at in the plain build alone: instrumented ones hold the same kernels.
-WITH_MECHANICAL := $(if $(SAN)$(filter 1,$(COVERAGE)),,mechanical-built)
+# Tested in the plain build alone: the others hold the same kernels.
+WITH_MECHANICAL := $(if $(SAN)$(filter 1,$(COVERAGE))$(findstring clang,$(CC)),,mechanical-built)
 .PHONY: mechanical-built
 mechanical-built: programs
 	$(Q)tests/build/mechanical.sh patches $(BUILD)/mechanical $(BUILD) $(DEVICE_VARIANTS)

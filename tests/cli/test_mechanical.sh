@@ -3,7 +3,7 @@
 # call goes unseen.
 # SPDX-License-Identifier: Apache-2.0
 source "$(dirname "$0")/lib.sh"
-[[ -x "$BUILD/attest-mechanical" ]] || { echo "attest-mechanical is built by 'make mechanical-built', not in instrumented builds"; exit 77; }
+[[ -x "$BUILD/attest-mechanical" ]] || { echo "attest-mechanical is built by 'make mechanical-built'; only the plain build is tested"; exit 77; }
 mechanical=$PWD/tests/build/mechanical.sh
 if [[ "${AT_EFFORT:-full}" == fast ]]; then
     wants 0 'deletions caught, ' "$attest" selftest --mechanical --mutants '*/02_*'
