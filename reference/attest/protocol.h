@@ -63,6 +63,8 @@ const char *at_message_get(const struct at_message *message, const char *key);
 at_status at_message_text(const struct at_message *message, const char *key, char *out, size_t size);
 /* A decimal integer in [min, max]. */
 at_status at_message_i64(const struct at_message *message, const char *key, int64_t min, int64_t max, int64_t *out);
+/* The same in [0, most] for a field that may be left out: then 0. */
+at_status at_message_optional_i64(const struct at_message *message, const char *key, int64_t most, int64_t *out);
 /* A floating-point number, decimal or hexadecimal; nan and inf are taken. */
 at_status at_message_f64(const struct at_message *message, const char *key, double *out);
 

@@ -223,3 +223,8 @@ size_t at_inbox_take(struct at_inbox *inbox, void *out, size_t n) {
     inbox->begin += n;
     return n;
 }
+
+at_status at_message_optional_i64(const struct at_message *message, const char *key, int64_t most, int64_t *out) {
+    *out = 0;
+    return at_message_get(message, key) ? at_message_i64(message, key, 0, most, out) : AT_OK;
+}
