@@ -62,7 +62,7 @@ static at_status bench(const struct at_args *args, double *share, double *minimu
     const char *line = at_args_get(args, "--case") ? at_args_get(args, "--case") : DEFAULT_CASE;
     AT_TRY(at_args_int(args, "--rounds", 1, 1000, 5, &rounds));
     AT_TRY(at_args_int(args, "--threads", 1, 1024, at_threads(), &threads));
-    AT_TRY(at_args_real(args, "--min-share", 0, 1, 0, minimum));
+    AT_TRY(at_args_real(args, "--min-share", 0, 1000, 0, minimum));
     AT_TRY(at_case_parse(line, "line", "command line", &cases));
     if (cases.n != 1)
         AT_FAIL_OUT(AT_USAGE, "bench: --case expands to %lld cases, wanted one", (long long)cases.n);
