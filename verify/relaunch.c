@@ -55,7 +55,8 @@ static at_status launch_again(struct at_job *j, enum at_poison_turn turn, uint64
     struct at_run_reply reply;
     struct at_outputs again;
     const struct at_problem *p = &j->bench->data.problem;
-    const struct at_run_mode mode = { .order = (int64_t)launch };
+    /* One other order for all of them: where bits depend on it, they do so with either poison. */
+    const struct at_run_mode mode = { .order = 1 };
     AT_TRY(at_guarded_launch(j->bench->runner, j->variant, p, turn, &mode, at_job_seed(j, launch), at_job_time_limit(j),
                              &reply, &again));
     AT_TRY(check_ran(j, &reply, "the same problem"));
