@@ -15,7 +15,7 @@ struct at_build {
     int64_t d_valid;                  /* d without padding */
 };
 
-/* query_start, seq_lens, key_start, block_table. */
+/* query_start, seq_lens, key_start, block_table, slot_mapping. */
 void at_fill_indices(const struct at_build *build);
 /* sigma, taps, gamma of AsyncT; alpha, gamma, beta of norms. */
 void at_fill_parameters(const struct at_build *build);

@@ -21,20 +21,52 @@ static int64_t common_divisor(int64_t a, int64_t b) { return b ? common_divisor(
 /* Page j of the keys, counted over all requests, is page (j * step + offset) mod pages of the pool: each once,
  * and with 1 < step never the neighbour above, so that a kernel which reads on past a page's end reads the keys
  * of somebody else or poison. */
-static void deal_pages(const struct at_build *build, struct at_tensor *table) {
+struct page_order {
+    int64_t pages, step, offset;
+};
+
+static struct page_order page_order(const struct at_build *build) {
     const struct at_sizes *sizes = &build->problem->sizes;
     const struct at_random random = { (uint64_t)build->c->keys->seed, at_random_stream("pages", 0) };
-    int64_t pages = sizes->slots / sizes->page, next = 0;
-    int64_t offset = at_random_below(&random, 0, pages),
-            step = pages > 3 ? 2 + at_random_below(&random, 1, pages - 3) : 2;
-    while (pages > 2 && common_divisor(step, pages) != 1) /* pages - 1 always ends it; 2 pages: none is dealt */
-        step = step + 1 < pages ? step + 1 : 2;
+    struct page_order o = { .pages = sizes->slots / sizes->page };
+    o.offset = at_random_below(&random, 0, o.pages);
+    o.step = o.pages > 3 ? 2 + at_random_below(&random, 1, o.pages - 3) : 2;
+    while (o.pages > 2 && common_divisor(o.step, o.pages) != 1) /* pages - 1 always ends it; 2 pages: none is dealt */
+        o.step = o.step + 1 < o.pages ? o.step + 1 : 2;
+    return o;
+}
+
+static int64_t dealt_page(const struct page_order *o, int64_t j) { return (j * o->step + o->offset) % o->pages; }
+
+static void deal_pages(const struct at_build *build, struct at_tensor *table) {
+    const struct at_sizes *sizes = &build->problem->sizes;
+    const struct page_order order = page_order(build);
+    int64_t next = 0;
     int32_t *entries = table->data;
     for (int64_t r = 0; r < sizes->b; r++) {
         int64_t keys = build->key_start[r + 1] - build->key_start[r], used = (keys + sizes->page - 1) / sizes->page;
         for (int64_t column = 0; column < sizes->max_pages; column++)
-            *entries++ = column < used ? (int32_t)((next++ * step + offset) % pages) : -1;
+            *entries++ = column < used ? (int32_t)dealt_page(&order, next++) : -1;
     }
+}
+
+/* The new tokens of a request are its last keys; padding has no slot. */
+static void map_slots(const struct at_build *build, struct at_tensor *mapping) {
+    const struct at_sizes *sizes = &build->problem->sizes;
+    const struct page_order order = sizes->page ? page_order(build) : (struct page_order){ 0 };
+    int32_t *slot = mapping->data, *end = slot + at_tensor_count(mapping);
+    int64_t pages = 0; /* of the requests before */
+    for (int64_t r = 0; r < sizes->b; r++) {
+        const int64_t keys = build->key_start[r + 1] - build->key_start[r];
+        const int64_t queries = build->query_start[r + 1] - build->query_start[r];
+        for (int64_t t = keys - queries; t < keys; t++)
+            *slot++ = sizes->page
+                          ? (int32_t)(dealt_page(&order, pages + t / sizes->page) * sizes->page + t % sizes->page)
+                          : (int32_t)(build->key_start[r] + t);
+        pages += sizes->page ? (keys + sizes->page - 1) / sizes->page : 0;
+    }
+    while (slot < end)
+        *slot++ = -1;
 }
 
 static void fill_i32(struct at_tensor *tensor, int64_t n, const int64_t *values) {
@@ -45,12 +77,15 @@ static void fill_i32(struct at_tensor *tensor, int64_t n, const int64_t *values)
 void at_fill_indices(const struct at_build *build) {
     const struct at_sizes *sizes = &build->problem->sizes;
     struct at_tensor *lengths = tensor_named(build, "seq_lens"), *table = tensor_named(build, "block_table");
+    struct at_tensor *mapping = tensor_named(build, "slot_mapping");
     fill_i32(tensor_named(build, "query_start"), sizes->b + 1, build->query_start);
     fill_i32(tensor_named(build, "key_start"), sizes->b + 1, build->key_start);
     for (int64_t r = 0; lengths && r < sizes->b; r++)
         ((int32_t *)lengths->data)[r] = (int32_t)(build->key_start[r + 1] - build->key_start[r]);
     if (table)
         deal_pages(build, table);
+    if (mapping)
+        map_slots(build, mapping);
 }
 
 /* ---- parameter tensors ---- */
@@ -203,7 +238,7 @@ static at_status fill_attention(const struct at_build *build) {
     return AT_OK;
 }
 
-/* x, a, q and k get a sequence each; res continues that of the tensor it is added to, x or a. */
+/* x, a, q, k and what is cached get a sequence each; res continues that of the tensor it is added to, x or a. */
 static at_status fill_norm(const struct at_build *build) {
     const struct at_op *op = build->problem->op;
     for (int i = 0; i < op->n_tensors; i++) {

@@ -182,9 +182,20 @@ static at_status check_data(const struct at_case *c, unsigned groups) {
     return keys->data->exact ? at_exact_check(c, groups) : AT_OK;
 }
 
+/* New tokens are the last keys of their request. */
+static at_status check_cached(const struct at_case *c) {
+    for (int64_t r = 0; !c->keys->scenario && r < c->keys->b; r++)
+        if (at_case_sk(c, r) < at_case_sq(c, r))
+            return AT_FAIL(AT_USAGE, "%s: sk: found %lld beside sq=%lld, wanted at least as many", c->where,
+                           (long long)at_case_sk(c, r), (long long)at_case_sq(c, r));
+    return AT_OK;
+}
+
 static at_status check_values(struct at_case *c, unsigned groups) {
     struct at_case_keys *keys = c->keys;
-    if (!keys->dataset[0] && keys->h % keys->hk)
+    if (groups & AT_KEY_CACHE)
+        AT_TRY(check_cached(c));
+    if (groups & (AT_KEY_ATTENTION | AT_KEY_HEADS) && !keys->dataset[0] && keys->h % keys->hk)
         return AT_FAIL(AT_USAGE, "%s: hk: found %lld with h=%lld, wanted a divisor of h", c->where, (long long)keys->hk,
                        (long long)keys->h);
     if (!keys->dataset[0] && keys->pad_d && keys->pad_d < keys->d)

@@ -16,20 +16,21 @@
 /* In the order of the id. */
 /* clang-format off */
 static const struct at_key table[] = {
-    { "scenario", AT_KEY_SCENARIO, AT_KEY_ATTENTION, FIELD(scenario), 0, 0, { 0 }, "NAME: a benchmark's batch; sets b, sq and sk; then page=16 and causal=1 by default" },
+    { "scenario", AT_KEY_SCENARIO, AT_KEY_ATTENTION | AT_KEY_CACHE, FIELD(scenario), 0, 0, { 0 }, "NAME: a benchmark's batch; sets b, sq and sk; then page=16 and causal=1 by default" },
     { "dataset",  AT_KEY_DATASET,  AT_KEY_ATTENTION, FIELD(dataset),  0, 0, { 0 }, "NAME: recorded q, k, v (datasets/activations/NAME.safetensors) in place of data" },
     { "layer",    AT_KEY_INT,      AT_KEY_ATTENTION, FIELD(layer),    0, 9999, { 0 }, "layer of the dataset; default 0" },
-    { "b",        AT_KEY_INT,      AT_KEY_ATTENTION, FIELD(b),        1, 65536, { 0 }, "requests; default 1" },
+    { "b",        AT_KEY_INT,      AT_KEY_ATTENTION | AT_KEY_CACHE, FIELD(b),        1, 65536, { 0 }, "requests; default 1" },
     { "h",        AT_KEY_INT,      AT_KEY_ATTENTION | AT_KEY_HEADS, FIELD(h), 1, 4096, { 0 }, "query heads; default 8" },
-    { "hk",       AT_KEY_INT,      AT_KEY_ATTENTION | AT_KEY_HEADS, FIELD(hk), 1, 4096, { 0 }, "key/value heads; divides h; default h/2, or h when h is odd" },
-    { "sq",       AT_KEY_INTS,     AT_KEY_PREFILL,   FIELD(sq),       0, 1 << 24, { 0 }, "queries of a request; default 64; 1 in decode families" },
-    { "sk",       AT_KEY_INTS,     AT_KEY_ATTENTION, FIELD(sk),       0, 1 << 26, { 0 }, "keys of a request; default sq, in decode families 256" },
-    { "prefix",   AT_KEY_INTS,     AT_KEY_ATTENTION, FIELD(prefix),   0, 1 << 26, { 0 }, "keys before the first query: another way to write sk = prefix + sq" },
-    { "d",        AT_KEY_INT,      AT_KEY_ATTENTION | AT_KEY_HEADS, FIELD(d), 1, 4096, { 0 }, "head size; default 128" },
+    { "hk",       AT_KEY_INT,      AT_KEY_ATTENTION | AT_KEY_HEADS | AT_KEY_CACHE, FIELD(hk), 1, 4096, { 0 }, "key/value heads; divides h; default h/2, or h when h is odd" },
+    { "sq",       AT_KEY_INTS,     AT_KEY_PREFILL | AT_KEY_CACHE, FIELD(sq),       0, 1 << 24, { 0 }, "queries of a request; default 64; 1 in decode families" },
+    { "sk",       AT_KEY_INTS,     AT_KEY_ATTENTION | AT_KEY_CACHE, FIELD(sk),       0, 1 << 26, { 0 }, "keys of a request; default sq, in decode families 256" },
+    { "prefix",   AT_KEY_INTS,     AT_KEY_ATTENTION | AT_KEY_CACHE, FIELD(prefix),   0, 1 << 26, { 0 }, "keys before the first query: another way to write sk = prefix + sq" },
+    { "d",        AT_KEY_INT,      AT_KEY_ATTENTION | AT_KEY_HEADS | AT_KEY_CACHE, FIELD(d), 1, 4096, { 0 }, "head size; default 128" },
     { "pad_d",    AT_KEY_INT,      AT_KEY_ATTENTION, FIELD(pad_d),    0, 4096, { 0 }, "head size that zeros pad q, k and v to (the scale stays that of d); default 0: none" },
     { "tokens",   AT_KEY_INT,      AT_KEY_NORM,      FIELD(tokens),   1, 1 << 26, { 0 }, "rows of a norm; default 32" },
     { "channels", AT_KEY_INT,      AT_KEY_CHANNELS,  FIELD(channels), 1, 1 << 24, { 0 }, "hidden size of a norm; default 1024" },
-    { "page",     AT_KEY_INT,      AT_KEY_ATTENTION, FIELD(page),     0, 65536, { 0 }, "keys per page; default 0: contiguous" },
+    { "page",     AT_KEY_INT,      AT_KEY_ATTENTION | AT_KEY_CACHE, FIELD(page),     0, 65536, { 0 }, "keys per page; default 0: contiguous" },
+    { "padding",  AT_KEY_INT,      AT_KEY_CACHE,     FIELD(padding),  0, 1 << 20, { 0 }, "tokens behind the others that have no slot, as graphs of a fixed size have them; default 0" },
     { "causal",   AT_KEY_INT,      AT_KEY_ATTENTION, FIELD(causal),   0, 1, { 0 }, "1: query i sees keys up to sk - sq + i; default 0" },
     { "dtype",    AT_KEY_DTYPE,    AT_KEY_ALWAYS,    FIELD(dtype),    0, 0, { 0 }, "bf16, f16 or f32: the activations; default bf16" },
     { "data",     AT_KEY_DATA,     AT_KEY_ALWAYS,    FIELD(data),     0, 0, { 0 }, "NAME: what the values look like; default normal" },
@@ -75,6 +76,8 @@ unsigned at_key_groups(const struct at_family *family, const struct at_op *op) {
     if (at_op_tensor_index(op, "seq_lens") >= 0)
         return groups | AT_KEY_ATTENTION | (family->decode ? 0u : (unsigned)AT_KEY_PREFILL) |
                (at_op_tensor_index(op, "sigma") >= 0 ? (unsigned)AT_KEY_ASYNCT : 0u);
+    if (at_op_tensor_index(op, "slot_mapping") >= 0)
+        return groups | AT_KEY_CACHE;
     groups |= AT_KEY_NORM;
     for (int i = 0; i < op->n_tensors; i++)
         for (int r = 0; r < AT_MAX_RANK; r++) {

@@ -23,7 +23,7 @@ struct at_float_list {
 
 /* A field exists for every key; keys that an operator does not use hold their defaults. */
 struct at_case_keys {
-    int64_t b, h, hk, d, page, causal, seed, edge, relu_pre, window, pad_d, tokens, channels, from, layer;
+    int64_t b, h, hk, d, page, causal, seed, edge, relu_pre, window, pad_d, tokens, padding, channels, from, layer;
     struct at_int_list sq, sk, prefix;
     enum at_format dtype;
     const struct at_data_family *data; /* NULL for a recorded dataset */
@@ -47,7 +47,8 @@ enum at_key_group {
     AT_KEY_RMS = 64,
     AT_KEY_FROM = 128,
     AT_KEY_NORM = 256,
-    AT_KEY_PREFILL = 512 /* attention families that are not held to one query */
+    AT_KEY_PREFILL = 512, /* attention families that are not held to one query */
+    AT_KEY_CACHE = 1024   /* requests and their places in a cache, as attention has them, but nothing computed */
 };
 
 /* How the text of a key becomes a value. INTS: '/' list; FLOATS: ':' list; NAMES: comma list that does not

@@ -42,8 +42,9 @@ void at_case_sizes(const struct at_case *c, struct at_sizes *sizes) {
     const struct at_case_keys *keys = c->keys;
     const unsigned groups = at_key_groups(c->family, c->op);
     *sizes = (struct at_sizes){ 0 };
-    if (groups & (AT_KEY_ATTENTION | AT_KEY_HEADS)) {
+    if (groups & (AT_KEY_ATTENTION | AT_KEY_HEADS))
         sizes->h = keys->h;
+    if (groups & (AT_KEY_ATTENTION | AT_KEY_HEADS | AT_KEY_CACHE)) {
         sizes->hk = keys->hk;
         sizes->d = keys->pad_d ? keys->pad_d : keys->d;
     }
@@ -53,10 +54,11 @@ void at_case_sizes(const struct at_case *c, struct at_sizes *sizes) {
         sizes->channels = keys->channels;
     if (groups & AT_KEY_ASYNCT)
         sizes->taps = keys->window;
-    if (groups & AT_KEY_ATTENTION) {
+    if (groups & (AT_KEY_ATTENTION | AT_KEY_CACHE)) {
         sizes->b = keys->scenario ? keys->scenario->b : keys->b;
         sizes->page = keys->page;
         at_case_lengths(sizes, c, NULL, NULL);
+        sizes->tokens += keys->padding;
     }
 }
 

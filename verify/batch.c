@@ -9,6 +9,12 @@
 
 static int is_attention(const struct at_problem *p) { return at_op_tensor_index(p->op, "seq_lens") >= 0; }
 
+/* Where a token goes in the cache, whose rows are the operator's; -2 for an operator without one. */
+static int64_t cache_slot(const struct at_problem *p, int64_t token) {
+    const int mapping = at_op_tensor_index(p->op, "slot_mapping");
+    return mapping < 0 ? -2 : at_tensor_i32(&p->tensors[mapping], token);
+}
+
 int64_t at_batch_units(const struct at_problem *p) { return is_attention(p) ? p->sizes.b : p->sizes.tokens; }
 
 static int64_t start_of(const struct at_problem *p, int tensor, int64_t r) {
@@ -17,8 +23,9 @@ static int64_t start_of(const struct at_problem *p, int tensor, int64_t r) {
 
 void at_batch_rows(const struct at_problem *p, int64_t u, int64_t *first, int64_t *count) {
     if (!is_attention(p)) {
-        *first = u;
-        *count = 1;
+        const int64_t slot = cache_slot(p, u);
+        *first = slot >= 0 ? slot : u;
+        *count = slot != -1; /* a token without a slot leaves nothing to compare */
         return;
     }
     *first = start_of(p, AT_ATTN_QUERY_START, u) * p->sizes.h;

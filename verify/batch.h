@@ -5,7 +5,7 @@
 
 #include "attest/op.h"
 
-/* A problem made of some requests of another (attention) or some tokens (norms); owns its memory. */
+/* A problem made of some requests of another (attention) or some tokens (norms, cache writes); owns its memory. */
 struct at_batch_part {
     struct at_problem problem;
     void *memory;
@@ -13,7 +13,7 @@ struct at_batch_part {
     int64_t *requests; /* which ones, in the part's order */
 };
 
-/* Number of units a batch of this problem can be split into: requests, or tokens for norms. */
+/* Number of units a batch of this problem can be split into: requests (attention) or tokens. */
 int64_t at_batch_units(const struct at_problem *problem);
 /* Gathers units[0..n) of `problem`, in that order. Paged keys and values stay shared and whole: only the table's rows
  * are gathered. Inputs only; outputs get shapes and no data. */

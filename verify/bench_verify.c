@@ -10,6 +10,8 @@
 #include "verify/launch.h"
 
 enum { ROWS = 64, TIMEOUT_SECONDS = 120 };
+/* Multiply-adds up to which every row is checked: norms and cache writes, where a fault may well be in few rows. */
+static const double ALL_ROWS_WORK = 2e8;
 
 static int is_attention(const struct at_problem *p) { return at_op_tensor_index(p->op, "block_table") >= 0; }
 
@@ -32,7 +34,9 @@ double at_bench_bytes(const struct at_problem *p) {
         if (x->rank == 0)
             continue;
         const int is_cache = is_attention(p) && (t == AT_ATTN_K || t == AT_ATTN_V);
-        const int64_t count = is_cache ? keys * p->sizes.hk * p->sizes.d : at_tensor_count(x);
+        const int is_written = p->op->tensors[t].role == AT_INOUT; /* a row a token */
+        const int64_t cached = is_cache ? keys : p->sizes.tokens;
+        const int64_t count = is_cache || is_written ? cached * p->sizes.hk * p->sizes.d : at_tensor_count(x);
         sum += (double)count * (double)at_format_info(x->format)->bytes;
     }
     return sum;
@@ -41,8 +45,11 @@ double at_bench_bytes(const struct at_problem *p) {
 /* Outputs of the evaluation in full size; only the rows of the sample are filled. */
 struct sample {
     struct at_eval eval;
-    int64_t rows, n, row[ROWS];
+    int64_t rows, n;
 };
+
+/* The i-th of them, evenly spread: first and last row are among them. */
+static int64_t sampled_row(const struct sample *s, int64_t i) { return s->n > 1 ? i * (s->rows - 1) / (s->n - 1) : 0; }
 
 static void release(struct sample *s) {
     for (int t = 0; t < AT_MAX_TENSORS; t++) {
@@ -54,9 +61,10 @@ static void release(struct sample *s) {
 static at_status take(const struct at_problem *p, struct sample *s) {
     memset(s, 0, sizeof *s);
     s->rows = p->op->rows(p);
-    s->n = s->rows < ROWS ? s->rows : ROWS;
-    for (int64_t i = 0; i < s->n; i++) /* first and last row included */
-        s->row[i] = s->n > 1 ? i * (s->rows - 1) / (s->n - 1) : 0;
+    double work = 0;
+    for (int64_t r = 0; r < s->rows; r++)
+        work += p->op->row_work(p, r);
+    s->n = s->rows < ROWS || work <= ALL_ROWS_WORK ? s->rows : ROWS;
     for (int t = 0; t < p->op->n_tensors; t++) {
         const size_t n = (size_t)at_tensor_count(&p->tensors[t]) + 1;
         if (p->op->tensors[t].role == AT_IN)
@@ -95,7 +103,7 @@ static at_status compare_rows(const struct at_problem *p, const struct at_numeri
     const int modelled = !numerics->free_order;
     at_status status = take(p, &s);
     for (int64_t i = 0; i < s.n && status == AT_OK; i++) {
-        const int64_t r = s.row[i];
+        const int64_t r = sampled_row(&s, i);
         status = (modelled ? p->op->model : p->op->evaluate)(p, numerics, r, r + 1, &s.eval);
         if (status == AT_OK)
             compare_row(p, outputs, &s, r, modelled, row);

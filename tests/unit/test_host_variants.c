@@ -67,8 +67,8 @@ static void make_problem(const struct at_op *op, int decode, uint64_t n, struct 
     }
 }
 
-/* The same for a norm: activations N(0,2), parameters around 1, every third problem with an empty batch or one
- * channel. `memory` is owned by the caller. */
+/* The same for a norm or a cache write: activations N(0,2), parameters around 1, every third problem with an empty
+ * batch or one channel; tokens go to every third slot but a few. `memory` is owned by the caller. */
 static void make_norm(const struct at_op *op, uint64_t n, struct at_problem *problem, void **memory) {
     static const enum at_format dtypes[] = { AT_BF16, AT_F16, AT_F32, AT_BF16 };
     struct at_test_random random = { n * 0x9e3779b97f4a7c15u + 777u };
@@ -77,7 +77,8 @@ static void make_norm(const struct at_op *op, uint64_t n, struct at_problem *pro
                                         .channels = n % 3 ? 1 + at_test_below(&random, 600) : 1,
                                         .h = 4,
                                         .hk = 2,
-                                        .d = 1 + at_test_below(&random, 64) };
+                                        .d = n % 3 < 2 ? 64 : 1 + at_test_below(&random, 64) };
+    problem->sizes.slots = 3 * problem->sizes.tokens;
     problem->params.from = at_test_below(&random, 2);
     at_problem_shape(problem);
     int64_t bytes = 0;
@@ -89,13 +90,16 @@ static void make_norm(const struct at_op *op, uint64_t n, struct at_problem *pro
     for (int t = 0; t < op->n_tensors; t++) {
         struct at_tensor *tensor = &problem->tensors[t];
         int64_t count = at_test_count(problem, t);
-        if (op->tensors[t].role != AT_IN || count == 0)
+        if (op->tensors[t].role == AT_OUT || count == 0)
             continue;
         tensor->data = at;
         at += count * 4;
         double middle = op->tensors[t].format == AT_FORMAT_F32, spread = middle != 0 ? 0.5 : 2;
         for (int64_t i = 0; i < count; i++)
-            at_store(tensor->format, tensor->data, (size_t)i, middle + spread * at_test_normal(&random));
+            if (op->tensors[t].format == AT_FORMAT_I32)
+                ((int32_t *)tensor->data)[i] = i % 7 == 5 ? -1 : (int32_t)(3 * (count - 1 - i));
+            else
+                at_store(tensor->format, tensor->data, (size_t)i, middle + spread * at_test_normal(&random));
     }
     at_assert_ok(op->check(problem));
 }
@@ -112,7 +116,7 @@ static void compare(const struct at_variant *v, const struct at_outputs *got, co
                     const struct at_problem *problem, int is_model, uint64_t n, struct tally *tally) {
     for (int t = 0; t < problem->op->n_tensors; t++) {
         const double *value = want->eval.value[t], *limit = want->eval.limit[t];
-        if (problem->op->tensors[t].role != AT_OUT)
+        if (problem->op->tensors[t].role == AT_IN)
             continue;
         for (int64_t i = 0; i < at_test_count(problem, t); i++) {
             double x = at_tensor_get(&got->tensors[t], i), error = fabs(x - value[i]);

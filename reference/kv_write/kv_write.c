@@ -1,0 +1,158 @@
+/* New keys and values go to their slots of a cache, in place: k[slot_mapping[i]] = new_k[i], the same for v. A token of
+ * slot -1 is not written (a graph launched for a fixed number of tokens pads with them); every row that no token names
+ * stays as it was.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A row of the operator is a row of the cache, so that all of the cache is compared. Nothing is computed: exact value
+ * and modelled value are the same, and every limit is 0. */
+#include "kv_write/kv_write.h"
+
+#include <stdlib.h>
+
+/* clang-format off */
+static const struct at_tensor_spec tensors[] = {
+    { "new_k", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_hk, AT_DIM_d }, "keys of new tokens" },
+    { "new_v", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_hk, AT_DIM_d }, "values of new tokens" },
+    { "slot_mapping", AT_IN, AT_FORMAT_I32, { AT_DIM_tokens }, "row of the cache of each token; -1: not written" },
+    { "k", AT_INOUT, AT_FORMAT_DTYPE, { AT_DIM_slots, AT_DIM_hk, AT_DIM_d }, "cached keys" },
+    { "v", AT_INOUT, AT_FORMAT_DTYPE, { AT_DIM_slots, AT_DIM_hk, AT_DIM_d }, "cached values" },
+};
+static const struct at_decoy_spec decoys[] = {
+    { "not_written", "the cache stays as it was" },
+    { "next_slot", "each token goes to the slot after its own" },
+    { "page_start", "each token goes to the first slot of its page" },
+    { "padding_written", "a token of slot -1 goes to the last slot" },
+    { "k_and_v_swapped", "keys go to v, values to k" },
+};
+/* clang-format on */
+
+enum { RIGHT = -1, NOT_WRITTEN, NEXT_SLOT, PAGE_START, PADDING_WRITTEN, K_AND_V_SWAPPED };
+
+static int64_t row_elements(const struct at_problem *p) { return p->sizes.hk * p->sizes.d; }
+
+/* Where a token goes; -1: nowhere. */
+static int64_t slot_of(const struct at_problem *p, int fault, int64_t token) {
+    const int64_t slot = at_tensor_i32(&p->tensors[AT_KV_WRITE_SLOT_MAPPING], token), page = p->sizes.page;
+    if (slot < 0)
+        return fault == PADDING_WRITTEN ? p->sizes.slots - 1 : -1;
+    if (fault == NEXT_SLOT)
+        return (slot + 1) % p->sizes.slots;
+    return fault == PAGE_START && page > 0 ? slot / page * page : slot;
+}
+
+static void put_row(const struct at_problem *p, const struct at_tensor *from, int64_t from_row, int64_t row,
+                    double *to) {
+    const int64_t n = row_elements(p);
+    for (int64_t i = 0; i < n; i++)
+        to[row * n + i] = at_tensor_get(from, from_row * n + i);
+}
+
+static at_status write_rows(const struct at_problem *p, int fault, int64_t row0, int64_t row1, struct at_eval *eval) {
+    for (int t = AT_KV_WRITE_K; t <= AT_KV_WRITE_V; t++) {
+        const int swapped = fault == K_AND_V_SWAPPED, is_k = (t == AT_KV_WRITE_K) != swapped;
+        const struct at_tensor *from = &p->tensors[is_k ? AT_KV_WRITE_NEW_K : AT_KV_WRITE_NEW_V];
+        double *value = eval->value[t];
+        for (int64_t row = row0; value && row < row1; row++)
+            put_row(p, &p->tensors[t], row, row, value);
+        for (int64_t token = 0; value && fault != NOT_WRITTEN && token < p->sizes.tokens; token++) {
+            const int64_t slot = slot_of(p, fault, token);
+            if (slot >= row0 && slot < row1)
+                put_row(p, from, token, slot, value);
+        }
+        for (int64_t i = row0 * row_elements(p); eval->limit[t] && i < row1 * row_elements(p); i++)
+            eval->limit[t][i] = 0;
+    }
+    return AT_OK;
+}
+
+static at_status evaluate(const struct at_problem *p, const struct at_numerics *numerics, int64_t row0, int64_t row1,
+                          struct at_eval *eval) {
+    (void)numerics;
+    return write_rows(p, RIGHT, row0, row1, eval);
+}
+
+static at_status decoy(const struct at_problem *p, const struct at_numerics *numerics, int which, int64_t row0,
+                       int64_t row1, struct at_eval *eval) {
+    (void)numerics;
+    return write_rows(p, which, row0, row1, eval);
+}
+
+static at_status check_shape(const struct at_problem *p, int i) {
+    const struct at_tensor_spec *spec = &p->op->tensors[i];
+    const struct at_tensor *t = &p->tensors[i];
+    int64_t wanted = 1, found = at_tensor_count(t);
+    for (int k = 0; k < AT_MAX_RANK && spec->dims[k] != AT_DIM_NONE; k++)
+        wanted *= at_dim_size(&p->sizes, spec->dims[k]);
+    if (found != wanted)
+        return AT_FAIL(AT_USAGE, "kv_write: tensor %s has %lld elements, wanted %lld", spec->name, (long long)found,
+                       (long long)wanted);
+    if (found > 0 && !t->data)
+        return AT_FAIL(AT_USAGE, "kv_write: tensor %s has no data", spec->name);
+    return AT_OK;
+}
+
+/* Two tokens of one slot would leave the result to whoever comes last. */
+static at_status check_mapping(const struct at_problem *p) {
+    at_status status = AT_OK;
+    char *taken = calloc((size_t)p->sizes.slots + 1, 1);
+    if (!taken)
+        return AT_FAIL(AT_NO_MEMORY, "kv_write: no memory for a map of %lld slots", (long long)p->sizes.slots);
+    for (int64_t token = 0; token < p->sizes.tokens; token++) {
+        const int64_t slot = at_tensor_i32(&p->tensors[AT_KV_WRITE_SLOT_MAPPING], token);
+        if (slot < -1 || slot >= p->sizes.slots)
+            AT_FAIL_OUT(AT_USAGE, "kv_write: slot_mapping[%lld] is %lld, wanted -1 to %lld", (long long)token,
+                        (long long)slot, (long long)p->sizes.slots - 1);
+        if (slot >= 0 && taken[slot]++)
+            AT_FAIL_OUT(AT_USAGE,
+                        "kv_write: slot_mapping[%lld] is %lld, as that of a token before it; wanted each once",
+                        (long long)token, (long long)slot);
+    }
+out:
+    free(taken);
+    return status;
+}
+
+static at_status check(const struct at_problem *p) {
+    const struct at_sizes *s = &p->sizes;
+    if (s->tokens < 0 || s->slots < 0 || s->page < 0)
+        return AT_FAIL(AT_USAGE, "kv_write: tokens, slots, page are %lld, %lld, %lld, wanted 0 or more",
+                       (long long)s->tokens, (long long)s->slots, (long long)s->page);
+    if (s->hk < 1 || s->d < 1)
+        return AT_FAIL(AT_USAGE, "kv_write: hk, d are %lld, %lld, wanted 1 or more", (long long)s->hk, (long long)s->d);
+    if (s->page > 0 && s->slots % s->page)
+        return AT_FAIL(AT_USAGE, "kv_write: %lld slots are not whole pages of %lld", (long long)s->slots,
+                       (long long)s->page);
+    for (int i = 0; i < p->op->n_tensors; i++)
+        AT_TRY(check_shape(p, i));
+    return check_mapping(p);
+}
+
+static int64_t rows(const struct at_problem *p) { return p->sizes.slots; }
+
+static void row_span(const struct at_problem *p, int tensor, int64_t row, int64_t *first, int64_t *count) {
+    (void)tensor;
+    *count = row_elements(p);
+    *first = row * *count;
+}
+
+static double row_work(const struct at_problem *p, int64_t row) {
+    (void)row;
+    return 2.0 * (double)row_elements(p);
+}
+
+const struct at_op at_op_kv_write = {
+    .name = "kv_write",
+    .summary = "new keys and values into the rows of a cache that a slot mapping names, in place",
+    .source = "000 §6.10",
+    .tensors = tensors,
+    .n_tensors = sizeof tensors / sizeof *tensors,
+    .decoys = decoys,
+    .n_decoys = sizeof decoys / sizeof *decoys,
+    .check = check,
+    .rows = rows,
+    .row_span = row_span,
+    .row_work = row_work,
+    .evaluate = evaluate,
+    .model = evaluate,
+    .decoy = decoy,
+};
