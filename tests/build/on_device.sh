@@ -15,7 +15,7 @@ for part in "${@:-verify bench sanitize faults}"; do
     case $part in
         verify) ./attest verify --runner cuda --cases "$cases" --strict --quiet --out "$out/verify.h5" > "$out/verify.txt" 2>&1
                 echo "exit $?"; tail -n 8 "$out/verify.txt"; rm -f "$out/verify.h5.jsonl" ;;
-        bench) ./attest bench 'asynct_decode/*' '*norm/*' 'post_*/*' --runner cuda --out "$out/bench.h5" > "$out/bench.txt" 2> "$out/bench.err"
+        bench) ./attest bench 'asynct_decode/*' '*norm/*' 'post_*/*' 'kv_write/*' --runner cuda --out "$out/bench.h5" > "$out/bench.txt" 2> "$out/bench.err"
                echo "exit $?"; tail -n 30 "$out/bench.txt" ;;
         sanitize)
             for tool in memcheck racecheck initcheck synccheck; do
