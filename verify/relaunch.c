@@ -49,43 +49,108 @@ static int64_t changed_bits(const struct at_job *j, const struct at_outputs *aga
     return different_bits(&j->outputs.tensors[t], &again->tensors[t], 0, 0, at_tensor_count(&again->tensors[t]));
 }
 
-/* The same launch again, in freshly marked memory and another order of warps; different[o] counts elements of output o
- * whose bits changed. */
-static at_status launch_again(struct at_job *j, enum at_poison_turn turn, uint64_t launch, int64_t *different) {
+/* The same launch again, in freshly marked memory and another order of warps: one other order for all of them, because
+ * bits that depend on it do so with either poison. `again` is the caller's to release. */
+static at_status launch_again(struct at_job *j, enum at_poison_turn turn, uint64_t launch, struct at_outputs *again) {
     struct at_run_reply reply;
-    struct at_outputs again;
-    const struct at_problem *p = &j->bench->data.problem;
-    /* One other order for all of them: where bits depend on it, they do so with either poison. */
     const struct at_run_mode mode = { .order = 1 };
-    AT_TRY(at_guarded_launch(j->bench->runner, j->variant, p, turn, &mode, at_job_seed(j, launch), at_job_time_limit(j),
-                             &reply, &again));
+    AT_TRY(at_guarded_launch(j->bench->runner, j->variant, &j->bench->data.problem, turn, &mode, at_job_seed(j, launch),
+                             at_job_time_limit(j), &reply, again));
     AT_TRY(check_ran(j, &reply, "the same problem"));
-    keep_dirt(j, &again, ", when launched again");
-    for (int o = 0; o < j->n_results; o++) {
-        j->results[o].rerun_compared = at_tensor_count(&again.tensors[j->bench->answer.outputs[o]]);
-        different[o] = changed_bits(j, &again, o);
-    }
-    at_outputs_release(&again);
+    keep_dirt(j, again, ", when launched again");
     return AT_OK;
 }
 
-/* Bits that change when only the poison did are read from it: with the same poison they repeat, more than once, for a
- * kernel may also alternate. */
-at_status at_job_rerun(struct at_job *j) {
-    int64_t different[AT_MAX_TENSORS] = { 0 }, repeated[2][AT_MAX_TENSORS] = { { 0 } };
-    int any = 0;
-    AT_TRY(launch_again(j, AT_POISON_AGAIN, 1, different));
-    for (int o = 0; o < j->n_results; o++)
-        any |= different[o] > 0;
-    const int may_be_poison = any && at_has_unowned(&j->bench->data.problem);
-    for (int i = 0; may_be_poison && i < 2; i++)
-        AT_TRY(launch_again(j, AT_POISON_JUDGED, 6 + (uint64_t)i, repeated[i]));
+/* Elements that differed between the judged launch and the one with the other poison, and have followed the poison in
+ * every launch since. */
+struct suspects {
+    uint8_t *is[AT_MAX_TENSORS]; /* by output */
+    int64_t n[AT_MAX_TENSORS], all;
+};
+
+static at_status suspects_open(const struct at_job *j, const struct at_outputs *again, struct suspects *s) {
+    *s = (struct suspects){ 0 };
     for (int o = 0; o < j->n_results; o++) {
-        const int steady = may_be_poison && repeated[0][o] == 0 && repeated[1][o] == 0;
-        j->results[o].rerun_different = steady ? 0 : different[o];
-        j->poison_read[o] = steady ? different[o] : 0;
+        const struct at_tensor *first = &j->outputs.tensors[j->bench->answer.outputs[o]];
+        const struct at_tensor *other = &again->tensors[j->bench->answer.outputs[o]];
+        const int64_t count = at_tensor_count(first);
+        s->is[o] = malloc((size_t)count + 1);
+        if (!s->is[o])
+            return AT_FAIL(AT_NO_MEMORY, "no memory for a map of %lld elements", (long long)count);
+        for (int64_t i = 0; i < count; i++)
+            s->n[o] += s->is[o][i] = different_bits(first, other, i, i, 1) != 0;
+        s->all += s->n[o];
     }
     return AT_OK;
+}
+
+static void suspects_close(struct suspects *s) {
+    for (int o = 0; o < AT_MAX_TENSORS; o++)
+        free(s->is[o]);
+}
+
+/* One more launch: what is not as it was with the same poison is suspected no longer. */
+static void clear_suspects(const struct at_job *j, const struct at_outputs *before, const struct at_outputs *now,
+                           struct suspects *s) {
+    s->all = 0;
+    for (int o = 0; o < j->n_results; o++) {
+        const int t = j->bench->answer.outputs[o];
+        for (int64_t i = 0, n = at_tensor_count(&now->tensors[t]); s->n[o] && i < n; i++)
+            if (s->is[o][i] && different_bits(&before->tensors[t], &now->tensors[t], i, i, 1)) {
+                s->is[o][i] = 0;
+                s->n[o]--;
+            }
+        s->all += s->n[o];
+    }
+}
+
+/* Launches in all, the first two included. A bit that changes by chance, of a variant that may, keeps in step with the
+ * poison for 2^-30. */
+enum { POISON_LAUNCHES = 32 };
+
+/* The poison of launch i: the Thue-Morse sequence, which has no period that a kernel's own could be mistaken for. */
+static enum at_poison_turn poison_of(int i) {
+    return __builtin_parity((unsigned)i) ? AT_POISON_AGAIN : AT_POISON_JUDGED;
+}
+
+static at_status follow_poison(struct at_job *j, const struct at_outputs *again) {
+    at_status status = AT_OK;
+    struct suspects s;
+    struct at_outputs now = { 0 };
+    AT_TRY_OUT(suspects_open(j, again, &s));
+    for (int i = 2; i < POISON_LAUNCHES && s.all; i++) {
+        const int is_other = poison_of(i) == AT_POISON_AGAIN;
+        AT_TRY_OUT(launch_again(j, poison_of(i), (uint64_t)is_other, &now)); /* the same poison, to the bit */
+        clear_suspects(j, is_other ? again : &j->outputs, &now, &s);
+        at_outputs_release(&now);
+    }
+    for (int o = 0; o < j->n_results; o++) {
+        j->poison_read[o] = s.n[o];
+        if (s.n[o])
+            j->results[o].rerun_different = 0;
+    }
+out:
+    at_outputs_release(&now);
+    suspects_close(&s);
+    return status;
+}
+
+/* Bits that change between equal launches; of those, what follows the poison is read from it. */
+at_status at_job_rerun(struct at_job *j) {
+    at_status status = AT_OK;
+    struct at_outputs again = { 0 };
+    int64_t any = 0;
+    AT_TRY_OUT(launch_again(j, AT_POISON_AGAIN, 1, &again));
+    for (int o = 0; o < j->n_results; o++) {
+        j->results[o].rerun_compared = at_tensor_count(&again.tensors[j->bench->answer.outputs[o]]);
+        j->results[o].rerun_different = changed_bits(j, &again, o);
+        any += j->results[o].rerun_different;
+    }
+    if (any && at_has_unowned(&j->bench->data.problem))
+        AT_TRY_OUT(follow_poison(j, &again));
+out:
+    at_outputs_release(&again);
+    return status;
 }
 
 /* The predictor's variant made from the same source file; -1 when it has none. */

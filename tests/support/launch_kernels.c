@@ -177,6 +177,21 @@ static int unsteady(const struct at_launch *launch) {
     return write_if(launch, 3, 1, next(&launches) % 2);
 }
 
+static int once_differs(const struct at_launch *launch) {
+    static int launches;
+    return write_if(launch, 3, 1, next(&launches) == 1);
+}
+
+static int still_follows(const struct at_launch *launch) {
+    static int launches;
+    float *o = zeros(launch);
+    if (at_tensor_count(output(launch)) > 4) {
+        o[3] = whole_rows(launch->problem, AT_ATTN_K, is_nan) > 0 ? 1.0f : 0.0f;
+        o[4] = next(&launches) % 2 ? -0.0f : 0.0f;
+    }
+    return 0;
+}
+
 static int twice_differs(const struct at_launch *launch) {
     static int launches;
     const int i = next(&launches);
@@ -265,6 +280,8 @@ static const struct at_kernel kernels[AT_LK_COUNT] = {
     [AT_LK_TWICE_DIFFERS] = KERNEL(twice_differs),
     [AT_LK_RARELY_DIFFERS] = KERNEL(rarely_differs),
     [AT_LK_UNSTEADY] = { .summary = "unsteady", .source = "a test", .numerics = { SAYS }, .launch = unsteady },
+    [AT_LK_ONCE_DIFFERS] = { .summary = "once", .source = "a test", .numerics = { SAYS }, .launch = once_differs },
+    [AT_LK_STILL_FOLLOWS] = { .summary = "still", .source = "a test", .numerics = { SAYS }, .launch = still_follows },
     [AT_LK_BY_BATCH] = KERNEL(by_batch),
     [AT_LK_BY_PLACE] = KERNEL(by_place),
     [AT_LK_BY_BATCH_SAID] = { .summary = "by_batch_said",

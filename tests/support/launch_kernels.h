@@ -31,6 +31,8 @@ enum at_launch_kernel {
     AT_LK_TWICE_DIFFERS,  /* zeros, but o[3] = 1 in its second and third launch */
     AT_LK_RARELY_DIFFERS, /* zeros, but o[3] = 1 in its second and fourth launch */
     AT_LK_UNSTEADY,       /* as AT_LK_ALTERNATES, and says that bits do not repeat */
+    AT_LK_ONCE_DIFFERS,   /* zeros, but o[3] = 1 in its second launch; says that bits do not repeat */
+    AT_LK_STILL_FOLLOWS,  /* as AT_LK_FOLLOWS_POISON, but o[4] alternates; says that bits do not repeat */
     AT_LK_BY_BATCH,       /* zeros, negative ones in o[0] for a batch of one request */
     AT_LK_BY_PLACE,       /* zeros, negative ones in o[0] when the first request has 9 keys */
     AT_LK_BY_BATCH_SAID,  /* as AT_LK_BY_BATCH, and does not say that the batch does not matter */

@@ -99,7 +99,7 @@ static void a_right_kernel_passes_and_is_counted(void **state) {
     assert_int_equal(r->batch_compared, 0); /* there is no other batch of one request */
 }
 
-/* Bits that follow the poison are no race, as long as the same poison gives the same bits, twice. */
+/* Bits that follow the poison are no race: the same poison gives the same bits, however often. */
 static void poison_is_told_from_a_race(void **state) {
     (void)state;
     const struct at_result *r = expect(AT_LAUNCH_LINE, AT_LK_FOLLOWS_POISON, AT_STATE_WRONG,
@@ -118,6 +118,9 @@ static void poison_is_told_from_a_race(void **state) {
     /* not declared to repeat: the difference is counted, and not held against it; the value is */
     r = expect(ONE, AT_LK_UNSTEADY, AT_STATE_PASS, "");
     assert_int_equal(r->rerun_different, 1);
+    r = expect(AT_LAUNCH_LINE, AT_LK_ONCE_DIFFERS, AT_STATE_PASS, ""); /* by chance when the poison was another */
+    assert_int_equal(r->rerun_different, 1);
+    expect(AT_LAUNCH_LINE, AT_LK_STILL_FOLLOWS, AT_STATE_WRONG, "1 elements follow what stands");
 }
 
 static void dirt_of_every_launch_counts(void **state) {
