@@ -10,13 +10,36 @@
 #include <stdint.h>
 #include <string.h>
 
-/* name, L, F, accumulator, its significand bits, rounding, e_zero */
+/* name, L, F, accumulator, its significand bits, rounding, e_zero. L, F and rounding: MMA-Sim (arXiv 2511.10909) and
+ * arXiv 2512.07004, which agree; e_zero: the first (the second has -19, -20, -21 for f16 accumulators before
+ * Blackwell). */
+/* clang-format off */
 static const struct at_tc_rule rules[] = {
-    { "hopper_f16_f32", 16, 25, AT_F32, 24, AT_TC_RZ, -133 },
-    { "hopper_bf16_f32", 16, 25, AT_F32, 24, AT_TC_RZ, -133 },
-    { "hopper_mma_f16_f16", 16, 25, AT_F16, 11, AT_TC_RNE, -22 },
-    { "hopper_wgmma_f16_f16", 16, 25, AT_F16, 11, AT_TC_RNE, -133 },
+    { "volta_f16_f32",           4, 23, AT_F32, 24, AT_TC_RZ,  -131 },
+    { "volta_f16_f16",           4, 23, AT_F16, 11, AT_TC_RNE,  -20 },
+    { "turing_f16_f32",          8, 24, AT_F32, 24, AT_TC_RZ,  -132 },
+    { "turing_f16_f16",          8, 24, AT_F16, 11, AT_TC_RNE,  -21 },
+    { "ampere_f16_f32",          8, 24, AT_F32, 24, AT_TC_RZ,  -132 }, /* and bf16; Ada the same */
+    { "ampere_f16_f16",          8, 24, AT_F16, 11, AT_TC_RNE,  -21 },
+    { "ampere_tf32_f32",         4, 24, AT_F32, 24, AT_TC_RZ,  -132 },
+    { "ada_fp8_f32",            16, 13, AT_F32, 14, AT_TC_RZ,  -132 }, /* E8M13: f32 with 13 fraction bits */
+    { "ada_fp8_f16",            16, 13, AT_F16, 11, AT_TC_RNE,  -21 },
+    { "hopper_f16_f32",         16, 25, AT_F32, 24, AT_TC_RZ,  -133 },
+    { "hopper_bf16_f32",        16, 25, AT_F32, 24, AT_TC_RZ,  -133 },
+    { "hopper_mma_f16_f16",     16, 25, AT_F16, 11, AT_TC_RNE,  -22 },
+    { "hopper_wgmma_f16_f16",   16, 25, AT_F16, 11, AT_TC_RNE, -133 },
+    { "hopper_tf32_f32",         8, 25, AT_F32, 24, AT_TC_RZ,  -133 },
+    { "hopper_wgmma_fp8_f32",   32, 13, AT_F32, 14, AT_TC_RZ,  -133 },
+    { "hopper_wgmma_fp8_f16",   32, 13, AT_F16, 11, AT_TC_RNE, -133 },
+    { "blackwell_f16_f32",      16, 25, AT_F32, 24, AT_TC_RZ,  -133 }, /* and bf16 */
+    { "blackwell_mma_f16_f16",  16, 25, AT_F16, 11, AT_TC_RNE,  -22 },
+    { "blackwell_tcgen05_f16_f16", 16, 25, AT_F16, 11, AT_TC_RNE, -133 },
+    { "blackwell_tf32_f32",      8, 25, AT_F32, 24, AT_TC_RZ,  -133 },
+    { "blackwell_f8f6f4_f32",   32, 25, AT_F32, 24, AT_TC_RZ,  -133 },
+    { "blackwell_tcgen05_f8f6f4_f16", 32, 25, AT_F16, 11, AT_TC_RNE, -133 },
+    { "blackwell_mma_f8f6f4_f16", 32, 25, AT_F16, 11, AT_TC_RNE,  -22 },
 };
+/* clang-format on */
 
 int at_tc_rule_count(void) { return (int)(sizeof rules / sizeof rules[0]); }
 
@@ -69,14 +92,19 @@ double at_tc_convert(const struct at_tc_rule *rule, double sum) {
 
 double at_fdpa(const struct at_tc_rule *rule, enum at_format in, const double *a, ptrdiff_t sa, const double *b,
                ptrdiff_t sb, int n, double c) {
+    return at_fdpa_mixed(rule, in, in, a, sa, b, sb, n, c);
+}
+
+double at_fdpa_mixed(const struct at_tc_rule *rule, enum at_format in_a, enum at_format in_b, const double *a,
+                     ptrdiff_t sa, const double *b, ptrdiff_t sb, int n, double c) {
     double product[AT_TC_BLOCK_MAX];
-    const int emin = at_format_info(in)->emin;
+    const int emin_a = at_format_info(in_a)->emin, emin_b = at_format_info(in_b)->emin;
     int e_max = rule->zero_exponent;
     double special = c - c; /* 0, or NaN as soon as one term is not finite */
     for (int i = 0; i < n; i++) {
         double x = a[i * sa], y = b[i * sb];
         double p = x * y;
-        int e = exponent_of(x, emin) + exponent_of(y, emin);
+        int e = exponent_of(x, emin_a) + exponent_of(y, emin_b);
         e = p == 0 ? rule->zero_exponent : e;
         e_max = e > e_max ? e : e_max;
         product[i] = p;

@@ -25,7 +25,8 @@
 
 enum at_tc_rounding { AT_TC_RZ, AT_TC_RNE };
 
-/* One instruction family: a row of the table. */
+/* The arithmetic of a unit: a row of the table. Which instructions it is the arithmetic of: tensor_core/instruction.h.
+ */
 struct at_tc_rule {
     const char *name;
     int block;          /* L: products in one fused step */
@@ -48,6 +49,9 @@ const struct at_tc_rule *at_tc_rule_at(int i);
  * the quiet NaN; their sign and payload mean nothing. */
 double at_fdpa(const struct at_tc_rule *rule, enum at_format in, const double *a, ptrdiff_t sa, const double *b,
                ptrdiff_t sb, int n, double c);
+/* The same with a and b of two formats (e4m3 beside e5m2). */
+double at_fdpa_mixed(const struct at_tc_rule *rule, enum at_format in_a, enum at_format in_b, const double *a,
+                     ptrdiff_t sa, const double *b, ptrdiff_t sb, int n, double c);
 
 /* Steps 4 and 5's conversion alone: the sum of cut terms, as an exact double, to the accumulator. */
 double at_tc_convert(const struct at_tc_rule *rule, double sum);
