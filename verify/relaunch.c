@@ -74,7 +74,7 @@ static at_status suspects_open(const struct at_job *j, const struct at_outputs *
         const struct at_tensor *first = &j->outputs.tensors[j->bench->answer.outputs[o]];
         const struct at_tensor *other = &again->tensors[j->bench->answer.outputs[o]];
         const int64_t count = at_tensor_count(first);
-        s->is[o] = malloc((size_t)count + 1);
+        s->is[o] = calloc((size_t)count + 1, 1);
         if (!s->is[o])
             return AT_FAIL(AT_NO_MEMORY, "no memory for a map of %lld elements", (long long)count);
         for (int64_t i = 0; i < count; i++)
