@@ -62,7 +62,8 @@ enum at_from { AT_FROM_ROUNDED, AT_FROM_EXACT }; /* pre-MLP norm reads res' roun
     X(float,   lo,      -1.0f, "UClip: lower end")                                          \
     X(float,   hi,       1.0f, "UClip: upper end")                                          \
     X(float,   eps,      1e-6f, "RMSNorm: added to the mean square")                        \
-    X(int32_t, from,     0,    "enum at_from: 0 rounded, 1 exact")
+    X(int32_t, from,     0,    "enum at_from: 0 rounded, 1 exact")                             \
+    X(int32_t, instruction, 0, "dot_product_add: place in the table of tensor-core instructions")
 /* clang-format on */
 
 struct at_params {

@@ -84,9 +84,13 @@ static double cut_to(double x, int p, int emin, int emax) {
 double at_tc_convert(const struct at_tc_rule *rule, double sum) {
     if (sum == 0)
         return 0.0;
-    if (rule->rounding == AT_TC_RNE)
-        return at_round(rule->out, sum);
     const struct at_format_info *out = at_format_info(rule->out);
+    if (rule->rounding == AT_TC_RNE && rule->out_bits == out->precision)
+        return at_round(rule->out, sum);
+    if (rule->rounding == AT_TC_RNE) { /* no hardware: the neighbour of E8M13 that rounds to nearest */
+        const double grain = ldexp(1, (ilogb(sum) > out->emin ? ilogb(sum) : out->emin) - rule->out_bits + 1);
+        return at_round(rule->out, rint(sum / grain) * grain);
+    }
     return cut_to(sum, rule->out_bits, out->emin, out->emax);
 }
 

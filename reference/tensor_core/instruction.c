@@ -114,3 +114,30 @@ double at_tc_multiply_add(const struct at_tc_instruction *t, const struct at_tc_
     }
     return c;
 }
+
+const char *at_tc_neighbour_name(enum at_tc_neighbour which) {
+    static const char *const names[] = { "F-1", "F+1", "L/2", "2L", "rounding" };
+    return names[which];
+}
+
+int at_tc_neighbour_of(const struct at_tc_instruction *t, enum at_tc_neighbour which, struct at_tc_rule *changed) {
+    const int step = t->order == AT_TC_FP8_BY_F16 ? t->k / 2 : t->k; /* products that meet in one go */
+    *changed = *at_tc_instruction_rule(t);
+    switch (which) {
+    case AT_TC_KEPT_LESS:
+        changed->kept_bits--;
+        return 1;
+    case AT_TC_KEPT_MORE:
+        changed->kept_bits++;
+        return 1;
+    case AT_TC_BLOCK_HALF:
+        changed->block /= 2;
+        return t->order == AT_TC_CHUNKS && changed->block < step;
+    case AT_TC_BLOCK_TWICE:
+        changed->block *= 2;
+        return t->order == AT_TC_CHUNKS && changed->block <= step;
+    default:
+        changed->rounding = changed->rounding == AT_TC_RZ ? AT_TC_RNE : AT_TC_RZ;
+        return 1;
+    }
+}

@@ -34,4 +34,18 @@ const struct at_tc_rule *at_tc_instruction_rule(const struct at_tc_instruction *
 double at_tc_multiply_add(const struct at_tc_instruction *instruction, const struct at_tc_rule *rule, const double *a,
                           const double *b, double c);
 
+/* Arithmetic one step away from a rule's: what a wrong parameter would give. */
+enum at_tc_neighbour {
+    AT_TC_KEPT_LESS,  /* F - 1 */
+    AT_TC_KEPT_MORE,  /* F + 1 */
+    AT_TC_BLOCK_HALF, /* L / 2 */
+    AT_TC_BLOCK_TWICE,
+    AT_TC_OTHER_ROUNDING,
+    AT_TC_NEIGHBOURS
+};
+const char *at_tc_neighbour_name(enum at_tc_neighbour which);
+/* The instruction's rule changed so. 0: this instruction gives the same with it (a block twice as long as its k). */
+int at_tc_neighbour_of(const struct at_tc_instruction *instruction, enum at_tc_neighbour which,
+                       struct at_tc_rule *changed);
+
 #endif

@@ -1,0 +1,16 @@
+/* One tensor-core instruction's dot product and addition, many times over: what a study of the hardware launches.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef AT_DOT_PRODUCT_ADD_H
+#define AT_DOT_PRODUCT_ADD_H
+
+#include "attest/op.h"
+#include "tensor_core/instruction.h"
+
+enum { AT_DPA_A, AT_DPA_B, AT_DPA_C, AT_DPA_D };
+
+/* The instruction of a problem: params.instruction is its place in the table; NULL when there is none. */
+const struct at_tc_instruction *at_dpa_instruction(const struct at_problem *problem);
+
+extern const struct at_op at_op_dot_product_add;
+
+#endif
