@@ -15,6 +15,16 @@ struct at_bf16 {
 struct at_f16 {
     uint16_t bits;
 };
+/* Operands of tensor cores only. */
+struct at_tf32 {
+    uint32_t bits; /* an f32, of which the upper 19 bits count */
+};
+struct at_e4m3 {
+    uint8_t bits;
+};
+struct at_e5m2 {
+    uint8_t bits;
+};
 
 __device__ inline float at_float(float x) { return x; }
 __device__ inline float at_float(at_bf16 x) { return __uint_as_float((uint32_t)x.bits << 16); }
@@ -88,6 +98,67 @@ template <int N> __device__ void at_copy_wait() { asm volatile("cp.async.wait_gr
 __device__ inline void at_barrier(int id, int threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
+
+/* mma.sync: rows of a, columns of b. Accumulators are float, four a lane, or two registers of two f16. */
+#define AT_MMA_F32(SHAPE, A, B, TYPE, PTX, AREGS, BREGS, CREGS, ...) \
+    __device__ inline void at_mma_##SHAPE(float(&d)[4], const uint32_t(&a)[A], const uint32_t(&b)[B], \
+                                          const float(&c)[4], TYPE) { \
+        asm volatile("mma.sync.aligned." PTX " {%0, %1, %2, %3}, " AREGS ", " BREGS ", " CREGS ";" \
+                     : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3]) \
+                     : __VA_ARGS__, "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3])); \
+    }
+#define AT_MMA_F16(SHAPE, A, B, TYPE, PTX, AREGS, BREGS, CREGS, ...) \
+    __device__ inline void at_mma_##SHAPE(uint32_t(&d)[2], const uint32_t(&a)[A], const uint32_t(&b)[B], \
+                                          const uint32_t(&c)[2], TYPE) { \
+        asm volatile("mma.sync.aligned." PTX " {%0, %1}, " AREGS ", " BREGS ", " CREGS ";" \
+                     : "=r"(d[0]), "=r"(d[1]) \
+                     : __VA_ARGS__, "r"(c[0]), "r"(c[1])); \
+    }
+#define AT_MMA_4X2_F32(SHAPE, TYPE, PTX) \
+    AT_MMA_F32(SHAPE, 4, 2, TYPE, PTX, "{%4, %5, %6, %7}", "{%8, %9}", "{%10, %11, %12, %13}", "r"(a[0]), "r"(a[1]), \
+               "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]))
+#define AT_MMA_4X2_F16(SHAPE, TYPE, PTX) \
+    AT_MMA_F16(SHAPE, 4, 2, TYPE, PTX, "{%2, %3, %4, %5}", "{%6, %7}", "{%8, %9}", "r"(a[0]), "r"(a[1]), "r"(a[2]), \
+               "r"(a[3]), "r"(b[0]), "r"(b[1]))
+#define AT_MMA_2X1_F32(SHAPE, TYPE, PTX) \
+    AT_MMA_F32(SHAPE, 2, 1, TYPE, PTX, "{%4, %5}", "{%6}", "{%7, %8, %9, %10}", "r"(a[0]), "r"(a[1]), "r"(b[0]))
+#define AT_MMA_2X1_F16(SHAPE, TYPE, PTX) \
+    AT_MMA_F16(SHAPE, 2, 1, TYPE, PTX, "{%2, %3}", "{%4}", "{%5, %6}", "r"(a[0]), "r"(a[1]), "r"(b[0]))
+AT_MMA_4X2_F32(16816, at_f16, "m16n8k16.row.col.f32.f16.f16.f32")
+AT_MMA_4X2_F32(16816, at_bf16, "m16n8k16.row.col.f32.bf16.bf16.f32")
+AT_MMA_4X2_F16(16816, at_f16, "m16n8k16.row.col.f16.f16.f16.f16")
+AT_MMA_2X1_F32(1688, at_f16, "m16n8k8.row.col.f32.f16.f16.f32")
+AT_MMA_2X1_F32(1688, at_bf16, "m16n8k8.row.col.f32.bf16.bf16.f32")
+AT_MMA_2X1_F16(1688, at_f16, "m16n8k8.row.col.f16.f16.f16.f16")
+AT_MMA_4X2_F32(1688, at_tf32, "m16n8k8.row.col.f32.tf32.tf32.f32")
+AT_MMA_4X2_F32(16832, at_e4m3, "m16n8k32.row.col.f32.e4m3.e4m3.f32")
+AT_MMA_4X2_F16(16832, at_e4m3, "m16n8k32.row.col.f16.e4m3.e4m3.f16")
+AT_MMA_4X2_F32(16832, at_e5m2, "m16n8k32.row.col.f32.e5m2.e5m2.f32")
+AT_MMA_4X2_F16(16832, at_e5m2, "m16n8k32.row.col.f16.e5m2.e5m2.f16")
+#undef AT_MMA_4X2_F32
+#undef AT_MMA_4X2_F16
+#undef AT_MMA_2X1_F32
+#undef AT_MMA_2X1_F16
+#undef AT_MMA_F32
+#undef AT_MMA_F16
+
+/* ldmatrix. */
+#define AT_LDMATRIX(NAME, PTX, COUNT, REGS, AT, ...) \
+    __device__ inline void NAME(uint32_t(&r)[COUNT], const void *row) { \
+        asm volatile("ldmatrix.sync.aligned.m8n8." PTX ".shared.b16 " REGS ", [" AT "];" \
+                     : __VA_ARGS__ \
+                     : "r"(at_shared_address(row)) \
+                     : "memory"); \
+    }
+#define AT_LDMATRICES(SUFFIX, PTX) \
+    AT_LDMATRIX(at_ldmatrix_x1##SUFFIX, "x1" PTX, 1, "{%0}", "%1", "=r"(r[0])) \
+    AT_LDMATRIX(at_ldmatrix_x2##SUFFIX, "x2" PTX, 2, "{%0, %1}", "%2", "=r"(r[0]), "=r"(r[1])) \
+    AT_LDMATRIX(at_ldmatrix_x4##SUFFIX, "x4" PTX, 4, "{%0, %1, %2, %3}", "%4", "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), \
+                "=r"(r[3]))
+AT_LDMATRICES(, "")
+AT_LDMATRICES(_trans, ".trans")
+#undef AT_LDMATRICES
+#undef AT_LDMATRIX
 
 struct at_mbarrier {
     uint64_t bits;

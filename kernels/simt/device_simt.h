@@ -29,6 +29,16 @@ struct at_bf16 {
 struct at_f16 {
     uint16_t bits;
 };
+/* Operands of tensor cores only. */
+struct at_tf32 {
+    uint32_t bits; /* an f32, of which the upper 19 bits count */
+};
+struct at_e4m3 {
+    uint8_t bits;
+};
+struct at_e5m2 {
+    uint8_t bits;
+};
 
 static inline float at_float(float x) { return x; }
 static inline float at_float(at_bf16 x) {
@@ -125,6 +135,41 @@ static inline void at_copy_commit() { at_simt_copy_commit(); }
 template <int N> void at_copy_wait(AT_PLACE) { at_simt_copy_wait(N, { file, line }); }
 
 static inline void at_barrier(int id, int threads, AT_PLACE) { at_simt_named_barrier(id, threads, { file, line }); }
+
+/* mma.sync. Accumulators are float, four a lane, or two registers of two f16. */
+#define AT_MMA(SHAPE, A, B, TYPE, C, N, KIND) \
+    __attribute__((always_inline)) static inline void at_mma_##SHAPE( \
+        C(&d)[N], const uint32_t(&a)[A], const uint32_t(&b)[B], const C(&c)[N], TYPE, AT_PLACE) { \
+        uint32_t sum[N]; \
+        memcpy(sum, c, sizeof sum); \
+        at_simt_mma(KIND, a, b, sum, sum, { file, line }); \
+        memcpy(d, sum, sizeof sum); \
+    }
+AT_MMA(16816, 4, 2, at_f16, float, 4, AT_SIMT_MMA_K16_F16_F32)
+AT_MMA(16816, 4, 2, at_bf16, float, 4, AT_SIMT_MMA_K16_BF16_F32)
+AT_MMA(16816, 4, 2, at_f16, uint32_t, 2, AT_SIMT_MMA_K16_F16_F16)
+AT_MMA(1688, 2, 1, at_f16, float, 4, AT_SIMT_MMA_K8_F16_F32)
+AT_MMA(1688, 2, 1, at_bf16, float, 4, AT_SIMT_MMA_K8_BF16_F32)
+AT_MMA(1688, 2, 1, at_f16, uint32_t, 2, AT_SIMT_MMA_K8_F16_F16)
+AT_MMA(1688, 4, 2, at_tf32, float, 4, AT_SIMT_MMA_K8_TF32_F32)
+AT_MMA(16832, 4, 2, at_e4m3, float, 4, AT_SIMT_MMA_K32_E4M3_F32)
+AT_MMA(16832, 4, 2, at_e4m3, uint32_t, 2, AT_SIMT_MMA_K32_E4M3_F16)
+AT_MMA(16832, 4, 2, at_e5m2, float, 4, AT_SIMT_MMA_K32_E5M2_F32)
+AT_MMA(16832, 4, 2, at_e5m2, uint32_t, 2, AT_SIMT_MMA_K32_E5M2_F16)
+#undef AT_MMA
+
+/* ldmatrix. */
+#define AT_LDMATRIX(NAME, COUNT, TRANSPOSED) \
+    __attribute__((always_inline)) static inline void NAME(uint32_t(&r)[COUNT], const void *row, AT_PLACE) { \
+        at_simt_load_matrix(COUNT, TRANSPOSED, row, r, { file, line }); \
+    }
+AT_LDMATRIX(at_ldmatrix_x1, 1, 0)
+AT_LDMATRIX(at_ldmatrix_x1_trans, 1, 1)
+AT_LDMATRIX(at_ldmatrix_x2, 2, 0)
+AT_LDMATRIX(at_ldmatrix_x2_trans, 2, 1)
+AT_LDMATRIX(at_ldmatrix_x4, 4, 0)
+AT_LDMATRIX(at_ldmatrix_x4_trans, 4, 1)
+#undef AT_LDMATRIX
 
 struct at_mbarrier {
     uint64_t bits;

@@ -57,7 +57,8 @@ struct at_simt_thread {
     enum at_simt_warp_kind kind;
     uint32_t mask;
     uint64_t value, result;
-    int from;
+    int from;                       /* lane of a shuffle; instruction of an mma; shape of a matrix load */
+    const void *deposit;            /* what the warp's lanes hand in, each on its own stack: mma.c, matrix.c */
     int barrier;                    /* the named one, or the number of the mbarrier, it waits at */
     uint32_t parity;                /* of the phase of the mbarrier it waits for */
     uint32_t copy_group;            /* of its copies: the one not committed yet */
@@ -121,6 +122,10 @@ void at_simt_begin_time(void);
 uint32_t at_simt_random_below(uint32_t n);
 /* warp.c: both wait in one warp operation. */
 int at_simt_same_operation(const struct at_simt_thread *a, const struct at_simt_thread *b);
+/* warp.c: one warp operation from arrival to end; the last lane to come calls `finish` for all, in mask order. */
+typedef void at_simt_warp_finish(struct at_simt_thread *const *members, int n);
+uint64_t at_simt_warp_operation(enum at_simt_warp_kind kind, uint32_t mask, uint64_t value, int from,
+                                const void *deposit, at_simt_warp_finish *finish, struct at_simt_place place);
 /* warp.c, barrier.c: a thread has left; those that wait for it may be complete, or wrong. */
 void at_simt_warp_left(struct at_simt_thread *thread);
 void at_simt_barrier_left(struct at_simt_block *block);

@@ -46,11 +46,34 @@ void *at_simt_shared_dynamic(void);
 /* Waits until every thread of the block that has not left is here; all must come by the same place. */
 void at_simt_barrier(struct at_simt_place place);
 /* Warp operations: every lane named in `mask` takes part, at the same place and with the same mask. */
-enum at_simt_warp_kind { AT_SIMT_SYNCWARP, AT_SIMT_SHUFFLE, AT_SIMT_BALLOT };
+enum at_simt_warp_kind { AT_SIMT_SYNCWARP, AT_SIMT_SHUFFLE, AT_SIMT_BALLOT, AT_SIMT_MMA, AT_SIMT_MATRIX };
 /* Shuffle: the value of lane `from` (0..31), which must be in the mask. Ballot: bit i is set when lane i's value is
  * not 0. Syncwarp: 0, and orders memory between its lanes, which the other two do not. */
 uint64_t at_simt_warp(enum at_simt_warp_kind kind, uint32_t mask, uint64_t value, int from, struct at_simt_place place);
 int at_simt_lane(void);
+
+/* d = a b + c by one tensor-core instruction of sm_90, all 32 lanes of the warp together: mma.sync m16n8 of
+ * K_OPERAND_SUM. Fragments in 32-bit registers as kernels/device/device.h lays them out; d may be c. */
+enum at_simt_mma_kind {
+    AT_SIMT_MMA_K16_F16_F32,
+    AT_SIMT_MMA_K16_BF16_F32,
+    AT_SIMT_MMA_K16_F16_F16,
+    AT_SIMT_MMA_K8_F16_F32,
+    AT_SIMT_MMA_K8_BF16_F32,
+    AT_SIMT_MMA_K8_F16_F16,
+    AT_SIMT_MMA_K8_TF32_F32,
+    AT_SIMT_MMA_K32_E4M3_F32,
+    AT_SIMT_MMA_K32_E4M3_F16,
+    AT_SIMT_MMA_K32_E5M2_F32,
+    AT_SIMT_MMA_K32_E5M2_F16,
+    AT_SIMT_MMA_KINDS
+};
+void at_simt_mma(enum at_simt_mma_kind kind, const uint32_t *a, const uint32_t *b, const uint32_t *c, uint32_t *d,
+                 struct at_simt_place place);
+
+/* ldmatrix: `count` (1, 2, 4) matrices of 8 x 8 elements of 16 bits from shared memory to a register each, all 32 lanes
+ * together; lane 8 m + i gives the address of row i of matrix m, 16 bytes, aligned. */
+void at_simt_load_matrix(int count, int transposed, const void *row, uint32_t *out, struct at_simt_place place);
 
 /* A copy of 4, 8 or 16 bytes from global to shared memory, which lands no earlier than the wait for its group: all
  * that this thread has copied since the commit before. Waits for all groups but the last `but`. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 static const char *kind_name(enum at_simt_warp_kind kind) {
-    static const char *const names[] = { "syncwarp", "shuffle", "ballot" };
+    static const char *const names[] = { "syncwarp", "shuffle", "ballot", "mma", "matrix load" };
     return names[kind];
 }
 
@@ -18,7 +18,8 @@ static struct at_simt_thread *lane_of(const struct at_simt_thread *thread, int l
 }
 
 int at_simt_same_operation(const struct at_simt_thread *a, const struct at_simt_thread *b) {
-    return a->kind == b->kind && a->mask == b->mask && a->place.line == b->place.line &&
+    const int alike = a->kind != AT_SIMT_MMA && a->kind != AT_SIMT_MATRIX ? 1 : a->from == b->from;
+    return a->kind == b->kind && alike && a->mask == b->mask && a->place.line == b->place.line &&
            (a->place.file == b->place.file || strcmp(a->place.file, b->place.file) == 0);
 }
 
@@ -41,7 +42,7 @@ static void check_partner(const struct at_simt_thread *self, int lane, const str
                        kind_name(other->kind), other->mask, other->place.file, other->place.line);
 }
 
-static void complete(struct at_simt_thread *self) {
+static void complete(struct at_simt_thread *self, at_simt_warp_finish *finish) {
     struct at_simt_thread *members[AT_WARP];
     uint32_t ballot = 0;
     int n = 0;
@@ -57,10 +58,17 @@ static void complete(struct at_simt_thread *self) {
     }
     if (self->kind == AT_SIMT_SYNCWARP)
         at_simt_order(self->in, members, n);
+    if (finish)
+        finish(members, n);
 }
 
 uint64_t at_simt_warp(enum at_simt_warp_kind kind, uint32_t mask, uint64_t value, int from,
                       struct at_simt_place place) {
+    return at_simt_warp_operation(kind, mask, value, from, NULL, NULL, place);
+}
+
+uint64_t at_simt_warp_operation(enum at_simt_warp_kind kind, uint32_t mask, uint64_t value, int from,
+                                const void *deposit, at_simt_warp_finish *finish, struct at_simt_place place) {
     struct at_simt_thread *self = at_simt_thread();
     const int mine = self->index % AT_WARP;
     int missing = 0;
@@ -68,6 +76,7 @@ uint64_t at_simt_warp(enum at_simt_warp_kind kind, uint32_t mask, uint64_t value
     self->mask = mask;
     self->value = value;
     self->from = from;
+    self->deposit = deposit;
     self->place = place;
     self->state = AT_THREAD_IN_WARP;
     if (!(mask >> mine & 1))
@@ -86,7 +95,7 @@ uint64_t at_simt_warp(enum at_simt_warp_kind kind, uint32_t mask, uint64_t value
     if (missing)
         at_simt_wait();
     else
-        complete(self);
+        complete(self, finish);
     return self->result;
 }
 
