@@ -18,7 +18,7 @@ const char *at_tc_stratum_name(enum at_tc_stratum stratum) {
 
 struct at_tc_target at_tc_target_of(const struct at_tc_instruction *t) {
     const struct at_tc_rule *rule = at_tc_instruction_rule(t);
-    return (struct at_tc_target){ t->a, t->b, rule->out, rule->kept_bits };
+    return (struct at_tc_target){ t->a, t->b, rule->out, rule->kept_bits, rule->zero_exponent, rule->rounding };
 }
 
 /* The words of one pattern, in turn. */
@@ -121,6 +121,39 @@ static void fill_apart(struct words *w, const struct at_tc_target *t, int n, dou
     b[second] = b[first];
 }
 
+/* 2^exponent as a product, half of it in each factor, in place of what stood there. */
+static void power_at(const struct at_tc_target *t, int exponent, double *a, double *b) {
+    const int low = -(-exponent / 2), grain = at_format_info(t->b)->emin - at_format_info(t->b)->precision + 1;
+    *a = ldexp(1, exponent - low < grain ? exponent - grain : low);
+    *b = ldexp(1, exponent - low < grain ? grain : exponent - low);
+}
+
+/* To nearest: half the least result, which goes up as soon as anything is seen beside it. Towards zero: the least
+ * result less two units of the last bit that the floor keeps, and what is missing: as one part, as two of a unit each,
+ * or as one and a half and a half, which only a finer unit keeps whole. At most three products, which meet in one step
+ * anywhere. */
+static void fill_floor(struct words *w, const struct at_tc_target *t, int n, double *a, double *b) {
+    const struct at_format_info *out = at_format_info(t->out);
+    const int least = out->emin - out->precision + 1, last = t->zero_exponent - t->kept;
+    for (int i = 0; i < n; i++)
+        a[i] = b[i] = 0;
+    power_at(t, least - 1, &a[0], &b[0]);
+    if (t->rounding == AT_TC_RNE) {
+        power_at(t, last + between(w, -2, 2), &a[1], &b[1]);
+    } else {
+        const int parts = between(w, 0, 2);
+        a[0] = at_round(t->a, a[0] * (2 - ldexp(1, last + 2 - least)));
+        power_at(t, parts == 0 ? last + 1 : last, &a[1], &b[1]);
+        if (parts > 0)
+            power_at(t, parts == 1 ? last : last - 1, &a[2], &b[2]);
+        if (parts == 2)
+            a[1] = at_round(t->a, 1.5 * a[1]);
+    }
+    const int negative = between(w, 0, 1);
+    for (int i = 0; i < n; i++)
+        a[i] = negative ? -a[i] : a[i];
+}
+
 static void fill_plain(struct words *w, enum at_tc_stratum stratum, const struct at_tc_target *t, int n, double *a,
                        double *b, double *c) {
     const struct at_format_info *fa = at_format_info(t->a), *fb = at_format_info(t->b), *out = at_format_info(t->out);
@@ -160,6 +193,9 @@ void at_tc_pattern(const struct at_tc_target *t, enum at_tc_stratum stratum, uin
     case AT_TC_near_tie:
         *c = between(&w, 0, 3) ? 0 : at_exponent(&w, t->out, between(&w, -1, 1), 0);
         fill_ties(&w, t, n, x, y);
+        break;
+    case AT_TC_floor:
+        fill_floor(&w, t, n, x, y);
         break;
     case AT_TC_apart:
         fill_apart(&w, t, n, x, y);

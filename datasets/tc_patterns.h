@@ -15,7 +15,8 @@
     X(near_overflow, "sums around the largest output") \
     X(swamped, "one large term, the others around its last bits") \
     X(special, "zeros, infinities, NaNs among ordinary values") \
-    X(apart, "large terms that cancel across the middle of the block, small ones between them")
+    X(apart, "large terms that cancel across the middle of the block, small ones between them") \
+    X(floor, "a sum at the edge of the least result, decided by terms that the floor of the alignment cuts or keeps")
 
 enum at_tc_stratum {
 #define X(name, meaning) AT_TC_##name,
@@ -25,10 +26,11 @@ enum at_tc_stratum {
 };
 const char *at_tc_stratum_name(enum at_tc_stratum stratum);
 
-/* What a pattern is made for: operand formats, accumulator, fraction bits kept at alignment. */
+/* What a pattern is made for: operand formats, accumulator, fraction bits kept at alignment, its floor, rounding. */
 struct at_tc_target {
     enum at_format a, b, out;
-    int kept;
+    int kept, zero_exponent;
+    enum at_tc_rounding rounding;
 };
 struct at_tc_target at_tc_target_of(const struct at_tc_instruction *instruction);
 

@@ -57,17 +57,31 @@ static void show_mismatch(struct at_tc_study_row *row, const struct operands *o,
         at += (size_t)snprintf(row->example + at, sizeof row->example - at, " %x*%x", o->a[i * k + t], o->b[i * k + t]);
 }
 
+struct filling {
+    const struct at_tc_study_row *row;
+    struct operands *o;
+};
+
+static at_status fill(void *context, int64_t begin, int64_t end, int worker) {
+    const struct filling *f = context;
+    const struct at_tc_instruction *t = f->row->instruction;
+    const struct at_tc_target target = at_tc_target_of(t);
+    (void)worker;
+    for (int64_t i = begin; i < end; i++) {
+        double c;
+        at_tc_pattern(&target, f->row->stratum, f->row->seed, i, t->k, &f->o->a[i * t->k], &f->o->b[i * t->k], &c);
+        f->o->c[i] = (float)c;
+    }
+    return AT_OK;
+}
+
 static at_status study_row(struct study *s, int variant, struct at_tc_study_row *row) {
     const struct at_tc_instruction *t = row->instruction;
-    const struct at_tc_target target = at_tc_target_of(t);
     struct operands o = { 0 };
+    struct filling filling = { row, &o };
     at_status status = AT_OK;
     AT_TRY_OUT(allocate(row, &o));
-    for (int64_t i = 0; i < row->patterns; i++) {
-        double c;
-        at_tc_pattern(&target, row->stratum, row->seed, i, t->k, &o.a[i * t->k], &o.b[i * t->k], &c);
-        o.c[i] = (float)c;
-    }
+    AT_TRY_OUT(at_parallel(row->patterns, 1024, s->threads, fill, &filling));
     AT_TRY_OUT(at_tc_study_launch(s->runner, variant, t, row->patterns, o.a, o.b, o.c, o.d));
     AT_TRY_OUT(at_tc_study_model(row, s->threads, o.model));
     for (int64_t i = 0; i < row->patterns; i++) {
@@ -89,7 +103,7 @@ out:
 static void print_head(void) {
     printf("%-30s %9s %10s ", "instruction", "patterns", "mismatches");
     for (int k = 0; k < AT_TC_NEIGHBOURS; k++)
-        printf("%9s", at_tc_neighbour_name((enum at_tc_neighbour)k));
+        printf("%10s", at_tc_neighbour_name((enum at_tc_neighbour)k));
     printf("   (%% of the stratum that tells it best)\n");
 }
 
@@ -109,9 +123,9 @@ static int print_instruction(const struct at_tc_study_row *rows, int n) {
             if (rows[i].neighbour[k] >= 0 && rows[i].patterns)
                 best = fmax(best, 100.0 * (double)rows[i].neighbour[k] / (double)rows[i].patterns);
         if (best < 0)
-            printf("%9s", "-");
+            printf("%10s", "-");
         else
-            printf("%9.1f", best);
+            printf("%10.1f", best);
         told &= best < 0 || best >= 1;
     }
     printf("%s\n", told ? "" : "  a neighbour is not told");

@@ -16,12 +16,29 @@
 enum { ROWS = 16, COLUMNS = 8, K_MOST = 32 };
 
 static const char *const names[AT_SIMT_MMA_KINDS] = {
-    [AT_SIMT_MMA_K16_F16_F32] = "hopper_mma_k16_f16_f32",   [AT_SIMT_MMA_K16_BF16_F32] = "hopper_mma_k16_bf16_f32",
-    [AT_SIMT_MMA_K16_F16_F16] = "hopper_mma_k16_f16_f16",   [AT_SIMT_MMA_K8_F16_F32] = "hopper_mma_k8_f16_f32",
-    [AT_SIMT_MMA_K8_BF16_F32] = "hopper_mma_k8_bf16_f32",   [AT_SIMT_MMA_K8_F16_F16] = "hopper_mma_k8_f16_f16",
-    [AT_SIMT_MMA_K8_TF32_F32] = "hopper_mma_k8_tf32_f32",   [AT_SIMT_MMA_K32_E4M3_F32] = "hopper_mma_k32_e4m3_f32",
-    [AT_SIMT_MMA_K32_E4M3_F16] = "hopper_mma_k32_e4m3_f16", [AT_SIMT_MMA_K32_E5M2_F32] = "hopper_mma_k32_e5m2_f32",
+    [AT_SIMT_MMA_K16_F16_F32] = "hopper_mma_k16_f16_f32",
+    [AT_SIMT_MMA_K16_BF16_F32] = "hopper_mma_k16_bf16_f32",
+    [AT_SIMT_MMA_K16_F16_F16] = "hopper_mma_k16_f16_f16",
+    [AT_SIMT_MMA_K8_F16_F32] = "hopper_mma_k8_f16_f32",
+    [AT_SIMT_MMA_K8_BF16_F32] = "hopper_mma_k8_bf16_f32",
+    [AT_SIMT_MMA_K8_F16_F16] = "hopper_mma_k8_f16_f16",
+    [AT_SIMT_MMA_K8_TF32_F32] = "hopper_mma_k8_tf32_f32",
+    [AT_SIMT_MMA_K32_E4M3_F32] = "hopper_mma_k32_e4m3_f32",
+    [AT_SIMT_MMA_K32_E4M3_F16] = "hopper_mma_k32_e4m3_f16",
+    [AT_SIMT_MMA_K32_E5M2_F32] = "hopper_mma_k32_e5m2_f32",
     [AT_SIMT_MMA_K32_E5M2_F16] = "hopper_mma_k32_e5m2_f16",
+    [AT_SIMT_WGMMA_K16_F16_F32] = "hopper_wgmma_k16_f16_f32",
+    [AT_SIMT_WGMMA_K16_BF16_F32] = "hopper_wgmma_k16_bf16_f32",
+    [AT_SIMT_WGMMA_K16_F16_F16] = "hopper_wgmma_k16_f16_f16",
+    [AT_SIMT_WGMMA_K8_TF32_F32] = "hopper_wgmma_k8_tf32_f32",
+    [AT_SIMT_WGMMA_K32_E4M3_F32] = "hopper_wgmma_k32_e4m3_f32",
+    [AT_SIMT_WGMMA_K32_E4M3_F16] = "hopper_wgmma_k32_e4m3_f16",
+    [AT_SIMT_WGMMA_K32_E4M3_E5M2_F32] = "hopper_wgmma_k32_e4m3_e5m2_f32",
+    [AT_SIMT_WGMMA_K32_E4M3_E5M2_F16] = "hopper_wgmma_k32_e4m3_e5m2_f16",
+    [AT_SIMT_WGMMA_K32_E5M2_E4M3_F32] = "hopper_wgmma_k32_e5m2_e4m3_f32",
+    [AT_SIMT_WGMMA_K32_E5M2_E4M3_F16] = "hopper_wgmma_k32_e5m2_e4m3_f16",
+    [AT_SIMT_WGMMA_K32_E5M2_F32] = "hopper_wgmma_k32_e5m2_f32",
+    [AT_SIMT_WGMMA_K32_E5M2_F16] = "hopper_wgmma_k32_e5m2_f16",
 };
 
 /* What a lane hands in. */

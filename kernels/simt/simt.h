@@ -66,6 +66,19 @@ enum at_simt_mma_kind {
     AT_SIMT_MMA_K32_E4M3_F16,
     AT_SIMT_MMA_K32_E5M2_F32,
     AT_SIMT_MMA_K32_E5M2_F16,
+    /* wgmma with the same fragments; kernels/device/wgmma.h */
+    AT_SIMT_WGMMA_K16_F16_F32,
+    AT_SIMT_WGMMA_K16_BF16_F32,
+    AT_SIMT_WGMMA_K16_F16_F16,
+    AT_SIMT_WGMMA_K8_TF32_F32,
+    AT_SIMT_WGMMA_K32_E4M3_F32,
+    AT_SIMT_WGMMA_K32_E4M3_F16,
+    AT_SIMT_WGMMA_K32_E4M3_E5M2_F32,
+    AT_SIMT_WGMMA_K32_E4M3_E5M2_F16,
+    AT_SIMT_WGMMA_K32_E5M2_E4M3_F32,
+    AT_SIMT_WGMMA_K32_E5M2_E4M3_F16,
+    AT_SIMT_WGMMA_K32_E5M2_F32,
+    AT_SIMT_WGMMA_K32_E5M2_F16,
     AT_SIMT_MMA_KINDS
 };
 void at_simt_mma(enum at_simt_mma_kind kind, const uint32_t *a, const uint32_t *b, const uint32_t *c, uint32_t *d,

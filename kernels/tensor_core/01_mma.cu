@@ -68,12 +68,12 @@ int launch(const struct at_launch *launch) { return at_dpa_find(table, launch->p
 AT_KERNEL(tensor_core, 01_mma) = {
     .summary = "mma.sync, 8 patterns a warp",
     .source = "ours",
-    .numerics = {
-        .qk_unit = AT_UNIT_TC_F32,
+    .numerics = { /* the instruction has its own */
+        .qk_unit = AT_UNIT_F32,
         .qk_lanes = 1,
         .p = AT_F32,
-        .pv_unit = AT_UNIT_TC_F32,
-        .pv_chunk = 16,
+        .pv_unit = AT_UNIT_F32,
+        .pv_chunk = 1,
         .repeats = 1,
         .batch_invariant = 1,
     },

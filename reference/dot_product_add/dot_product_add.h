@@ -9,7 +9,11 @@
 enum { AT_DPA_A, AT_DPA_B, AT_DPA_C, AT_DPA_D };
 
 /* The instruction of a problem: params.instruction is its place in the table; NULL when there is none. */
-const struct at_tc_instruction *at_dpa_instruction(const struct at_problem *problem);
+#ifdef __cplusplus
+extern "C"
+#endif
+    const struct at_tc_instruction *
+    at_dpa_instruction(const struct at_problem *problem);
 
 extern const struct at_op at_op_dot_product_add;
 

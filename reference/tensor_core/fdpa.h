@@ -13,9 +13,12 @@
  *      to nearest even, with gradual underflow. Magnitudes past its range become infinite even when
  *      rounding goes towards zero (2^128 and above for f32).
  *   5. A NaN, infinity times zero, or infinities of both signs among the terms give NaN; otherwise an
- *      infinite term gives infinity. A sum of zero is +0; a negative sum cut to zero is -0.
+ *      infinite term gives infinity. A sum of zero is +0, also one that only rounding made zero.
  * Sources: the public models MMA-Sim (arXiv 2511.10909) and those of arXiv 2512.07004, whose published
- * hardware vectors this rule reproduces; specials, subnormals and e_zero rest on the first alone. */
+ * hardware vectors this rule reproduces. They do not cover specials, subnormals and e_zero; for Hopper those were
+ * measured (attest study tensor-core, datasets/measurements/h200_tensor_core.txt). Where the card differs from those
+ * models: a negative sum that is rounded to zero is +0, not -0; e_zero of an f16 accumulator is -21, for mma.sync and
+ * for wgmma. */
 #ifndef AT_FDPA_H
 #define AT_FDPA_H
 

@@ -116,8 +116,17 @@ double at_tc_multiply_add(const struct at_tc_instruction *t, const struct at_tc_
 }
 
 const char *at_tc_neighbour_name(enum at_tc_neighbour which) {
-    static const char *const names[] = { "F-1", "F+1", "L/2", "2L", "rounding" };
+    static const char *const names[] = { "F-1", "F+1", "L/2", "2L", "rounding", "e_zero-1", "e_zero+1" };
     return names[which];
+}
+
+/* The floor acts on products that lie below it, and where what it cuts (2^(e_zero - F) and less) exists: the least
+ * product of the operands is a multiple of the square of their smallest subnormals. */
+static int floor_matters(const struct at_tc_instruction *t, const struct at_tc_rule *rule) {
+    const struct at_format_info *a = at_format_info(t->a), *b = at_format_info(t->b);
+    const int least = a->emin - a->precision + 1 + b->emin - b->precision + 1, lowest = a->emin + b->emin;
+    return t->order == AT_TC_CHUNKS && lowest < rule->zero_exponent - 1 &&
+           least < rule->zero_exponent - rule->kept_bits;
 }
 
 int at_tc_neighbour_of(const struct at_tc_instruction *t, enum at_tc_neighbour which, struct at_tc_rule *changed) {
@@ -136,8 +145,11 @@ int at_tc_neighbour_of(const struct at_tc_instruction *t, enum at_tc_neighbour w
     case AT_TC_BLOCK_TWICE:
         changed->block *= 2;
         return t->order == AT_TC_CHUNKS && changed->block <= step;
-    default:
+    case AT_TC_OTHER_ROUNDING:
         changed->rounding = changed->rounding == AT_TC_RZ ? AT_TC_RNE : AT_TC_RZ;
         return 1;
+    default:
+        changed->zero_exponent += which == AT_TC_FLOOR_LESS ? -1 : 1;
+        return floor_matters(t, changed);
     }
 }

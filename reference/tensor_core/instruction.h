@@ -41,6 +41,8 @@ enum at_tc_neighbour {
     AT_TC_BLOCK_HALF, /* L / 2 */
     AT_TC_BLOCK_TWICE,
     AT_TC_OTHER_ROUNDING,
+    AT_TC_FLOOR_LESS, /* e_zero - 1 */
+    AT_TC_FLOOR_MORE, /* e_zero + 1 */
     AT_TC_NEIGHBOURS
 };
 const char *at_tc_neighbour_name(enum at_tc_neighbour which);

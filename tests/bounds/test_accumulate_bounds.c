@@ -6,7 +6,7 @@
 
 #include "tensor_core/accumulate.h"
 #include "tensor_core/fdpa.h"
-#include "tests/oracle/fdpa_strata.h"
+#include "tests/support/splitmix.h"
 
 enum { MOST_TERMS = 160, MPFR_BITS = 400 };
 
@@ -85,17 +85,17 @@ static struct outcome evaluate(const struct subject *s, const struct input *in) 
 
 /* --- random inputs ---------------------------------------------------------------------------- */
 
-static double uniform(struct fdpa_random *r) { return (double)(fdpa_next(r) >> 11) * 0x1p-53; }
+static double uniform(struct splitmix *r) { return (double)(splitmix_next(r) >> 11) * 0x1p-53; }
 
-static double either_sign(struct fdpa_random *r, double x) { return fdpa_next(r) & 1 ? -x : x; }
+static double either_sign(struct splitmix *r, double x) { return splitmix_next(r) & 1 ? -x : x; }
 
-static int between(struct fdpa_random *r, int low, int high) {
-    return low + (int)(fdpa_next(r) % (uint64_t)(high - low + 1));
+static int between(struct splitmix *r, int low, int high) {
+    return low + (int)(splitmix_next(r) % (uint64_t)(high - low + 1));
 }
 
 enum stratum { ORDINARY, POSITIVE, WIDE, CANCELLING, HALF_ULPS, SUBNORMAL, STRATA };
 
-static void fill_term(struct fdpa_random *r, const struct subject *s, enum stratum stratum, struct input *in, int i) {
+static void fill_term(struct splitmix *r, const struct subject *s, enum stratum stratum, struct input *in, int i) {
     const struct at_format_info *f = at_format_info(s->in);
     double u = at_format_info(at_unit_format(s->order.unit))->u;
     double x = 2 * uniform(r) - 1, y = 2 * uniform(r) - 1;
@@ -107,7 +107,7 @@ static void fill_term(struct fdpa_random *r, const struct subject *s, enum strat
         x = ldexp(x, between(r, -reach, reach));
         y = ldexp(y, between(r, -reach, reach));
     } else if (stratum == HALF_ULPS) { /* sums near 1 with steps of about half a last place */
-        x = ldexp(1 + uniform(r) * (fdpa_next(r) & 1), -between(r, 5, 8));
+        x = ldexp(1 + uniform(r) * (splitmix_next(r) & 1), -between(r, 5, 8));
         y = u / x * (0.5 + uniform(r) * between(r, 0, 2)) * (s->order.unit == AT_UNIT_TC_F32 ? 0.5 : 1.0);
         x = between(r, 0, 7) ? x : -x;
     } else if (stratum == SUBNORMAL) {
@@ -118,13 +118,13 @@ static void fill_term(struct fdpa_random *r, const struct subject *s, enum strat
     in->b[i] = at_round(s->in, y);
     if (stratum == CANCELLING && i % 2) {
         in->a[i] = -in->a[i - 1];
-        in->b[i] = fdpa_next(r) & 1 ? in->b[i - 1] : at_round(s->in, in->b[i - 1] * (1 + 0.01 * y));
+        in->b[i] = splitmix_next(r) & 1 ? in->b[i - 1] : at_round(s->in, in->b[i - 1] * (1 + 0.01 * y));
     }
 }
 
-static void fill(struct fdpa_random *r, const struct subject *s, enum stratum stratum, struct input *in) {
+static void fill(struct splitmix *r, const struct subject *s, enum stratum stratum, struct input *in) {
     static const int lengths[] = { 1, 2, 3, 5, 8, 15, 16, 17, 31, 33, 64, 128 };
-    in->n = lengths[fdpa_next(r) % (sizeof lengths / sizeof lengths[0])];
+    in->n = lengths[splitmix_next(r) % (sizeof lengths / sizeof lengths[0])];
     for (int i = 0; i < in->n; i++)
         fill_term(r, s, stratum, in, i);
     enum at_format out = at_unit_format(s->order.unit);
@@ -137,7 +137,7 @@ static void fill(struct fdpa_random *r, const struct subject *s, enum stratum st
 /* 10^6 evaluations over all units, strata and lengths; those that overflow are not claimed. */
 static void test_nothing_beyond(void **state) {
     (void)state;
-    struct fdpa_random random = { 3 };
+    struct splitmix random = { 3 };
     const long each = 170 * at_test_effort(100);
     for (int u = 0; u < SUBJECTS; u++) {
         const struct subject *s = &subjects[u];

@@ -11,7 +11,7 @@ run() { # out.h5, options
     local code=$?
     [[ $code == 0 || $code == 1 ]] || { tail -n 5 "$scratch/log"; fail "verify: exit $code"; }
 }
-run "$scratch/a.h5" --jobs 1
+run "$scratch/a.h5" --jobs 1 --json "$scratch/a.jsonl"
 run "$scratch/b.h5" --jobs 2
 same "$scratch/a.h5" "$scratch/b.h5"
 jobs=$(wc -l < "$scratch/a.h5.jsonl")
@@ -46,7 +46,7 @@ wants 0 'compared' "$attest" show "$scratch/a.h5" --worst 3
 # A result does not depend on which other variants of its case were judged before it.
 lines() { grep '"variant":"00_split_k"' "$1" | sed -E 's/"(plan_index|seconds)":[^,}]*//g' | sort; }
 "$attest" verify '*/00_split_k' --cases "$cases" --quiet --json "$scratch/alone.jsonl" > /dev/null 2>&1
-lines "$scratch/a.h5.jsonl" > "$scratch/of_all"
+lines "$scratch/a.jsonl" > "$scratch/of_all"
 lines "$scratch/alone.jsonl" > "$scratch/of_one"
 [[ -s "$scratch/of_one" ]] || fail "nothing was judged alone"
 same "$scratch/of_all" "$scratch/of_one"

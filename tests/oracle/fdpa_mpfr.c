@@ -78,13 +78,14 @@ static uint32_t sum_terms(const struct oracle_fdpa *rule, int n, const struct te
         mpfr_mul_2si(sum, sum, top - rule->kept, MPFR_RNDN);
         mpfr_abs(sum, sum, MPFR_RNDN);
         code = pack(rule, sum);
-        code |= sign << (rule->out.exponent_bits + rule->out.fraction_bits);
+        if (code) /* what rounding made zero has no sign: measured */
+            code |= sign << (rule->out.exponent_bits + rule->out.fraction_bits);
     }
     mpfr_clears(sum, x, (mpfr_ptr)0);
     return code;
 }
 
-uint32_t oracle_fdpa(const struct oracle_fdpa *rule, int n, const uint16_t *a, const uint16_t *b, uint32_t c) {
+uint32_t oracle_fdpa(const struct oracle_fdpa *rule, int n, const uint32_t *a, const uint32_t *b, uint32_t c) {
     struct term terms[MAX_TERMS];
     struct field f = unpack(rule->out, c);
     int nan = f.nan, plus = f.infinite && !f.negative, minus = f.infinite && f.negative;

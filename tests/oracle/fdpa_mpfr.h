@@ -18,6 +18,6 @@ struct oracle_fdpa {
 };
 
 /* Code of c + sum a_i b_i in the output format; NaN is all ones without the sign. At most 64 products. */
-uint32_t oracle_fdpa(const struct oracle_fdpa *rule, int n, const uint16_t *a, const uint16_t *b, uint32_t c);
+uint32_t oracle_fdpa(const struct oracle_fdpa *rule, int n, const uint32_t *a, const uint32_t *b, uint32_t c);
 
 #endif

@@ -2,11 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/at_test.h"
 
+#include "datasets/tc_patterns.h"
 #include "tests/oracle/fdpa_mpfr.h"
-#include "tests/oracle/fdpa_strata.h"
 #include "tensor_core/fdpa.h"
 
-static const struct oracle_format f16 = { 5, 10 }, bf16 = { 8, 7 }, f32 = { 8, 23 };
+static const struct oracle_format f16 = { 5, 10 }, bf16 = { 8, 7 }, f32 = { 8, 23 }, tf32 = { 8, 10 }, e5m2 = { 5, 2 };
 
 struct pairing {
     const char *rule;
@@ -14,14 +14,20 @@ struct pairing {
     struct oracle_fdpa oracle;
 };
 
-static struct pairing pairings[4];
+enum { PAIRINGS = 9 };
+static struct pairing pairings[PAIRINGS];
 
 static int setup(void **state) {
     (void)state;
     pairings[0] = (struct pairing){ "hopper_f16_f32", AT_F16, { f16, f32, 25, 0, -133 } };
     pairings[1] = (struct pairing){ "hopper_bf16_f32", AT_BF16, { bf16, f32, 25, 0, -133 } };
-    pairings[2] = (struct pairing){ "hopper_mma_f16_f16", AT_F16, { f16, f16, 25, 1, -22 } };
-    pairings[3] = (struct pairing){ "hopper_wgmma_f16_f16", AT_F16, { f16, f16, 25, 1, -133 } };
+    pairings[2] = (struct pairing){ "hopper_mma_f16_f16", AT_F16, { f16, f16, 25, 1, -21 } };
+    pairings[3] = (struct pairing){ "hopper_wgmma_f16_f16", AT_F16, { f16, f16, 25, 1, -21 } };
+    pairings[4] = (struct pairing){ "hopper_tf32_f32", AT_TF32, { tf32, f32, 25, 0, -133 } };
+    pairings[5] = (struct pairing){ "hopper_wgmma_fp8_f16", AT_E5M2, { e5m2, f16, 13, 1, -133 } };
+    pairings[6] = (struct pairing){ "volta_f16_f32", AT_F16, { f16, f32, 23, 0, -131 } };
+    pairings[7] = (struct pairing){ "ampere_f16_f16", AT_F16, { f16, f16, 24, 1, -21 } };
+    pairings[8] = (struct pairing){ "blackwell_f8f6f4_f32", AT_E5M2, { e5m2, f32, 25, 0, -133 } };
     return 0;
 }
 
@@ -30,21 +36,29 @@ struct seen {
     long compared, zero, subnormal, infinite, nan;
 };
 
-static void compare_one(const struct pairing *p, struct fdpa_random *random, enum fdpa_stratum stratum,
-                        struct seen *seen) {
-    uint16_t a[16], b[16];
-    uint32_t c;
-    double x[16], y[16];
-    int n = fdpa_next(random) % 4 ? 16 : 1 + (int)(fdpa_next(random) % 16);
+/* The oracle takes a code's own bits; tf32 is stored in the upper 19 of 32. */
+static uint32_t own_bits(enum at_format in, uint32_t code) { return in == AT_TF32 ? code >> 13 : code; }
+
+static void compare_one(const struct pairing *p, enum at_tc_stratum stratum, long index, struct seen *seen) {
     const struct at_tc_rule *rule = at_tc_rule_find(p->rule);
-    fdpa_fill(random, stratum, &p->oracle, n, a, b, &c);
-    at_decode_array(p->in, (size_t)n, a, x);
-    at_decode_array(p->in, (size_t)n, b, y);
-    double got = at_fdpa(rule, p->in, x, 1, y, 1, n, at_decode(rule->out, c));
-    uint32_t code = oracle_fdpa(&p->oracle, n, a, b, c);
+    const struct at_tc_target target = {
+        p->in, p->in, rule->out, rule->kept_bits, rule->zero_exponent, rule->rounding
+    };
+    uint32_t a[AT_TC_BLOCK_MAX], b[AT_TC_BLOCK_MAX];
+    double x[AT_TC_BLOCK_MAX], y[AT_TC_BLOCK_MAX], c;
+    const int n = index % 4 ? rule->block : 1 + (int)(index / 4 % rule->block);
+    at_tc_pattern(&target, stratum, 11, index, n, a, b, &c);
+    for (int i = 0; i < n; i++) {
+        x[i] = at_decode(p->in, a[i]);
+        y[i] = at_decode(p->in, b[i]);
+        a[i] = own_bits(p->in, a[i]);
+        b[i] = own_bits(p->in, b[i]);
+    }
+    double got = at_fdpa(rule, p->in, x, 1, y, 1, n, c);
+    uint32_t code = oracle_fdpa(&p->oracle, n, a, b, (uint32_t)at_encode(rule->out, c));
     double want = at_decode(rule->out, code);
     if (at_encode(rule->out, got) != code && !(isnan(got) && isnan(want)))
-        fail_msg("%s, stratum %d, input %ld, n %d: %a, second implementation %a", p->rule, (int)stratum, seen->compared,
+        fail_msg("%s, %s, input %ld, n %d: %a, second implementation %a", p->rule, at_tc_stratum_name(stratum), index,
                  n, got, want);
     seen->compared++;
     seen->zero += want == 0;
@@ -55,14 +69,13 @@ static void compare_one(const struct pairing *p, struct fdpa_random *random, enu
 
 static void test_equal_to_second_implementation(void **state) {
     (void)state;
-    struct fdpa_random random = { 11 };
     struct seen total = { 0 };
     const long each = 1000 * at_test_effort(4);
-    for (size_t i = 0; i < sizeof pairings / sizeof pairings[0]; i++) {
+    for (int i = 0; i < PAIRINGS; i++) {
         struct seen seen = { 0 };
-        for (int s = 0; s < FDPA_STRATA; s++)
+        for (int s = 0; s < AT_TC_STRATA; s++)
             for (long k = 0; k < each; k++)
-                compare_one(&pairings[i], &random, (enum fdpa_stratum)s, &seen);
+                compare_one(&pairings[i], (enum at_tc_stratum)s, k, &seen);
         print_message("%s: %ld compared, %ld zero, %ld subnormal, %ld infinite, %ld NaN\n", pairings[i].rule,
                       seen.compared, seen.zero, seen.subnormal, seen.infinite, seen.nan);
         at_assert_true(seen.infinite > seen.compared / 100, "%s met few infinities", pairings[i].rule);
