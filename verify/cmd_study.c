@@ -1,0 +1,46 @@
+/* attest study: what the arithmetic of accumulators costs, on the CPU alone.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "verify/study.h"
+
+static const struct at_option options[] = {
+    { "--modes", "GLOB", "accumulate: modes, as `attest study modes` lists them (default all)" },
+    { "--lengths", "N,N,..", "accumulate: keys of a row, 0 allowed (default 64,256,1024,4096)" },
+    { "--d", "N,N,..", "accumulate: head sizes (default 64,128)" },
+    { "--data", "GLOB", "accumulate: data families, and recorded layers as DATASET/LAYER (default all)" },
+    { "--attention", "A", "accumulate: asynct, softmax or both (default)" },
+    { "--sums", "N", "accumulate: sums looked at of each product of a case (default 128)" },
+    { "--seed", "S", "accumulate: of generated data (default 1)" },
+    { "--out", "S.h5", "accumulate: write the archive" },
+    { "--plots", "DIR", "accumulate: write SVG plots" },
+    { "--quick", NULL, "accumulate: lengths 64,256, d 64, 16 sums, unless given" },
+    { "--demos", NULL, "accumulate: the demonstrations alone" },
+    { NULL, NULL, NULL },
+};
+
+static int list_modes(void) {
+    for (int i = 0; i < at_study_mode_count(); i++)
+        printf("%-20s %s\n", at_study_mode_at(i)->name, at_study_mode_at(i)->meaning);
+    return 0;
+}
+
+static int run(const struct at_args *args) {
+    if (strcmp(args->words[0], "accumulate") == 0)
+        return at_study_accumulate(args);
+    if (strcmp(args->words[0], "modes") == 0)
+        return list_modes();
+    return at_report_failure(AT_FAIL(AT_USAGE, "study: found '%s', wanted accumulate or modes", args->words[0]));
+}
+
+const struct at_command at_command_study = {
+    .name = "study",
+    .synopsis = "study accumulate | modes [options]",
+    .summary = "precision lost by modes of accumulation, over length, head size and distribution",
+    .example = "attest study accumulate --modes 'f16*' --data '@(normal|same_sign|minilm/*)' --out s.h5 --plots plots",
+    .options = options,
+    .min_words = 1,
+    .max_words = 1,
+    .run = run,
+};
