@@ -11,7 +11,7 @@
 enum {
     PANEL_W = 210,
     PANEL_H = 150,
-    GAP_X = 18,
+    GAP_X = 36,
     GAP_Y = 34,
     LEFT = 78,
     TOP = 84,
@@ -19,14 +19,15 @@ enum {
     RIGHT = 24,
     COLUMNS = 4
 };
-enum { FONT = 11, LETTER = 6 }; /* pixels; the width is of a sans-serif letter of that size, generously */
+enum { FONT = 11, LETTER = 7 }; /* pixels; the width is of a sans-serif letter of that size, generously */
 
 /* ---- marks ---- */
 
 static void open_svg(FILE *f, double width, double height) {
     fprintf(f,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "
-            "font-family=\"Helvetica, Arial, sans-serif\" font-size=\"%d\">\n<rect width=\"%.0f\" height=\"%.0f\" "
+            "font-family=\"Helvetica, Arial, DejaVu Sans, sans-serif\" font-size=\"%d\">\n<rect width=\"%.0f\" "
+            "height=\"%.0f\" "
             "fill=\"#fff\"/>\n",
             width, height, width, height, FONT, width, height);
 }
@@ -113,7 +114,8 @@ static struct frame frame_of(const struct at_plot *plot) {
                 y0 = fmin(y0, y);
                 y1 = fmax(y1, y);
             }
-    frame.x = axis_of(x0, x1, 2, 6);
+    const int digits = x1 >= 1 ? (int)log10(x1) + 2 : 1; /* the axis may end at the next power of two */
+    frame.x = axis_of(x0, x1, 2, PANEL_W / (LETTER * (digits + 1)));
     frame.y = axis_of(y0, y1, 10, 5);
     return frame;
 }
@@ -208,7 +210,7 @@ at_status at_svg_panels(const struct at_plot *plot, const char *path) {
     const struct frame frame = frame_of(plot);
     const double body_w = LEFT + columns * (PANEL_W + GAP_X) - GAP_X + RIGHT, body_h = rows * (PANEL_H + GAP_Y) - GAP_Y;
     const double width =
-        fmax(body_w, fmax(legend_width(plot->legend, AT_PLOT_CURVES), LEFT + RIGHT + 8 * (double)strlen(plot->title)));
+        fmax(body_w, fmax(legend_width(plot->legend, AT_PLOT_CURVES), LEFT + RIGHT + 9 * (double)strlen(plot->title)));
     struct at_atomic_file file;
     char rotate[64];
     AT_TRY(at_atomic_open(path, &file));
@@ -246,7 +248,7 @@ at_status at_svg_bars(const struct at_bars *bars, const char *path) {
     char text[16];
     AT_TRY(at_atomic_open(path, &file));
     FILE *f = file.stream;
-    open_svg(f, fmax(BAR_LEFT + BAR_W + 80, BAR_LEFT + 8 * (double)strlen(bars->title)), height + BOTTOM);
+    open_svg(f, fmax(BAR_LEFT + BAR_W + 80, BAR_LEFT + 9 * (double)strlen(bars->title)), height + BOTTOM);
     put_text(f, 20, 24, "start", "font-size=\"14\"", bars->title);
     double x = 20;
     for (int i = 0; i < 2; i++) {
