@@ -61,6 +61,29 @@ static at_status read_options(const struct at_args *args, struct study *s) {
     return at_study_plan_make(s->data_glob, s->asynct, s->softmax, &s->lengths, &s->d, (uint64_t)s->seed, &s->plan);
 }
 
+/* A case that cannot be built is refused before hours have gone into the others. */
+static at_status check_cases(const struct study *s) {
+    at_status status = AT_OK;
+    for (int64_t i = 0; i < s->plan.n && status == AT_OK; i++) {
+        struct at_case_list cases = { 0 };
+        status = at_case_parse(s->plan.items[i].line, "study", s->plan.items[i].line, &cases);
+        at_case_list_release(&cases);
+    }
+    return status;
+}
+
+/* Nor does a study end without a place for what it found. */
+static at_status check_places(const struct at_args *args) {
+    const struct at_study_rows none = { 0 };
+    struct at_atomic_file file;
+    int plots;
+    if (at_args_get(args, "--out")) {
+        AT_TRY(at_atomic_open(at_args_get(args, "--out"), &file));
+        at_atomic_abandon(&file);
+    }
+    return at_args_get(args, "--plots") ? at_study_plots(&none, at_args_get(args, "--plots"), &plots) : AT_OK;
+}
+
 /* ---- what was asked for ---- */
 
 static json_t *sizes_json(const struct at_study_sizes *sizes) {
@@ -111,6 +134,8 @@ static at_status measure(struct study *s) {
 static at_status run_study(const struct at_args *args, struct study *s, struct at_run_record *record) {
     int plots = 0;
     AT_TRY(read_options(args, s));
+    AT_TRY(check_cases(s));
+    AT_TRY(check_places(args));
     AT_TRY(at_study_demos(stdout));
     if (at_args_has(args, "--demos"))
         return AT_OK;

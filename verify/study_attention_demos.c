@@ -84,7 +84,7 @@ static at_status show_outliers(FILE *out) {
 
 struct outputs {
     int64_t n, wrong, nonfinite;
-    double error_max, rms;
+    double error_max, rms;   /* error_max: of finite outputs, NaN: none; rms: of the exact ones */
     struct at_ledger ledger; /* of the declared arithmetic */
 };
 
@@ -97,7 +97,7 @@ static at_status evaluate(const struct at_problem *problem, const struct at_prob
     struct at_eval model = { 0 }, exact = { 0 };
     double squares = 0;
     at_status status = AT_OK;
-    *outputs = (struct outputs){ .n = n };
+    *outputs = (struct outputs){ .n = n, .error_max = NAN };
     at_ledger_init(&outputs->ledger);
     model.value[o] = calloc((size_t)n + 1, sizeof(double));
     exact.value[o] = calloc((size_t)n + 1, sizeof(double));
@@ -110,8 +110,8 @@ static at_status evaluate(const struct at_problem *problem, const struct at_prob
         const double got = model.value[o][i], want = exact.value[o][i];
         outputs->nonfinite += !isfinite(got);
         outputs->wrong += !isfinite(got) || at_ulp_distance(AT_F16, got, want) > 16;
-        if (isfinite(got))
-            outputs->error_max = fmax(outputs->error_max, fabs(got - want));
+        if (isfinite(got) && !(fabs(got - want) <= outputs->error_max))
+            outputs->error_max = fabs(got - want);
         squares += want * want;
     }
     outputs->rms = n ? sqrt(squares / (double)n) : 0;
@@ -119,6 +119,14 @@ out:
     free(model.value[o]);
     free(exact.value[o]);
     return status;
+}
+
+static void put_outputs(const struct outputs *outputs, FILE *out) {
+    fprintf(out, "%lld of %lld outputs not finite, %lld wrong", (long long)outputs->nonfinite, (long long)outputs->n,
+            (long long)outputs->wrong);
+    if (!isnan(outputs->error_max))
+        fprintf(out, ", largest error of a finite one %.3g beside an rms of %.3g", outputs->error_max, outputs->rms);
+    fprintf(out, "\n");
 }
 
 static struct at_numerics tensor_core(enum at_unit qk, enum at_guard guard) {
@@ -157,11 +165,9 @@ static at_status show_cache(const char *attention, const char *data, enum at_pv_
     AT_TRY_OUT(at_study_input_open(line, &truth));
     spoil_value_rows(&input.data.problem, value);
     AT_TRY_OUT(evaluate(&input.data.problem, &truth.data.problem, &numerics, &outputs));
-    fprintf(out, "  cache   %s, %s: V row %d of 64 holds %g, rows of p = 0 %s: %lld of %lld outputs not finite",
-            attention, data, SPOILT_KEY, value, pv_zero == AT_PV_ZERO_SKIPPED ? "skipped" : "multiplied",
-            (long long)outputs.nonfinite, (long long)outputs.n);
-    fprintf(out, ", %lld wrong in all, largest finite error %.3g beside an rms of %.3g\n", (long long)outputs.wrong,
-            outputs.error_max, outputs.rms);
+    fprintf(out, "  cache   %s, %s: V row %d of 64 holds %g, rows of p = 0 %s: ", attention, data, SPOILT_KEY, value,
+            pv_zero == AT_PV_ZERO_SKIPPED ? "skipped" : "multiplied");
+    put_outputs(&outputs, out);
 out:
     at_study_input_release(&input);
     at_study_input_release(&truth);
@@ -194,13 +200,11 @@ static at_status show_clamp(FILE *out) {
         numerics.clamp = kinds[i].clamp;
         AT_TRY_OUT(evaluate(&input.data.problem, &input.data.problem, &numerics, &outputs));
         const struct at_ledger_row *score = &outputs.ledger.stage[AT_STAGE_score];
-        fprintf(
-            out,
-            "  clamp   asynct, overflow, %s: %llu of %llu scores infinite, %llu hidden by the clamp; outputs: %lld of "
-            "%lld not finite, %lld wrong, largest finite error %.3g beside an rms of %.3g\n",
-            kinds[i].name, (unsigned long long)score->inf, (unsigned long long)score->count,
-            (unsigned long long)outputs.ledger.laundered, (long long)outputs.nonfinite, (long long)outputs.n,
-            (long long)outputs.wrong, outputs.error_max, outputs.rms);
+        fprintf(out,
+                "  clamp   asynct, overflow, %s: %llu of %llu scores infinite, finite p of %llu keys that see them: ",
+                kinds[i].name, (unsigned long long)score->inf, (unsigned long long)score->count,
+                (unsigned long long)outputs.ledger.laundered);
+        put_outputs(&outputs, out);
     }
 out:
     at_study_input_release(&input);

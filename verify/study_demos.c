@@ -37,8 +37,8 @@ static at_status show_stall(const char *name, FILE *out) {
         a[i] = 0.0625;
     const double end = at_study_add(mode, n, a, a, &observer, NULL);
     const int64_t before = s.last_use - s.last_use / 32;
-    fprintf(out, "  stall   %-9s a = b = 1/16, %d products a step: %g after %lld steps, %g after %lld, ", name,
-            mode->step, before ? s.value[before - 1] : 0.0, (long long)before,
+    fprintf(out, "  stall   %-9s a = b = 1/16, %d product%s a step: %g after %lld steps, %g after %lld, ", name,
+            mode->step, mode->step == 1 ? "" : "s", before ? s.value[before - 1] : 0.0, (long long)before,
             s.last_use ? s.value[s.last_use - 1] : 0.0, (long long)s.last_use);
     if (s.last_use < STEPS)
         fprintf(out, "still %g after %d; right: %g\n", end, STEPS, at_study_exact(n, a, a, &magnitude));

@@ -226,7 +226,7 @@ static void test_bounds_are_met(void **state) {
                   { "e8m13_k32_every128", 256, 128, 0x1p-13 * 0.9375, 0.8 },
                   { "e8m13_k32_every512", 1024, 512, 0x1p-13 * 0.9375, 0.8 } };
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-        const int half = ilogb(kinds[k].product) / 2;
+        const int fp8 = mode_of(kinds[k].mode)->operand == AT_E4M3, half = ilogb(kinds[k].product) / 2 - fp8;
         double magnitude;
         for (int i = 0; i < kinds[k].n; i++) {
             left[i] = i % kinds[k].period ? ldexp(kinds[k].product, -half) : 1;
@@ -249,8 +249,7 @@ static void test_bounds_grow(void **state) {
         const int64_t n = 4 * 512;
         const struct at_study_bound one = at_study_bound(mode, n, 1), sixteen = at_study_bound(mode, 16 * n, 1);
         if (mode->every) {
-            at_assert_true(sixteen.worst < one.worst * 1.01 && sixteen.probable < one.probable * 1.01, "%s",
-                           mode->name);
+            at_assert_true(sixteen.worst < one.worst * 1.1 && sixteen.probable < one.probable * 1.1, "%s", mode->name);
             continue;
         }
         at_assert_within(sixteen.probable, 4 * one.probable, 1e-9 * one.probable);
