@@ -49,7 +49,7 @@ at_status at_study_measure(const struct at_study_input *input, enum at_study_pro
                            struct at_study_rows *rows);
 
 /* Fills slope, slope_error and slope_points of every row. */
-void at_study_fit(struct at_study_rows *rows);
+at_status at_study_fit(struct at_study_rows *rows);
 
 /* The default table: for each attention, product and mode one line at its longest length. */
 void at_study_table(const struct at_study_rows *rows, FILE *out);

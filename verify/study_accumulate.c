@@ -141,7 +141,7 @@ static at_status run_study(const struct at_args *args, struct study *s, struct a
         return AT_OK;
     fflush(stdout);
     AT_TRY(measure(s));
-    at_study_fit(&s->rows);
+    AT_TRY(at_study_fit(&s->rows));
     at_study_table(&s->rows, stdout);
     if (at_args_get(args, "--out")) {
         AT_TRY(describe(s, record));

@@ -167,15 +167,15 @@ double at_study_exact(int64_t n, const double *a, const double *b, double *magni
 }
 
 double at_study_to_e4m3(int64_t n, double *values) {
-    const double end = at_format_info(AT_E4M3)->max;
-    double largest = 0, scale = 1;
+    double largest = 0;
+    int exponent, end_exponent;
     for (int64_t i = 0; i < n; i++)
         if (isfinite(values[i]) && fabs(values[i]) > largest)
             largest = fabs(values[i]);
-    if (largest > 0) {
-        scale = ldexp(1.0, (int)floor(log2(end / largest)));
-        scale = largest * scale * 2 <= end ? scale * 2 : largest * scale > end ? scale / 2 : scale; /* log2 rounds */
-    }
+    if (largest == 0)
+        return 1;
+    const double end = frexp(at_format_info(AT_E4M3)->max, &end_exponent), part = frexp(largest, &exponent);
+    const double scale = ldexp(1.0, end_exponent - exponent - (part > end));
     for (int64_t i = 0; i < n; i++)
         if (isfinite(values[i]))
             values[i] = at_round(AT_E4M3, values[i] * scale);

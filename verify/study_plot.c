@@ -20,13 +20,6 @@ static int same_plot(const struct at_study_row *a, const struct at_study_row *b)
            strcmp(a->data, b->data) == 0 && (a->d == b->d || strcmp(a->product, "qk") == 0);
 }
 
-static int first_of_plot(const struct at_study_rows *rows, int64_t i) {
-    for (int64_t j = 0; j < i; j++)
-        if (same_plot(&rows->items[i], &rows->items[j]))
-            return 0;
-    return 1;
-}
-
 /* "minilm/0" is no file name. */
 static void file_name(char *text) {
     for (; *text; text++)
@@ -114,12 +107,16 @@ static at_status plot_over_length(struct plots *p, const struct at_study_row *li
 
 /* ---- overflow by distribution ---- */
 
-static struct at_bar *bar_of(struct at_bars *bars, const char *data, int64_t most) {
+static int same_overflow(const struct at_study_row *a, const struct at_study_row *b) {
+    return strcmp(a->mode, b->mode) == 0 && strcmp(a->attention, b->attention) == 0 &&
+           strcmp(a->product, b->product) == 0;
+}
+
+/* There is room for one of each row. */
+static struct at_bar *bar_of(struct at_bars *bars, const char *data) {
     for (int i = 0; i < bars->n; i++)
         if (strcmp(bars->bars[i].name, data) == 0)
             return &bars->bars[i];
-    if (bars->n == most)
-        return NULL;
     struct at_bar *bar = &bars->bars[bars->n++];
     snprintf(bar->name, sizeof bar->name, "%s", data);
     bar->share[0] = bar->share[1] = 0;
@@ -129,6 +126,8 @@ static struct at_bar *bar_of(struct at_bars *bars, const char *data, int64_t mos
 /* Shares of the worst length and head size of each distribution. */
 static at_status plot_overflow(struct plots *p, const struct at_study_row *like) {
     char path[4096];
+    if (strncmp(like->mode, "f16", 3) != 0)
+        return AT_OK; /* the others do not end at 65504 */
     struct at_bars bars = { .x_title = "sums, % of those with finite operands",
                             .legend = { "beyond 65504 at some step", "result Inf or NaN" } };
     bars.bars = calloc((size_t)p->rows->n + 1, sizeof *bars.bars);
@@ -137,10 +136,9 @@ static at_status plot_overflow(struct plots *p, const struct at_study_row *like)
     for (int64_t i = 0; i < p->rows->n; i++) {
         const struct at_study_row *row = &p->rows->items[i];
         const double sums = (double)(row->sums - row->inputs_nonfinite);
-        if (strcmp(row->mode, like->mode) != 0 || strcmp(row->attention, like->attention) != 0 ||
-            strcmp(row->product, like->product) != 0 || sums == 0)
+        if (!same_overflow(row, like) || sums == 0)
             continue;
-        struct at_bar *bar = bar_of(&bars, row->data, p->rows->n);
+        struct at_bar *bar = bar_of(&bars, row->data);
         bar->share[0] = fmax(bar->share[0], (double)row->overflowed / sums);
         bar->share[1] = fmax(bar->share[1], (double)(row->result_inf + row->result_nan) / sums);
     }
@@ -153,27 +151,35 @@ static at_status plot_overflow(struct plots *p, const struct at_study_row *like)
     return status;
 }
 
-static int first_of_overflow(const struct at_study_rows *rows, int64_t i) {
-    for (int64_t j = 0; j < i; j++)
-        if (strcmp(rows->items[j].mode, rows->items[i].mode) == 0 &&
-            strcmp(rows->items[j].attention, rows->items[i].attention) == 0 &&
-            strcmp(rows->items[j].product, rows->items[i].product) == 0)
-            return 0;
-    return strncmp(rows->items[i].mode, "f16", 3) == 0; /* the others do not end at 65504 */
+/* Calls plot once for each set of rows that are `same`. */
+static at_status each_once(struct plots *p, int (*same)(const struct at_study_row *, const struct at_study_row *),
+                           at_status (*plot)(struct plots *, const struct at_study_row *)) {
+    char *done = calloc((size_t)p->rows->n + 1, 1);
+    at_status status = AT_OK;
+    if (!done)
+        return AT_FAIL(AT_NO_MEMORY, "study: no memory for plots");
+    for (int64_t i = 0; i < p->rows->n && status == AT_OK; i++) {
+        if (done[i])
+            continue;
+        for (int64_t j = i; j < p->rows->n; j++)
+            done[j] |= (char)same(&p->rows->items[i], &p->rows->items[j]);
+        status = plot(p, &p->rows->items[i]);
+    }
+    free(done);
+    return status;
+}
+
+static at_status plot_both(struct plots *p, const struct at_study_row *like) {
+    AT_TRY(plot_over_length(p, like, 0));
+    return plot_over_length(p, like, 1);
 }
 
 at_status at_study_plots(const struct at_study_rows *rows, const char *dir, int *n) {
     struct plots p = { .rows = rows, .dir = dir };
     if (mkdir(dir, 0777) != 0 && errno != EEXIST)
         return AT_FAIL(AT_IO, "%s: %s", dir, strerror(errno));
-    for (int64_t i = 0; i < rows->n; i++) {
-        if (first_of_plot(rows, i)) {
-            AT_TRY(plot_over_length(&p, &rows->items[i], 0));
-            AT_TRY(plot_over_length(&p, &rows->items[i], 1));
-        }
-        if (first_of_overflow(rows, i))
-            AT_TRY(plot_overflow(&p, &rows->items[i]));
-    }
+    AT_TRY(each_once(&p, same_plot, plot_both));
+    AT_TRY(each_once(&p, same_overflow, plot_overflow));
     *n = p.n;
     return AT_OK;
 }

@@ -67,48 +67,60 @@ const struct at_field *at_study_field(int i) {
 /* ---- fits ---- */
 
 /* Rows of one series differ in length alone; q.k has d products, so its length is the head size. */
-static int one_series(const struct at_study_row *a, const struct at_study_row *b) {
-    return strcmp(a->mode, b->mode) == 0 && strcmp(a->data, b->data) == 0 && strcmp(a->product, b->product) == 0 &&
-           strcmp(a->attention, b->attention) == 0 && (a->d == b->d || strcmp(a->product, "qk") == 0);
+static int compare_series(const struct at_study_row *a, const struct at_study_row *b) {
+    int order = strcmp(a->attention, b->attention);
+    order = order ? order : strcmp(a->product, b->product);
+    order = order ? order : strcmp(a->mode, b->mode);
+    order = order ? order : strcmp(a->data, b->data);
+    return order || strcmp(a->product, "qk") == 0 ? order : (a->d > b->d) - (a->d < b->d);
 }
 
-static int has_point(const struct at_study_row *row) { return row->length > 0 && row->err_mean > 0; }
+static int by_series(const void *a, const void *b) {
+    const struct at_study_row *x = *(struct at_study_row *const *)a, *y = *(struct at_study_row *const *)b;
+    const int order = compare_series(x, y);
+    return order ? order : (x > y) - (x < y);
+}
 
-static int fit_series(const struct at_study_rows *rows, int64_t first, double *x, double *y, double *slope,
-                      double *slope_error) {
-    double intercept, c00, c01, c11, squares;
-    size_t n = 0, different = 0;
-    for (int64_t i = 0; i < rows->n; i++)
-        if (one_series(&rows->items[i], &rows->items[first]) && has_point(&rows->items[i])) {
-            x[n] = log2((double)rows->items[i].length);
-            y[n] = log2(rows->items[i].err_mean);
-            different += x[n] != x[0];
-            n++;
+/* x, y: room for n points. */
+static void fit_series(struct at_study_row *const *series, int64_t n, double *x, double *y) {
+    double intercept, slope = NAN, c00, c01, c11, squares, slope_error = NAN;
+    size_t points = 0, different = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (series[i]->length > 0 && series[i]->err_mean > 0) {
+            x[points] = log2((double)series[i]->length);
+            y[points] = log2(series[i]->err_mean);
+            different += x[points] != x[0];
+            points++;
         }
-    *slope = *slope_error = NAN;
-    if (n < 2 || different == 0)
-        return (int)n;
-    gsl_fit_linear(x, 1, y, 1, n, &intercept, slope, &c00, &c01, &c11, &squares);
-    *slope_error = n > 2 ? sqrt(c11) : NAN;
-    return (int)n;
+    if (different > 0) {
+        gsl_fit_linear(x, 1, y, 1, points, &intercept, &slope, &c00, &c01, &c11, &squares);
+        slope_error = points > 2 ? sqrt(c11) : NAN;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        series[i]->slope = slope;
+        series[i]->slope_error = slope_error;
+        series[i]->slope_points = (int)points;
+    }
 }
 
-void at_study_fit(struct at_study_rows *rows) {
-    double *x = calloc((size_t)rows->n + 1, 2 * sizeof *x), *y = x ? x + rows->n : NULL;
-    char *done = calloc((size_t)rows->n + 1, 1);
-    for (int64_t i = 0; x && done && i < rows->n; i++) {
-        double slope, slope_error;
-        if (done[i])
-            continue;
-        const int points = fit_series(rows, i, x, y, &slope, &slope_error);
-        for (int64_t j = i; j < rows->n; j++)
-            if (one_series(&rows->items[i], &rows->items[j])) {
-                rows->items[j].slope = slope;
-                rows->items[j].slope_error = slope_error;
-                rows->items[j].slope_points = points;
-                done[j] = 1;
-            }
+at_status at_study_fit(struct at_study_rows *rows) {
+    const size_t n = (size_t)rows->n;
+    struct at_study_row **order = malloc((n + 1) * sizeof *order);
+    double *x = malloc((n + 1) * sizeof *x), *y = malloc((n + 1) * sizeof *y);
+    at_status status = AT_OK;
+    if (!order || !x || !y)
+        AT_FAIL_OUT(AT_NO_MEMORY, "study: no memory to fit %zu rows", n);
+    for (size_t i = 0; i < n; i++)
+        order[i] = &rows->items[i];
+    qsort(order, n, sizeof *order, by_series);
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && compare_series(order[i], order[end]) == 0;)
+            end++;
+        fit_series(order + i, (int64_t)(end - i), x, y);
     }
+out:
+    free(order);
     free(x);
-    free(done);
+    free(y);
+    return status;
 }

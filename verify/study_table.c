@@ -86,19 +86,33 @@ static void put_line(const struct group *g, FILE *out) {
     fprintf(out, " %6lld %5lld %5lld\n", (long long)t.overflowed, (long long)t.lost, (long long)t.laundered);
 }
 
-static int seen_before(const struct at_study_rows *rows, int64_t i) {
-    const struct group g = { rows, &rows->items[i] };
-    for (int64_t j = 0; j < i; j++)
-        if (belongs(&g, &rows->items[j]))
-            return 1;
-    return 0;
-}
-
 static void put_head(const struct group *g, FILE *out) {
     const struct at_study_row *first = typical(g);
     fprintf(out, "%s %s; %s: %lld products, d %lld\n  %-18s %7s %8s %6s %6s %7s %7s %5s %7s %-12s %6s %5s %5s\n",
             first->attention, first->product, first->data, (long long)first->length, (long long)first->d, "MODE",
             "MEAN", "BIAS", "ULP99", "SWAMP", "SQRT(N)", "BOUND", "SLOPE", "WORST", "OF", "OVER", "LOST", "HIDDEN");
+}
+
+static const struct at_study_row *first_of(const struct at_study_rows *rows, const char *attention, const char *product,
+                                           const char *mode) {
+    for (int64_t i = 0; i < rows->n; i++)
+        if (strcmp(rows->items[i].mode, mode) == 0 && strcmp(rows->items[i].product, product) == 0 &&
+            strcmp(rows->items[i].attention, attention) == 0)
+            return &rows->items[i];
+    return NULL;
+}
+
+static void put_tables(const struct at_study_rows *rows, const char *attention, FILE *out) {
+    for (int p = 0; p < AT_STUDY_PRODUCTS; p++)
+        for (int m = 0, lines = 0; m < at_study_mode_count(); m++) {
+            const struct group g = { rows, first_of(rows, attention, at_study_product_name((enum at_study_product)p),
+                                                    at_study_mode_at(m)->name) };
+            if (!g.like)
+                continue;
+            if (lines++ == 0)
+                put_head(&g, out);
+            put_line(&g, out);
+        }
 }
 
 void at_study_table(const struct at_study_rows *rows, FILE *out) {
@@ -108,23 +122,9 @@ void at_study_table(const struct at_study_rows *rows, FILE *out) {
         "mean and bias: error / sum |a b|; ulp99: of f16; swamp: steps that change nothing; sqrt(n), bound: theory;\n"
         "slope: of log2 error over log2 length; worst: largest mean of any data and size; over: sums beyond 65504 on\n"
         "their way; lost: results Inf or NaN; hidden: finite results of sums that were infinite, in all data\n");
-    const char *product = "", *attention = "";
-    for (int pass = 0; pass < 2; pass++) /* attentions alternate among data: gather what belongs together */
-        for (int p = 0; p < AT_STUDY_PRODUCTS; p++)
-            for (int64_t i = 0; i < rows->n; i++) {
-                const struct at_study_row *row = &rows->items[i];
-                const struct group g = { rows, row };
-                if (strcmp(row->attention, pass ? "softmax" : "asynct") != 0 ||
-                    strcmp(row->product, at_study_product_name((enum at_study_product)p)) != 0)
-                    continue;
-                sums += row->sums;
-                if (seen_before(rows, i))
-                    continue;
-                if (strcmp(product, row->product) != 0 || strcmp(attention, row->attention) != 0)
-                    put_head(&g, out);
-                product = row->product;
-                attention = row->attention;
-                put_line(&g, out);
-            }
+    for (int64_t i = 0; i < rows->n; i++)
+        sums += rows->items[i].sums;
+    put_tables(rows, "asynct", out);
+    put_tables(rows, "softmax", out);
     fprintf(out, "%lld rows, %lld sums\n", (long long)rows->n, (long long)sums);
 }

@@ -390,8 +390,18 @@ static void test_rows(void **state) {
     measure(same_sign, AT_STUDY_pv, "f32_fma", 64, &rows);
     at_assert_within(rows.items[0].bias, -rows.items[0].err_mean, 1e-9 * rows.items[0].err_mean);
     at_assert_true(fabs(rows.items[1].bias) < 0.5 * rows.items[1].err_mean, "bias %g", rows.items[1].bias);
-    at_assert_true(rows.items[0].ulp_p50 <= rows.items[0].ulp_p99 && rows.items[0].ulp_p99 <= rows.items[0].ulp_max,
-                   "ulp");
+    /* every step of 16 adds something, and f32 takes it; bf16 does not take most of what single products add */
+    measure(same_sign, AT_STUDY_pv, "bf16_fma", 64, &rows);
+    at_assert_true(rows.items[0].additions == 64 * 32 && rows.items[0].swamped == 0, "%lld of %lld swamped",
+                   (long long)rows.items[0].swamped, (long long)rows.items[0].additions);
+    at_assert_true(rows.items[2].swamped_share > 0.1 && rows.items[2].swamped_share < 0.9, "%g",
+                   rows.items[2].swamped_share);
+    at_assert_within(rows.items[2].swamped_share, (double)rows.items[2].swamped / (double)rows.items[2].additions, 0);
+    measure(same_sign, AT_STUDY_pv, "f16_fma", 64, &rows);
+    const struct at_study_row *half = &rows.items[3];
+    at_assert_true(half->ulp_p50 < half->ulp_p99 && half->ulp_p50 * 2 <= half->ulp_max &&
+                       half->ulp_p99 == half->ulp_max,
+                   "ulp %d %d %d", (int)half->ulp_p50, (int)half->ulp_p99, (int)half->ulp_max);
     at_study_rows_release(&rows);
     /* no keys: sums of nothing are right */
     measure("softmax_decode b=1 h=1 hk=1 sk=0 d=8 dtype=f16 data=normal", AT_STUDY_pv, "f16_k16", 10, &rows);
@@ -419,15 +429,24 @@ static void test_fit(void **state) {
         items[i].length = 64 << 2 * (i % 4);
         items[i].err_mean = i < 4 ? 0x1p-20 * pow((double)items[i].length, 0.75) : i == 5 ? 0 : 0x1p-24;
     }
-    at_study_fit(&rows);
+    at_assert_ok(at_study_fit(&rows));
     for (int i = 0; i < 4; i++) {
         at_assert_within(items[i].slope, 0.75, 1e-12);
         at_assert_within(items[i].slope_error, 0, 1e-7);
         at_assert_true(items[i].slope_points == 4 && items[4 + i].slope_points == 3, "points");
         at_assert_within(items[4 + i].slope, 0, 1e-12);
     }
+    /* (0, 0), (1, 1), (2, 1): slope 1/2, its standard error sqrt(1/12) */
+    rows.n = 3;
+    for (int i = 0; i < 3; i++) {
+        items[i].length = 1 << i;
+        items[i].err_mean = i ? 2 : 1;
+    }
+    at_assert_ok(at_study_fit(&rows));
+    at_assert_within(items[0].slope, 0.5, 1e-12);
+    at_assert_within(items[0].slope_error, sqrt(1.0 / 12), 1e-12);
     rows.n = 1; /* one length has no slope */
-    at_study_fit(&rows);
+    at_assert_ok(at_study_fit(&rows));
     at_assert_true(isnan(items[0].slope) && items[0].slope_points == 1, "slope %g", items[0].slope);
 }
 
