@@ -44,7 +44,8 @@ AT_THREADS=3 wants 0 'softmax pv_unit; normal' "$attest" study accumulate "${opt
 same "$scratch/1.h5" "$scratch/3.h5"
 diff -r "$scratch/1" "$scratch/3" || fail "plots differ"
 diff <(grep -v ' plots in ' "$scratch/table") <(grep -v ' plots in ' "$scratch/out") || fail "tables differ"
-wants 0 '' "$attest" study accumulate "${options[@]}" --seed 2 --out "$scratch/2.h5"
+wants 0 '' "$attest" study accumulate "${options[@]}" --seed 2 --out "$scratch/2.h5" --plots "$scratch/2"
+diff -q <(grep -v " plots in " "$scratch/table") <(grep -v " plots in " "$scratch/out") > /dev/null && fail "another seed, the same table"
 cmp -s "$scratch/1.h5" "$scratch/2.h5" && fail "another seed, the same archive"
 wants 0 f16_k16_saturate "$attest" study modes
 
@@ -90,6 +91,11 @@ for i in pick(data="same_sign", product="pv", mode="e8m13_k32", attention="async
         assert math.isclose(col["bias"][i], -col["err_mean"][i], rel_tol=1e-9) and col["slope"][i] > 0.8
 i, j = (pick(data="same_sign", product="pv", mode=m, attention="softmax", length=256, d=64)[0] for m in ("e8m13_k32", "e8m13_k32_every128"))
 assert col["err_mean"][j] < 0.6 * col["err_mean"][i]
+# bars are as long as the shares: 480 pixels are 100 %
+bars = xml.dom.minidom.parse(sys.argv[2] + "/overflow_asynct_qk_f16_k16.svg").getElementsByTagName("rect")
+widths = [float(r.getAttribute("width")) for r in bars if r.getAttribute("height") == "10" and r.getAttribute("x") == "150"]
+share = max(col["overflowed"][i] / col["sums"][i] for i in pick(data="overflow", product="qk", mode="f16_k16", attention="asynct"))
+assert abs(max(widths) - 480 * share) < 0.06 and len(widths) == 2 * 5, (widths, share)
 # plots: well-formed, no text on another (letters of 5.5 pixels), grey alone
 plots = glob.glob(sys.argv[2] + "/*.svg")
 assert any("/error_asynct_pv_normal_d64" in p for p in plots) and any("/overflow_softmax_qk_f16_k16.svg" in p for p in plots)

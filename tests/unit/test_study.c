@@ -416,6 +416,83 @@ static void test_rows(void **state) {
     at_study_rows_release(&rows);
 }
 
+/* Operands of E8M13 are scaled: what is said of the sums is in their own units. */
+static void test_e4m3_rows(void **state) {
+    (void)state;
+    struct at_study_rows rows = { 0 };
+    measure("asynct_decode b=2 h=1 hk=1 sk=40/9 d=64 dtype=f16 data=normal", AT_STUDY_qk, "e8m13_k32", 64, &rows);
+    measure("asynct_decode b=2 h=1 hk=1 sk=40/9 d=64 dtype=f16 data=normal", AT_STUDY_pv, "e8m13_k32", 1000, &rows);
+    at_assert_true(rows.items[0].ledger.max_abs > 1 && rows.items[0].ledger.max_abs < 100, "%g",
+                   rows.items[0].ledger.max_abs);
+    at_assert_true(rows.items[0].overflowed == 0 && rows.items[0].earliest_step == -1, "nothing beyond 65504");
+    at_assert_true(rows.items[0].ulp_max > 0 && rows.items[0].ulp_max < 10000, "%d ulp", (int)rows.items[0].ulp_max);
+    at_assert_true(rows.items[0].length == 64 && rows.items[0].length_min == 64, "q.k has d products");
+    at_assert_true(rows.items[1].length == 40 && rows.items[1].length_min == 9 && rows.items[1].sums == 2 * 64, "p.v");
+    at_study_rows_release(&rows);
+}
+
+static void first_infinity(void *context, const struct at_study_step *step) {
+    int64_t *first = context;
+    if (*first < 0 && isinf(step->computed))
+        *first = step->index;
+}
+
+/* The least step of all sums, and whether that is of another sum than the first that overflows. */
+static int earliest_is_not_first(const char *line, int64_t *least) {
+    struct at_study_input input;
+    int64_t met_first = -1;
+    *least = -1;
+    at_assert_ok(at_study_input_open(line, &input));
+    for (int64_t i = 0; i < at_study_sum_count(&input, AT_STUDY_qk); i++) {
+        struct at_study_sum sum;
+        int64_t first = -1;
+        const struct at_study_observer observer = { first_infinity, &first };
+        at_study_sum_at(&input, AT_STUDY_qk, i, left, right, &sum);
+        at_study_add(mode_of("f16_k16"), sum.n, left, right, &observer, NULL);
+        met_first = met_first < 0 ? first : met_first;
+        *least = first >= 0 && (*least < 0 || first < *least) ? first : *least;
+    }
+    at_study_input_release(&input);
+    return *least < met_first;
+}
+
+static void test_earliest_step(void **state) {
+    (void)state;
+    struct at_study_rows rows = { 0 };
+    int64_t least;
+    int others = 0;
+    for (int seed = 1; seed <= 6; seed++) {
+        char line[128];
+        snprintf(line, sizeof line, "asynct_decode b=1 h=2 hk=2 sk=64 d=128 dtype=f16 data=overflow seed=%d", seed);
+        others += earliest_is_not_first(line, &least);
+        measure(line, AT_STUDY_qk, "f16_k16", 1000, &rows);
+        at_assert_true(least >= 0 && rows.items[seed - 1].earliest_step == least, "seed %d: %lld, wanted %lld", seed,
+                       (long long)rows.items[seed - 1].earliest_step, (long long)least);
+    }
+    at_assert_true(others > 0, "in every case the first sum is the earliest: nothing was tested");
+    at_study_rows_release(&rows);
+}
+
+/* One head size is one series of p.v; q.k has a product a channel, so its head sizes are its lengths. */
+static void test_series(void **state) {
+    (void)state;
+    struct at_study_row items[4] = { 0 };
+    struct at_study_rows rows = { .items = items, .n = 4 };
+    for (int qk = 0; qk < 2; qk++) {
+        for (int i = 0; i < 4; i++) {
+            snprintf(items[i].product, sizeof items[i].product, qk ? "qk" : "pv");
+            items[i].d = i < 2 ? 64 : 128;
+            items[i].length = i % 2 ? 32 : 16;
+            items[i].err_mean = i % 2 == 0 ? 1 : i < 2 ? 2 : 0.5; /* slopes 1 and -1 */
+        }
+        at_assert_ok(at_study_fit(&rows));
+        for (int i = 0; i < 4; i++) {
+            at_assert_within(items[i].slope, qk ? 0 : i < 2 ? 1 : -1, 1e-12);
+            at_assert_true(items[i].slope_points == (qk ? 4 : 2) && isnan(items[i].slope_error) == !qk, "row %d", i);
+        }
+    }
+}
+
 /* Errors of 2^-20 n^0.75 at four lengths: slope 0.75, and nothing of the other series mixes in. */
 static void test_fit(void **state) {
     (void)state;
@@ -482,6 +559,9 @@ int main(void) {
         cmocka_unit_test(test_sums_are_those_of_attention),
         cmocka_unit_test(test_inputs_refuse),
         cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_e4m3_rows),
+        cmocka_unit_test(test_earliest_step),
+        cmocka_unit_test(test_series),
         cmocka_unit_test(test_fit),
         cmocka_unit_test(test_names),
     };
