@@ -23,6 +23,14 @@ static json_t *selection(const struct at_selection *s) {
                      s->case_line ? s->case_line : "");
 }
 
+at_status at_provenance_build(const char *device, char **text) {
+    return dump(json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "tool", "attest " AT_VERSION, "commit", AT_COMMIT,
+                          "flags", AT_BUILD_FLAGS, "compiler", AT_COMPILER, "device", device, "blas",
+                          at_fast_blas_name(), "numeric_environment",
+                          "round to nearest even, subnormals kept, no contraction"),
+                text);
+}
+
 at_status at_provenance_fill(const struct at_session_options *o, const struct at_plan *plan,
                              const struct at_runner *runner, struct at_run_record *record) {
     char hash[32], seed[32];
@@ -32,9 +40,5 @@ at_status at_provenance_fill(const struct at_session_options *o, const struct at
                           hash, "seed", seed, "runner", o->runner, "strict", o->strict, "limit_factor", o->limit_factor,
                           "keep", at_keep_name(o->keep)),
                 &record->request));
-    return dump(json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "tool", "attest " AT_VERSION, "commit", AT_COMMIT,
-                          "flags", AT_BUILD_FLAGS, "compiler", AT_COMPILER, "device", at_runner_device(runner), "blas",
-                          at_fast_blas_name(), "numeric_environment",
-                          "round to nearest even, subnormals kept, no contraction"),
-                &record->provenance);
+    return at_provenance_build(at_runner_device(runner), &record->provenance);
 }

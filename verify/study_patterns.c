@@ -36,6 +36,7 @@ void at_tc_study_digest(const double *values, int64_t n, struct at_tc_study_row 
 
 struct chunks {
     struct at_tc_study_row *row;
+    int neighbours;
     double *values;
     pthread_mutex_t merge;
 };
@@ -49,7 +50,7 @@ static at_status model_chunk(void *context, int64_t begin, int64_t end, int work
     int can[AT_TC_NEIGHBOURS];
     (void)worker;
     for (int k = 0; k < AT_TC_NEIGHBOURS; k++)
-        can[k] = at_tc_neighbour_of(t, (enum at_tc_neighbour)k, &near[k]);
+        can[k] = at_tc_neighbour_of(t, (enum at_tc_neighbour)k, &near[k]) && w->neighbours;
     for (int64_t i = begin; i < end; i++) {
         uint32_t a[AT_TC_BLOCK_MAX], b[AT_TC_BLOCK_MAX];
         double x[AT_TC_BLOCK_MAX], y[AT_TC_BLOCK_MAX], c;
@@ -69,8 +70,8 @@ static at_status model_chunk(void *context, int64_t begin, int64_t end, int work
     return AT_OK;
 }
 
-at_status at_tc_study_model(struct at_tc_study_row *row, int threads, double *values) {
-    struct chunks w = { row, values, PTHREAD_MUTEX_INITIALIZER };
+at_status at_tc_study_model(struct at_tc_study_row *row, int neighbours, int threads, double *values) {
+    struct chunks w = { row, neighbours, values, PTHREAD_MUTEX_INITIALIZER };
     memset(row->neighbour, 0, sizeof row->neighbour);
     at_status status = at_parallel(row->patterns, 1024, threads, model_chunk, &w);
     pthread_mutex_destroy(&w.merge);

@@ -83,7 +83,7 @@ static at_status study_row(struct study *s, int variant, struct at_tc_study_row 
     AT_TRY_OUT(allocate(row, &o));
     AT_TRY_OUT(at_parallel(row->patterns, 1024, s->threads, fill, &filling));
     AT_TRY_OUT(at_tc_study_launch(s->runner, variant, t, row->patterns, o.a, o.b, o.c, o.d));
-    AT_TRY_OUT(at_tc_study_model(row, s->threads, o.model));
+    AT_TRY_OUT(at_tc_study_model(row, 1, s->threads, o.model));
     for (int64_t i = 0; i < row->patterns; i++) {
         if (same((double)o.d[i], o.model[i]))
             continue;
@@ -188,7 +188,7 @@ static at_status study_golden(struct study *s, const char *path, int *bad) {
         values = malloc(((size_t)made.patterns + 1) * sizeof *values);
         if (!values)
             AT_FAIL_OUT(AT_NO_MEMORY, "study: no memory for %lld patterns", (long long)made.patterns);
-        AT_TRY_OUT(at_tc_study_model(&made, s->threads, values));
+        AT_TRY_OUT(at_tc_study_model(&made, 0, s->threads, values));
         at_tc_study_digest(values, made.patterns, &made);
         const int equal = made.hash == s->rows[i].hash && !memcmp(made.first, s->rows[i].first, sizeof made.first);
         printf("%-30s %-14s %9lld %s\n", made.instruction->name, at_tc_stratum_name(made.stratum),

@@ -19,9 +19,10 @@ struct at_tc_study_row {
     char example[512];                   /* the first mismatch; "" when there is none */
 };
 
-/* Results for the patterns of a row (instruction, stratum, seed, patterns): the model's, and in how many each neighbour
- * differs. values: patterns doubles. Over threads; the same for any number of them. AT_NO_MEMORY. */
-at_status at_tc_study_model(struct at_tc_study_row *row, int threads, double *values);
+/* Results for the patterns of a row (instruction, stratum, seed, patterns): the model's, and with `neighbours` in how many
+ * each of those differs, which takes eight times as long. values: patterns doubles. Over threads; the same for any number
+ * of them. AT_NO_MEMORY. */
+at_status at_tc_study_model(struct at_tc_study_row *row, int neighbours, int threads, double *values);
 /* Hash and first results of values. */
 void at_tc_study_digest(const double *values, int64_t n, struct at_tc_study_row *row);
 

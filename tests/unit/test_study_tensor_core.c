@@ -30,7 +30,7 @@ static void test_neighbours_are_told(void **state) {
         for (int s = 0; s < AT_TC_STRATA; s++) {
             struct at_tc_study_row row = { at_tc_instruction_at(i), (enum at_tc_stratum)s, 1,
                                            .patterns = 1000 * at_test_effort(4) };
-            at_assert_ok(at_tc_study_model(&row, 2, values));
+            at_assert_ok(at_tc_study_model(&row, 1, 2, values));
             for (int k = 0; k < AT_TC_NEIGHBOURS; k++)
                 if (row.neighbour[k] >= 0)
                     best[k] = fmax(best[k], (double)row.neighbour[k] / (double)row.patterns);
@@ -52,11 +52,11 @@ static void test_patterns_repeat(void **state) {
                                    .patterns = 5000 };
     struct at_tc_study_row two = one, other = one;
     other.seed = 2;
-    at_assert_ok(at_tc_study_model(&one, 1, values));
+    at_assert_ok(at_tc_study_model(&one, 1, 1, values));
     at_tc_study_digest(values, one.patterns, &one);
-    at_assert_ok(at_tc_study_model(&two, 3, values));
+    at_assert_ok(at_tc_study_model(&two, 1, 3, values));
     at_tc_study_digest(values, two.patterns, &two);
-    at_assert_ok(at_tc_study_model(&other, 1, values));
+    at_assert_ok(at_tc_study_model(&other, 1, 1, values));
     at_tc_study_digest(values, other.patterns, &other);
     assert_true(one.hash == two.hash && one.hash != other.hash);
     assert_memory_equal(one.neighbour, two.neighbour, sizeof one.neighbour);
@@ -75,7 +75,7 @@ static void test_golden_vectors(void **state) {
         if (at_test_effort(2) == 1 && i % 8) /* at fast effort one in eight */
             continue;
         assert_true(made.patterns <= 1 << 21);
-        at_assert_ok(at_tc_study_model(&made, 2, values));
+        at_assert_ok(at_tc_study_model(&made, 0, 2, values));
         at_tc_study_digest(values, made.patterns, &made);
         at_assert_true(made.hash == rows[i].hash && !memcmp(made.first, rows[i].first, sizeof made.first),
                        "%s, %s: not what the device gave", made.instruction->name, at_tc_stratum_name(made.stratum));

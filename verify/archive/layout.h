@@ -14,6 +14,7 @@ enum { AT_ARCHIVE_MAJOR = 1 };
 #define AT_GROUP_LEDGER "ledger"
 #define AT_GROUP_WITNESS "witness"
 #define AT_GROUP_BENCH "bench"
+#define AT_GROUP_STUDY "study"
 #define AT_GROUP_TOTALS "totals" /* inside the ledger */
 
 #endif

@@ -1,0 +1,116 @@
+#!/bin/bash
+# study: the demonstrations say what theory and hardware logs say; equal runs give equal bytes on any number of threads;
+# the archive and the plots hold together; what it refuses.
+# SPDX-License-Identifier: Apache-2.0
+source "$(dirname "$0")/lib.sh"
+
+# ---- demonstrations
+wants 0 demonstrations "$attest" study accumulate --demos
+cp "$scratch/out" "$scratch/demos"
+says() { grep -qF -- "$1" "$scratch/demos" || { cat "$scratch/demos"; fail "the demonstrations do not say '$1'"; }; }
+says 'e8m13_k32 a = b = 1/16, 32 products a step: 62 after 496 steps, 64 after 512, still 64 after 4096; right: 512'
+says 'f16_k16   a = b = 1/16, 16 products a step: 124 after 1984 steps, 128 after 2048, still 128 after 4096; right: 256'
+says 'f16_k8    a = b = 1/16, 8 products a step: 62 after 1984 steps, 64 after 2048, still 64 after 4096; right: 128'
+says 'f16_fma   a = b = 1/16, 1 product a step: 7.75 after 1984 steps, 8 after 2048, still 8 after 4096; right: 16'
+says 'e8m13_k32_every128, a = b = 1/16: 512 after 4096 steps; right: 512'
+says 'f16_k16: 65504 + 15 over 1 step: 65504; sum 65504; right: 65519'
+says 'f16_k16: 65504 + 16 over 1 step: inf; sum inf; right: 65520'
+says 'f16_k16: 60000 + 60000 - 60000 over 1 step: 60000; sum 60000; right: 60000'
+says 'f16_k16: 60000 + 60000 - 60000 over 2 steps: inf, inf; sum inf; right: 60000'
+says 'f16_k16_isinf: 60000 + 60000 - 60000 over 2 steps: inf, inf; guarded 65504; right: 60000'
+says 'f16_k16_saturate: 60000 + 60000 - 60000 over 2 steps: inf, 5504; guarded 5504; right: 60000'
+says 'f16_k16_block32: 60000 + 60000 - 60000 - 60000 over 4 steps: inf, inf, -inf, -inf; sum nan; right: 0'
+# Attention: what is printed is counted, so look at relations: a share of the scores overflows, Inf in V spoils
+# everything unless rows of p = 0 are skipped, the clamp leaves finite outputs of infinite scores, guards repair most.
+number() { sed -n "s/.*$1.*/\\1/p" "$scratch/demos" | head -n 1; }
+[[ $(number 'scores .*: largest |S| [0-9.]*, \([0-9]*\) of 1024 beyond 65504; with') == 0 ]] || fail "outlier_channel itself overflows"
+[[ $(number 'scores .*largest [0-9]*, \([0-9]*\) of 1024 beyond') -gt 0 ]] || fail "no score beyond 65504"
+[[ $(number 'scores .*beyond, \([0-9]*\) not finite') -gt 0 ]] || fail "no score overflows"
+[[ $(number 'asynct, sparse70: V row 17 of 64 holds inf, rows of p = 0 multiplied: \([0-9]*\) of') == 2048 ]] || fail "Inf in V"
+skipped=$(number 'asynct, sparse70: V row 17 of 64 holds inf, rows of p = 0 skipped: \([0-9]*\) of')
+[[ $skipped -gt 0 && $skipped -lt 1024 ]] || fail "rows of p = 0 skipped: $skipped"
+[[ $(number 'f16, no guard: \([0-9]*\) of 2048 scores') == 512 ]] || fail "every fourth score of overflow"
+[[ $(number 'f16, no guard: .*: \([0-9]*\) of 512 outputs') == 0 ]] || fail "the clamp hides nothing"
+[[ $(number 'f16, no guard: .* not finite, \([0-9]*\) wrong') -gt 400 ]] || fail "hidden outputs are right"
+[[ $(number 'clamp keeps NaN: .*: \([0-9]*\) of 512 outputs') == 512 ]] || fail "NaN does not show"
+[[ $(number 'isinf each step: .* not finite, \([0-9]*\) wrong') -lt 50 ]] || fail "the guard does not help"
+
+# ---- a run: equal bytes on one and on three threads, table, progress on stderr alone
+options=(--quick --sums 8 --modes '@(f16_k16|f16_k16_isinf|f32_k16|e8m13*)' --data '@(normal|same_sign|overflow|minilm/[01])'
+    --lengths 0,1,33,200,256 --d 32,64)
+AT_THREADS=1 wants 0 'asynct pv; normal: 256 products, d 64' "$attest" study accumulate "${options[@]}" --out "$scratch/1.h5" --plots "$scratch/1"
+cp "$scratch/out" "$scratch/table"
+AT_THREADS=3 wants 0 'softmax pv_unit; normal' "$attest" study accumulate "${options[@]}" --out "$scratch/3.h5" --plots "$scratch/3"
+same "$scratch/1.h5" "$scratch/3.h5"
+diff -r "$scratch/1" "$scratch/3" || fail "plots differ"
+diff <(grep -v ' plots in ' "$scratch/table") <(grep -v ' plots in ' "$scratch/out") || fail "tables differ"
+wants 0 '' "$attest" study accumulate "${options[@]}" --seed 2 --out "$scratch/2.h5" --plots "$scratch/2"
+diff -q <(grep -v " plots in " "$scratch/table") <(grep -v " plots in " "$scratch/out") > /dev/null && fail "another seed, the same table"
+cmp -s "$scratch/1.h5" "$scratch/2.h5" && fail "another seed, the same archive"
+wants 0 f16_k16_saturate "$attest" study modes
+
+# ---- what it refuses
+bad() { local says=$1; shift; wants 2 "$says" "$attest" study "$@"; grep -q '^attest: ' "$scratch/out" || fail "$*: no message"; }
+bad "wanted accumulate or modes" nonsense
+bad "matches no mode; did you mean 'f16_k16'?" accumulate --modes f16k16
+bad "did you mean 'same_sign'?" accumulate --data samesign
+bad '--lengths: found "1,x", wanted whole numbers' accumulate --lengths 1,x
+bad '--d: found "0"' accumulate --d 0
+bad "--attention 'both of them', wanted" accumulate --attention 'both of them'
+bad 'AT_MEMORY_LIMIT' accumulate --data normal --lengths 64,4194304 --d 64,4096
+grep -qF 'demonstrations' "$scratch/out" && fail "work was done before a case was refused"
+wants 3 'No such file' "$attest" study accumulate --quick --plots "$scratch/none/plots"
+wants 3 'No such file' "$attest" study accumulate --quick --out "$scratch/none/s.h5"
+AT_DATASETS=$scratch wants 0 'going on without recorded activations' "$attest" study accumulate --quick --data normal --modes f32_fma
+
+/usr/bin/python3 -c 'import h5py' 2> /dev/null || { echo "no h5py: the archive was written but not opened"; exit 77; }
+/usr/bin/python3 - "$scratch/1.h5" "$scratch/1" <<'P' || fail "archive or plots do not hold together"
+import sys, glob, h5py, math, xml.dom.minidom
+f = h5py.File(sys.argv[1])
+s = f["study"]
+assert s.attrs["encoding-type"] == "attest.study" and f["provenance"].attrs["tool"].startswith("attest")
+text = {k: list(s[k].asstr()) for k in ("attention", "product", "mode", "data")}
+col = {k: list(s[k][()]) for k in s if k not in text and k != "case_id"}
+rows = range(len(text["mode"]))
+pick = lambda **w: [i for i in rows if all((text[k][i] if k in text else col[k][i]) == v for k, v in w.items())]
+assert len(pick(mode="f16_k16", product="pv", attention="asynct")) == 3 * 5 * 2 + 2  # families x lengths x d, layers
+assert all(col["compared"][i] + col["result_inf"][i] + col["result_nan"][i] + col["inputs_nonfinite"][i] == col["sums"][i] for i in rows)
+assert all(col["beyond_bound"][i] == 0 for i in rows)
+assert all(not col["err_max"][i] > col["bound"][i] * 1.001 for i in rows if col["overflowed"][i] == 0 and col["length"][i])
+for i in pick(length=0):
+    assert col["err_max"][i] == 0 and col["additions"][i] == 0 and math.isnan(col["swamped_share"][i])
+for i in pick(data="overflow", product="qk", mode="f16_k16"):
+    assert col["result_inf"][i] > 0 and col["laundered"][i] == 0 and col["first_step"][i] >= 0 and col["first_k"][i] % 4 == 1
+for i in pick(data="overflow", product="qk", mode="f16_k16_isinf"):
+    assert col["result_inf"][i] == 0 and col["laundered"][i] == col["guarded"][i] == col["overflowed"][i] > 0
+for i in pick(data="overflow", product="qk", mode="f32_k16"):
+    assert col["overflowed"][i] > 0 and col["laundered"][i] == 0 and col["compared"][i] == col["sums"][i]
+# sums that only grow: truncation loses in one direction, its error grows like n; promotion stops that
+for i in pick(data="same_sign", product="pv", mode="e8m13_k32", attention="asynct"):
+    if col["length"][i] > 1:
+        assert math.isclose(col["bias"][i], -col["err_mean"][i], rel_tol=1e-9) and col["slope"][i] > 0.8
+i, j = (pick(data="same_sign", product="pv", mode=m, attention="softmax", length=256, d=64)[0] for m in ("e8m13_k32", "e8m13_k32_every128"))
+assert col["err_mean"][j] < 0.6 * col["err_mean"][i]
+# bars are as long as the shares: 480 pixels are 100 %
+bars = xml.dom.minidom.parse(sys.argv[2] + "/overflow_asynct_qk_f16_k16.svg").getElementsByTagName("rect")
+widths = [float(r.getAttribute("width")) for r in bars if r.getAttribute("height") == "10" and r.getAttribute("x") == "150"]
+share = max(col["overflowed"][i] / col["sums"][i] for i in pick(data="overflow", product="qk", mode="f16_k16", attention="asynct"))
+assert abs(max(widths) - 480 * share) < 0.06 and len(widths) == 2 * 5, (widths, share)
+# plots: well-formed, no text on another (letters of 5.5 pixels), grey alone
+plots = glob.glob(sys.argv[2] + "/*.svg")
+assert any("/error_asynct_pv_normal_d64" in p for p in plots) and any("/overflow_softmax_qk_f16_k16.svg" in p for p in plots)
+for p in plots:
+    boxes = []
+    doc = xml.dom.minidom.parse(p)
+    w, h = (float(doc.documentElement.getAttribute(k)) for k in ("width", "height"))
+    for t in doc.getElementsByTagName("text"):
+        if t.getAttribute("transform"):
+            continue
+        x, y, n = float(t.getAttribute("x")), float(t.getAttribute("y")), 5.5 * len(t.firstChild.data)
+        x -= {"start": 0, "middle": n / 2, "end": n}[t.getAttribute("text-anchor")]
+        box = (x, y - 8, x + n, y)
+        assert box[0] >= 0 and box[2] <= w and box[3] <= h, (p, t.toxml())
+        for b in boxes:
+            assert box[0] >= b[2] or b[0] >= box[2] or box[1] >= b[3] or b[1] >= box[3], (p, t.toxml(), b)
+        boxes.append(box)
+P
