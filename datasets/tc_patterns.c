@@ -21,13 +21,18 @@ struct at_tc_target at_tc_target_of(const struct at_tc_instruction *t) {
     return (struct at_tc_target){ t->a, t->b, rule->out, rule->kept_bits, rule->zero_exponent, rule->rounding };
 }
 
-/* The words of one pattern, in turn. */
+/* The words of one pattern, in turn: splitmix64 from a start that the pattern's number gives. A pattern takes up to
+ * some hundred, and counting each out of at_random_bits would take longer than all that is done with them. */
 struct words {
-    struct at_random random;
-    uint64_t next;
+    uint64_t state;
 };
 
-static uint32_t word(struct words *w) { return at_random_bits(&w->random, w->next++); }
+static uint32_t word(struct words *w) {
+    uint64_t z = (w->state += 0x9e3779b97f4a7c15u);
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return (uint32_t)((z ^ z >> 31) >> 32);
+}
 
 /* Uniform in [low, high], both included. */
 static int between(struct words *w, int low, int high) { return low + (int)(word(w) % (uint32_t)(high - low + 1)); }
@@ -181,8 +186,10 @@ static void fill_plain(struct words *w, enum at_tc_stratum stratum, const struct
 
 void at_tc_pattern(const struct at_tc_target *t, enum at_tc_stratum stratum, uint64_t seed, int64_t index, int n,
                    uint32_t *a, uint32_t *b, double *c) {
-    enum { WORDS = 1024 }; /* more than any pattern takes */
-    struct words w = { { seed, at_random_stream(at_tc_stratum_name(stratum), 7) }, (uint64_t)index * WORDS };
+    const struct at_random random = { seed, at_random_stream(at_tc_stratum_name(stratum), 7) };
+    const uint64_t low = at_random_bits(&random, 2 * (uint64_t)index),
+                   high = at_random_bits(&random, 2 * (uint64_t)index + 1);
+    struct words w = { high << 32 | low };
     double x[AT_TC_BLOCK_MAX], y[AT_TC_BLOCK_MAX];
     *c = 0;
     switch (stratum) {
