@@ -12,7 +12,7 @@
 namespace {
 
 const char *supports(const struct at_problem *problem) {
-    return problem->dtype != AT_BF16 ? "activations are bf16" : at_mma_prefill_declines(problem);
+    return problem->dtype != AT_BF16 ? "activations are bf16" : at_mma_declines(problem);
 }
 
 } // namespace

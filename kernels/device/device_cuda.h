@@ -62,6 +62,8 @@ template <class T> __device__ void at_store16(T *p, const T (&x)[16 / sizeof(T)]
     *reinterpret_cast<uint4 *>(p) = all;
 }
 
+#define AT_UNROLL _Pragma("unroll")
+
 template <class T> struct at_same { using type = T; };
 #define AT_SHARED(TYPE, name) __shared__ typename at_same<TYPE>::type name
 #define AT_SHARED_DYNAMIC(TYPE, name) \

@@ -20,6 +20,10 @@ struct at_sum_f32 {
         at_mma_16816(x, a, b, x, T{});
     }
     __device__ float operator[](int i) const { return x[i]; }
+    __device__ void scale(float factor, int row) {
+        for (int i = 2 * row; i < 2 * row + 2; i++)
+            x[i] *= factor;
+    }
     /* Row g (0) or g + 8 (1) of another sum. */
     __device__ void take(const at_sum_f32 &from, int row) {
         for (int i = 2 * row; i < 2 * row + 2; i++)
@@ -45,6 +49,22 @@ template <int GUARD> struct at_sum_f16 {
                 x[i] = guarded(x[i] & 0xffffu) | guarded(x[i] >> 16) << 16;
     }
     __device__ float operator[](int i) const { return at_float(at_f16{ (uint16_t)(x[i / 2] >> 16 * (i % 2)) }); }
+    /* Each product rounded once: its f32 value, if inexact, is made odd, and then rounds to f16 as the exact one would.
+     */
+    __device__ static uint32_t scaled(uint32_t bits, float factor) {
+        const float old = at_float(at_f16{ (uint16_t)bits }), product = old * factor,
+                    lost = fmaf(old, factor, -product);
+        uint32_t odd;
+        memcpy(&odd, &product, sizeof odd);
+        if (lost < 0.0f || lost > 0.0f) /* not for an infinity */
+            odd = (odd - ((lost < 0.0f) != (product < 0.0f))) | 1u;
+        float value;
+        memcpy(&value, &odd, sizeof value);
+        return at_round_to<at_f16>(value).bits;
+    }
+    __device__ void scale(float factor, int row) {
+        x[row] = scaled(x[row] & 0xffffu, factor) | scaled(x[row] >> 16, factor) << 16;
+    }
     __device__ void take(const at_sum_f16 &from, int row) { x[row] = from.x[row]; }
 };
 

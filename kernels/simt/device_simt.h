@@ -89,6 +89,8 @@ template <class T> __attribute__((always_inline)) inline void at_store16(T *p, c
     at_simt_store16(p, x);
 }
 
+#define AT_UNROLL
+
 template <class T> struct at_same { using type = T; };
 /* A variable of the block: AT_SHARED(float[128], row). */
 #define AT_SHARED(TYPE, name) \
