@@ -1,8 +1,8 @@
 /* AsyncT prefill on tensor cores, mma.sync m16n8k16: bf16, sums in f32.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: unlike 01 to 03, q.k and P.V are sums of a tensor core: 16 products a step, cut where they are aligned and
- * cut again to f32. P is rounded to bf16; a key that is multiplied by p = 0 counts.
+ * Numerically: unlike 01 to 03, q.k and P.V are sums of a tensor core: 16 products a step, cut where they are aligned
+ * and cut again to f32. P is rounded to bf16; a key that is multiplied by p = 0 counts.
  * Launch: grid (query heads, requests, tiles of 64 queries), 4 warps of 16 queries each; shared memory 64 (d + 8) bytes
  * for 16 keys and 256 (15 + K) bytes of scores. Two barriers of the block and two of each warp a tile of 16 keys.
  * Limits: bf16; d 32, 64, 96 or 128.

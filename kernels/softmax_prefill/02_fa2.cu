@@ -1,11 +1,11 @@
 /* Softmax prefill on tensor cores, mma.sync m16n8k16, the softmax kept online: bf16, sums in f32.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: q.k and P.V are sums of a tensor core, 16 products a step; 64 keys a step of the online softmax; weights by
- * an exponential of our own, within one ulp and with the same bits everywhere; P is rounded to bf16, its sum is not; one
- * division at the end.
- * Launch: grid (query heads, requests, tiles of 64 queries), 4 warps of 16 queries each; shared memory 256 (d + 8) bytes
- * for 64 keys. Two barriers of the block a tile of keys.
+ * Numerically: q.k and P.V are sums of a tensor core, 16 products a step; 64 keys a step of the online softmax; weights
+ * by an exponential of our own, within one ulp and with the same bits everywhere; P is rounded to bf16, its sum is not;
+ * one division at the end.
+ * Launch: grid (query heads, requests, tiles of 64 queries), 4 warps of 16 queries each; shared memory 256 (d + 8)
+ * bytes for 64 keys. Two barriers of the block a tile of keys.
  * Limits: bf16; d 32, 64, 96 or 128.
  * Source: 003, the shape of FlashAttention 2. */
 #include "kernels/device/softmax_mma.h"

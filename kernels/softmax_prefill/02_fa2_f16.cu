@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Numerically: as 02_fa2, in f16.
- * Launch: grid (query heads, requests, tiles of 64 queries), 4 warps of 16 queries each; shared memory 256 (d + 8) bytes
- * for 64 keys. Two barriers of the block a tile of keys.
+ * Launch: grid (query heads, requests, tiles of 64 queries), 4 warps of 16 queries each; shared memory 256 (d + 8)
+ * bytes for 64 keys. Two barriers of the block a tile of keys.
  * Limits: f16; d 32, 64, 96 or 128.
  * Source: 003, the shape of FlashAttention 2. */
 #include "kernels/device/softmax_mma.h"

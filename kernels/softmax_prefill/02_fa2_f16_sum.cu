@@ -3,8 +3,8 @@
  *
  * Numerically: as 02_fa2_f16, but every step of 16 products and every rescaling is rounded to nearest in f16; an
  * overflow stays infinite.
- * Launch: grid (query heads, requests, tiles of 64 queries), 4 warps of 16 queries each; shared memory 256 (d + 8) bytes
- * for 64 keys. Two barriers of the block a tile of keys.
+ * Launch: grid (query heads, requests, tiles of 64 queries), 4 warps of 16 queries each; shared memory 256 (d + 8)
+ * bytes for 64 keys. Two barriers of the block a tile of keys.
  * Limits: f16; d 32, 64, 96 or 128.
  * Source: 003 for the shape, 004 for sums in f16. */
 #include "kernels/device/softmax_mma.h"
