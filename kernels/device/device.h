@@ -4,8 +4,9 @@
  *   threadIdx blockIdx blockDim gridDim, __global__ __device__ __launch_bounds__   as in CUDA
  *   at_bf16 at_f16, at_float(x), at_round_to<T>(f)     16-bit formats; round to nearest even
  *   at_load_pair(p, a, b)                              p[0] and p[1] of a 16-bit format by one load of 32 bits; p even
- *   at_load16(p, x), at_store16(p, x)                  the 16 bytes at p to or from an array x by one access; p aligned
- *   AT_SHARED(T[N], name), AT_SHARED_DYNAMIC(T, name)  shared memory; holds nothing until it is written
+ *   at_load32(p), at_store32(p, bits)                  p[0] (lower half) and p[1] of a 16-bit format as they lie; p
+ * even at_load16(p, x), at_store16(p, x)                  the 16 bytes at p to or from an array x by one access; p
+ * aligned AT_SHARED(T[N], name), AT_SHARED_DYNAMIC(T, name)  shared memory; holds nothing until it is written
  *   at_sync(), at_sync_warp(mask)                      barriers of block and warp; order memory
  *   at_barrier(id, threads)                            barrier 1 to 15 of some whole warps, all lanes together
  *   at_mbarrier                                        a barrier in shared memory that counts arrivals:
@@ -18,6 +19,7 @@
  *   at_ballot(mask, yes), at_lane(), at_count_ones(u32)
  *   at_multiply_high(u32, u32)                         upper half of the product
  *   at_atomic_add(address, x)                          u32, f32; the value before
+ *   AT_UNROLL                                          before a loop over registers that nvcc would leave a loop
  *   at_launch(kernel, grid, block, shared, stream, ...)
  *   fmaf, fminf, fmaxf                                 correctly rounded; NaN gives way to a number */
 /* Tensor cores: all 32 lanes of a warp together, at one place. A lane is 4 g + t; a 32-bit register of operands holds n

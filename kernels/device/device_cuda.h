@@ -43,6 +43,15 @@ template <class T> __device__ void at_load_pair(const T *p, float &a, float &b) 
     b = at_float(T{ (uint16_t)(both >> 16) });
 }
 
+template <class T> __device__ uint32_t at_load32(const T *p) {
+    static_assert(sizeof(T) == 2, "two elements of 16 bits");
+    return *reinterpret_cast<const uint32_t *>(p);
+}
+template <class T> __device__ void at_store32(T *p, uint32_t both) {
+    static_assert(sizeof(T) == 2, "two elements of 16 bits");
+    *reinterpret_cast<uint32_t *>(p) = both;
+}
+
 template <class T> __device__ void at_load16(const T *p, T (&x)[16 / sizeof(T)]) {
     const uint4 all = *reinterpret_cast<const uint4 *>(p);
     memcpy(x, &all, 16);
@@ -52,6 +61,8 @@ template <class T> __device__ void at_store16(T *p, const T (&x)[16 / sizeof(T)]
     memcpy(&all, x, 16);
     *reinterpret_cast<uint4 *>(p) = all;
 }
+
+#define AT_UNROLL _Pragma("unroll")
 
 template <class T> struct at_same { using type = T; };
 #define AT_SHARED(TYPE, name) __shared__ typename at_same<TYPE>::type name

@@ -70,12 +70,26 @@ template <class T> void at_load_pair(const T *p, float &a, float &b) {
     b = at_float(T{ (uint16_t)(both >> 16) });
 }
 
+/* Two neighbours of a 16-bit format as they lie, the first in the lower half. */
+template <class T> __attribute__((always_inline)) inline uint32_t at_load32(const T *p) {
+    static_assert(sizeof(T) == 2, "two elements of 16 bits");
+    uint32_t both;
+    memcpy(&both, __builtin_assume_aligned(p, 4), sizeof both);
+    return both;
+}
+template <class T> __attribute__((always_inline)) inline void at_store32(T *p, uint32_t both) {
+    static_assert(sizeof(T) == 2, "two elements of 16 bits");
+    memcpy(__builtin_assume_aligned(p, 4), &both, sizeof both);
+}
+
 template <class T> __attribute__((always_inline)) inline void at_load16(const T *p, T (&x)[16 / sizeof(T)]) {
     at_simt_load16(p, x);
 }
 template <class T> __attribute__((always_inline)) inline void at_store16(T *p, const T (&x)[16 / sizeof(T)]) {
     at_simt_store16(p, x);
 }
+
+#define AT_UNROLL
 
 template <class T> struct at_same { using type = T; };
 /* A variable of the block: AT_SHARED(float[128], row). */

@@ -1,0 +1,73 @@
+/* exp and log with the same bits on every machine: CUDA's own differ from the C library's.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Plain f32 and f64 operations and fma, each correctly rounded, in one order. For C and C++. */
+#ifndef AT_DEVICE_EXP_H
+#define AT_DEVICE_EXP_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __cplusplus
+#include "kernels/device/device.h"
+#endif
+
+/* 2^e, -126 <= e <= 127. */
+static __device__ inline float at_power_of_two(int e) {
+    const uint32_t bits = (uint32_t)(e + 127) << 23;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* e^x within one ulp (tests/unit/test_device_exp.c); exactly 1 at 0, 0 from -104 down and infinity from 89 up; a NaN
+ * stays one. x = n log 2 + r, |r| <= log(2)/2; e^r by Taylor's polynomial of degree 7, which is 2^-27 from it at the
+ * ends. What 1 + r and the reduction lose is added again, so that one rounding counts. */
+static __device__ inline float at_exp(float x) {
+    if (!(x > -104.0f))
+        return x <= -104.0f ? 0.0f : x;
+    if (x > 89.0f)
+        return INFINITY;
+    const float n = rintf(x * 0x1.715476p0f);
+    const float high = fmaf(n, -0x1.62e4p-1f, x); /* exact: 15 bits of log 2 by at most 8 of n */
+    const float r = fmaf(n, -0x1.7f7d1cp-20f, high), lost = fmaf(n, -0x1.7f7d1cp-20f, high - r);
+    float p = 0x1.a01a02p-13f; /* 1/7! */
+    p = fmaf(p, r, 0x1.6c16c2p-10f);
+    p = fmaf(p, r, 0x1.111112p-7f);
+    p = fmaf(p, r, 0x1.555556p-5f);
+    p = fmaf(p, r, 0x1.555556p-3f);
+    p = fmaf(p, r, 0.5f);
+    const float one_and_r = 1.0f + r, left = r - (one_and_r - 1.0f);
+    p = one_and_r + (left + fmaf(p * r, r, lost));
+    const int e = (int)n, half = e / 2; /* in two steps: 2^e may lie beyond the normal numbers */
+    return p * at_power_of_two(half) * at_power_of_two(e - half);
+}
+
+/* log x to a rounding of its value in f64; x > 0 and finite or infinite; 0 gives -infinity, NaN and less than 0 NaN.
+ * x = 2^e m, sqrt(1/2) <= m < sqrt(2); log m = 2 artanh(s), s = (m - 1) / (m + 1), |s| < 0.172: s^21/21 < 2^-57. */
+static __device__ inline float at_log(float x) {
+    if (!(x > 0.0f))
+        return x == 0.0f ? -INFINITY : NAN;
+    if (x > 0x1.fffffep127f)
+        return x;
+    const int subnormal = x < 0x1p-126f;
+    uint32_t bits;
+    const float normal = subnormal ? x * 0x1p24f : x;
+    memcpy(&bits, &normal, sizeof bits);
+    int e = (int)(bits >> 23) - 127 - (subnormal ? 24 : 0);
+    bits = (bits & 0x7fffffu) | 0x3f800000u;
+    float m;
+    memcpy(&m, &bits, sizeof m);
+    if (m > 0x1.6a09e6p0f) {
+        m *= 0.5f;
+        e++;
+    }
+    const double s = ((double)m - 1.0) / ((double)m + 1.0), z = s * s;
+    double p = 0.0;
+    for (int i = 19; i >= 1; i -= 2)
+        p = fma(p, z, 1.0 / i);
+    return (float)fma((double)e, 0x1.62e42fefa39efp-1, 2.0 * s * p);
+}
+
+#endif
