@@ -172,7 +172,8 @@ static int put_curve(FILE *f, const struct frame *frame, const struct at_curve *
 
 static void put_panel(FILE *f, const struct at_plot *plot, const struct frame *frame, int p, int columns) {
     const struct at_panel *panel = &plot->panels[p];
-    const double left = LEFT + p % columns * (PANEL_W + GAP_X), top = TOP + p / columns * (PANEL_H + GAP_Y);
+    const int row = p / columns;
+    const double left = LEFT + p % columns * (PANEL_W + GAP_X), top = TOP + row * (PANEL_H + GAP_Y);
     int measured = 0;
     put_axes(f, frame, left, top, p + columns >= plot->n_panels, p % columns == 0);
     put_text(f, left, top - 6, "start", "font-weight=\"bold\"", panel->title);
@@ -205,8 +206,8 @@ static double legend_width(const char *const *legend, int n) {
 }
 
 at_status at_svg_panels(const struct at_plot *plot, const char *path) {
-    const int columns = plot->n_panels < COLUMNS ? plot->n_panels : COLUMNS;
-    const int rows = columns ? (plot->n_panels + columns - 1) / columns : 0;
+    const int columns = plot->n_panels < 1 ? 1 : plot->n_panels < COLUMNS ? plot->n_panels : COLUMNS;
+    const int rows = (plot->n_panels + columns - 1) / columns;
     const struct frame frame = frame_of(plot);
     const double body_w = LEFT + columns * (PANEL_W + GAP_X) - GAP_X + RIGHT, body_h = rows * (PANEL_H + GAP_Y) - GAP_Y;
     const double width =
