@@ -116,7 +116,7 @@ static struct frame frame_of(const struct at_plot *plot) {
             }
     const int digits = x1 >= 1 ? (int)log10(x1) + 2 : 1; /* the axis may end at the next power of two */
     frame.x = axis_of(x0, x1, 2, PANEL_W / (LETTER * (digits + 1)));
-    frame.y = axis_of(y0, y1, 10, 5);
+    frame.y = plot->percent ? (struct axis){ 0, 4, 1 } : axis_of(y0, y1, 10, 5); /* of percent: quarters */
     return frame;
 }
 
@@ -139,8 +139,7 @@ static void put_axes(FILE *f, const struct frame *frame, double left, double top
         if (labels_x)
             put_text(f, x, top + PANEL_H + 14, "middle", "", text);
     }
-    const struct axis y = frame->percent ? (struct axis){ 0, 4, 1 } : frame->y;
-    for (int k = y.low; k <= y.high; k += y.every) {
+    for (int k = frame->y.low; k <= frame->y.high; k += frame->y.every) {
         const double at = y_at(frame, top, frame->percent ? k / 4.0 : pow(10, k));
         put_line(f, left, at, left + PANEL_W, at, grid);
         snprintf(text, sizeof text, frame->percent ? "%d %%" : "1e%d", frame->percent ? 25 * k : k);
