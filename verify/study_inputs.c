@@ -118,6 +118,8 @@ static int64_t common_divisor(int64_t a, int64_t b) { return b ? common_divisor(
 
 /* i -> a permutation of 0 .. n-1 whose neighbours are 0.618 n apart. */
 static int64_t spread(int64_t i, int64_t n) {
+    if (n <= 1)
+        return 0;
     int64_t step = (int64_t)((double)n * 0.6180339887498949);
     while (step < 1 || common_divisor(step, n) != 1)
         step++;

@@ -84,16 +84,12 @@ static double step_of(const struct at_study_mode *mode, const struct at_tc_rule 
 /* 65504 is what the source's 65500 becomes when it is written as f16. */
 static double guarded_value(enum at_guard guard, double x, int64_t *guarded) {
     const double largest = at_format_info(AT_F16)->max;
-    double kept = x;
-    if (guard == AT_GUARD_NONE)
+    const int is_nan = isnan(x), changes = is_nan ? guard == AT_GUARD_NAN_SAFE : fabs(x) > largest;
+    if (guard == AT_GUARD_NONE || !changes)
         return x;
-    if (isnan(x))
-        kept = guard == AT_GUARD_NAN_SAFE ? 0.0 : x;
-    else if (fabs(x) > largest)
-        kept = copysign(largest, x);
-    if (guarded && memcmp(&kept, &x, sizeof x) != 0)
+    if (guarded)
         ++*guarded;
-    return kept;
+    return is_nan ? 0.0 : copysign(largest, x);
 }
 
 double at_study_add(const struct at_study_mode *mode, int64_t n, const double *a, const double *b,
@@ -152,8 +148,9 @@ static double step_underflow(const struct at_study_mode *mode, const struct at_t
 struct at_study_bound at_study_bound(const struct at_study_mode *mode, int64_t n, double largest) {
     const struct at_tc_rule *rule = rule_of(mode);
     const int64_t inner = mode->every && mode->every < n ? mode->every : n;
-    const double steps = (double)((inner + mode->step - 1) / mode->step), cost = step_cost(mode, rule);
-    const double blocks = mode->every ? (double)((n + mode->every - 1) / mode->every) : 0;
+    const int64_t inner_steps = (inner + mode->step - 1) / mode->step;
+    const int64_t promotions = mode->every ? (n + mode->every - 1) / mode->every : 0;
+    const double steps = (double)inner_steps, blocks = (double)promotions, cost = step_cost(mode, rule);
     const double all_steps = mode->every ? steps * blocks : steps, u = at_format_info(AT_F32)->u;
     struct at_study_bound bound;
     bound.worst = rule ? expm1(steps * cost) : steps * cost;

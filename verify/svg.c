@@ -116,7 +116,7 @@ static struct frame frame_of(const struct at_plot *plot) {
             }
     const int digits = x1 >= 1 ? (int)log10(x1) + 2 : 1; /* the axis may end at the next power of two */
     frame.x = axis_of(x0, x1, 2, PANEL_W / (LETTER * (digits + 1)));
-    frame.y = axis_of(y0, y1, 10, 5);
+    frame.y = plot->percent ? (struct axis){ 0, 4, 1 } : axis_of(y0, y1, 10, 5); /* of percent: quarters */
     return frame;
 }
 
@@ -139,8 +139,7 @@ static void put_axes(FILE *f, const struct frame *frame, double left, double top
         if (labels_x)
             put_text(f, x, top + PANEL_H + 14, "middle", "", text);
     }
-    const struct axis y = frame->percent ? (struct axis){ 0, 4, 1 } : frame->y;
-    for (int k = y.low; k <= y.high; k += y.every) {
+    for (int k = frame->y.low; k <= frame->y.high; k += frame->y.every) {
         const double at = y_at(frame, top, frame->percent ? k / 4.0 : pow(10, k));
         put_line(f, left, at, left + PANEL_W, at, grid);
         snprintf(text, sizeof text, frame->percent ? "%d %%" : "1e%d", frame->percent ? 25 * k : k);
@@ -172,7 +171,8 @@ static int put_curve(FILE *f, const struct frame *frame, const struct at_curve *
 
 static void put_panel(FILE *f, const struct at_plot *plot, const struct frame *frame, int p, int columns) {
     const struct at_panel *panel = &plot->panels[p];
-    const double left = LEFT + p % columns * (PANEL_W + GAP_X), top = TOP + p / columns * (PANEL_H + GAP_Y);
+    const int row = p / columns;
+    const double left = LEFT + p % columns * (PANEL_W + GAP_X), top = TOP + row * (PANEL_H + GAP_Y);
     int measured = 0;
     put_axes(f, frame, left, top, p + columns >= plot->n_panels, p % columns == 0);
     put_text(f, left, top - 6, "start", "font-weight=\"bold\"", panel->title);
@@ -205,8 +205,8 @@ static double legend_width(const char *const *legend, int n) {
 }
 
 at_status at_svg_panels(const struct at_plot *plot, const char *path) {
-    const int columns = plot->n_panels < COLUMNS ? plot->n_panels : COLUMNS;
-    const int rows = columns ? (plot->n_panels + columns - 1) / columns : 0;
+    const int columns = plot->n_panels < 1 ? 1 : plot->n_panels < COLUMNS ? plot->n_panels : COLUMNS;
+    const int rows = (plot->n_panels + columns - 1) / columns;
     const struct frame frame = frame_of(plot);
     const double body_w = LEFT + columns * (PANEL_W + GAP_X) - GAP_X + RIGHT, body_h = rows * (PANEL_H + GAP_Y) - GAP_Y;
     const double width =

@@ -37,7 +37,7 @@ skipped=$(number 'asynct, sparse70: V row 17 of 64 holds inf, rows of p = 0 skip
 
 # ---- a run: equal bytes on one and on three threads, table, progress on stderr alone
 options=(--quick --sums 8 --modes '@(f16_k16|f16_k16_isinf|f32_k16|e8m13*)' --data '@(normal|same_sign|overflow|minilm/[01])'
-    --lengths 0,1,33,200,256 --d 32,64)
+    --lengths '0,1,33,200,256' --d '32,64')
 AT_THREADS=1 wants 0 'asynct pv; normal: 256 products, d 64' "$attest" study accumulate "${options[@]}" --out "$scratch/1.h5" --plots "$scratch/1"
 cp "$scratch/out" "$scratch/table"
 AT_THREADS=3 wants 0 'softmax pv_unit; normal' "$attest" study accumulate "${options[@]}" --out "$scratch/3.h5" --plots "$scratch/3"
