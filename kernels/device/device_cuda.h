@@ -142,10 +142,23 @@ AT_MMA_2X1_F32(1688, at_f16, "m16n8k8.row.col.f32.f16.f16.f32")
 AT_MMA_2X1_F32(1688, at_bf16, "m16n8k8.row.col.f32.bf16.bf16.f32")
 AT_MMA_2X1_F16(1688, at_f16, "m16n8k8.row.col.f16.f16.f16.f16")
 AT_MMA_4X2_F32(1688, at_tf32, "m16n8k8.row.col.f32.tf32.tf32.f32")
-AT_MMA_4X2_F32(16832, at_e4m3, "m16n8k32.row.col.f32.e4m3.e4m3.f32")
-AT_MMA_4X2_F16(16832, at_e4m3, "m16n8k32.row.col.f16.e4m3.e4m3.f16")
-AT_MMA_4X2_F32(16832, at_e5m2, "m16n8k32.row.col.f32.e5m2.e5m2.f32")
-AT_MMA_4X2_F16(16832, at_e5m2, "m16n8k32.row.col.f16.e5m2.e5m2.f16")
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 890 /* has no fp8: a launch traps */
+#define AT_MMA_FP8(TYPE, NAME) \
+    __device__ inline void at_mma_16832(float(&)[4], const uint32_t(&)[4], const uint32_t(&)[2], const float(&)[4], TYPE) { \
+        __trap(); \
+    } \
+    __device__ inline void at_mma_16832(uint32_t(&)[2], const uint32_t(&)[4], const uint32_t(&)[2], const uint32_t(&)[2], \
+                                        TYPE) { \
+        __trap(); \
+    }
+#else
+#define AT_MMA_FP8(TYPE, NAME) \
+    AT_MMA_4X2_F32(16832, TYPE, "m16n8k32.row.col.f32." NAME "." NAME ".f32") \
+    AT_MMA_4X2_F16(16832, TYPE, "m16n8k32.row.col.f16." NAME "." NAME ".f16")
+#endif
+AT_MMA_FP8(at_e4m3, "e4m3")
+AT_MMA_FP8(at_e5m2, "e5m2")
+#undef AT_MMA_FP8
 #undef AT_MMA_4X2_F32
 #undef AT_MMA_4X2_F16
 #undef AT_MMA_2X1_F32
