@@ -123,10 +123,11 @@ double at_study_add(const struct at_study_mode *mode, int64_t n, const double *a
  * A step of n' products costs, relative to |acc| + sum of the step's |products|: an FMA u of the stored format; a
  * tensor core n' 2^-F of alignment and its conversion, 2^(1-p) where it truncates and 2^-p where it rounds to
  * nearest, p the bits of its result (reference/tensor_core/accumulate_error.c derives it); a rounding to `stored`
- * after it u more. m steps: (1 + step)^m - 1 <= expm1(m step). A chain that rounds to nearest has n u outright
- * (Jeannerod & Rump 2013), which is less. Promotion: (1 + inner)(1 + blocks u_f32) - 1, the first addition of a block
- * to +0 being exact. Underflow: each rounding may lose half the smallest subnormal, a truncation all of it; a tensor
- * core's alignment counts a subnormal operand as 2^emin, so its neighbours are cut at 2^(emin + e_largest - F). */
+ * after it u more. m steps: (1 + step)^m - 1 <= expm1(m step). A chain and a tensor core that round to nearest have
+ * m step outright (Jeannerod & Rump 2013; the tensor core but for a factor of 1 + 2^-23), which is less. Promotion:
+ * (1 + inner)(1 + blocks u_f32) - 1, the first addition of a block to +0 being exact. Underflow: each rounding may lose
+ * half the smallest subnormal, a truncation all of it; a tensor core's alignment counts a subnormal operand as 2^emin,
+ * so its neighbours are cut at 2^(emin + e_largest - F). */
 
 static double step_cost(const struct at_study_mode *mode, const struct at_tc_rule *rule) {
     const double stored = at_format_info(mode->stored)->u;
@@ -153,8 +154,9 @@ struct at_study_bound at_study_bound(const struct at_study_mode *mode, int64_t n
     const double steps = (double)inner_steps, blocks = (double)promotions, cost = step_cost(mode, rule);
     const double all_steps = mode->every ? steps * blocks : steps, u = at_format_info(AT_F32)->u;
     struct at_study_bound bound;
-    bound.worst = rule ? expm1(steps * cost) : steps * cost;
-    bound.worst = (1 + bound.worst) * (1 + fmax(blocks - 1, 0) * u) - 1;
+    const int nearest = !rule || (rule->rounding == AT_TC_RNE && mode->stored == rule->out);
+    bound.worst = nearest ? steps * cost * (rule ? 1 + 0x1p-23 : 1) : expm1(steps * cost);
+    bound.worst += (1 + bound.worst) * fmax(blocks - 1, 0) * u;
     bound.probable = sqrt(steps) * cost + sqrt(fmax(blocks - 1, 0)) * u;
     bound.eta = all_steps * step_underflow(mode, rule, largest) * (1 + bound.worst);
     return bound;

@@ -166,6 +166,8 @@ static void test_units(void **state) {
                 .unit = kinds[i].unit, .lanes = 1, .tree = AT_TREE_SEQUENTIAL, .chunk = kinds[i].chunk, .input = AT_F16
             };
             at_assert_same(sum_of(kinds[i].mode, n), at_accumulate(&order, n, left, 1, right, 1, 0, NULL));
+            const double bound = at_accumulate_error(&order, n).e; /* and the same bound */
+            at_assert_within(at_study_bound(mode_of(kinds[i].mode), n, 1).worst, bound, 1e-12 * bound);
         }
     }
 }
