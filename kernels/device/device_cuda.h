@@ -144,11 +144,12 @@ AT_MMA_2X1_F16(1688, at_f16, "m16n8k8.row.col.f16.f16.f16.f16")
 AT_MMA_4X2_F32(1688, at_tf32, "m16n8k8.row.col.f32.tf32.tf32.f32")
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 890 /* has no fp8: a launch traps */
 #define AT_MMA_FP8(TYPE, NAME) \
-    __device__ inline void at_mma_16832(float(&)[4], const uint32_t(&)[4], const uint32_t(&)[2], const float(&)[4], TYPE) { \
+    __device__ inline void at_mma_16832(float(&)[4], const uint32_t(&)[4], const uint32_t(&)[2], const float(&)[4], \
+                                        TYPE) { \
         __trap(); \
     } \
-    __device__ inline void at_mma_16832(uint32_t(&)[2], const uint32_t(&)[4], const uint32_t(&)[2], const uint32_t(&)[2], \
-                                        TYPE) { \
+    __device__ inline void at_mma_16832(uint32_t(&)[2], const uint32_t(&)[4], const uint32_t(&)[2], \
+                                        const uint32_t(&)[2], TYPE) { \
         __trap(); \
     }
 #else

@@ -1,8 +1,8 @@
 /* One tensor-core instruction on patterns of operands: how a pattern becomes fragments, for mma.sync and wgmma alike.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A warp takes 8 patterns: pattern g is row g of a, column g of b, and the element (g, g) of c and d; rows 8 to 15 of a are
- * zero. Fragments as kernels/device/device.h has them: a lane is 4 g + t, a register holds N elements. */
+ * A warp takes 8 patterns: pattern g is row g of a, column g of b, and the element (g, g) of c and d; rows 8 to 15 of a
+ * are zero. Fragments as kernels/device/device.h has them: a lane is 4 g + t, a register holds N elements. */
 #ifndef AT_DEVICE_DOT_PRODUCT_ADD_H
 #define AT_DEVICE_DOT_PRODUCT_ADD_H
 
@@ -20,7 +20,8 @@ struct at_dpa_view {
 
     static at_dpa_view of(const struct at_problem *p) {
         const auto words = [p](int t) { return static_cast<const uint32_t *>(p->tensors[t].data); };
-        return { (int)p->sizes.tokens, words(AT_DPA_A), words(AT_DPA_B), static_cast<const float *>(p->tensors[AT_DPA_C].data),
+        return { (int)p->sizes.tokens, words(AT_DPA_A), words(AT_DPA_B),
+                 static_cast<const float *>(p->tensors[AT_DPA_C].data),
                  static_cast<float *>(p->tensors[AT_DPA_D].data) };
     }
 };
@@ -34,16 +35,14 @@ template <int N> __device__ uint32_t at_dpa_pack(const uint32_t *from) {
 }
 
 /* Registers of a and b for this lane's pattern, `first` being that of the warp: K products, N of them a register. */
-template <int K, int N, int A>
-__device__ void at_dpa_load_a(const at_dpa_view &v, int64_t first, uint32_t (&a)[A]) {
+template <int K, int N, int A> __device__ void at_dpa_load_a(const at_dpa_view &v, int64_t first, uint32_t (&a)[A]) {
     const int g = at_lane() / 4, t = at_lane() % 4;
     for (int r = 0; r < A; r++) {
         const bool wanted = r % 2 == 0 && first + g < v.patterns;
         a[r] = wanted ? at_dpa_pack<N>(&v.a[(first + g) * K + N * t + 4 * N * (r / 2)]) : 0;
     }
 }
-template <int K, int N, int B>
-__device__ void at_dpa_load_b(const at_dpa_view &v, int64_t first, uint32_t (&b)[B]) {
+template <int K, int N, int B> __device__ void at_dpa_load_b(const at_dpa_view &v, int64_t first, uint32_t (&b)[B]) {
     const int g = at_lane() / 4, t = at_lane() % 4;
     for (int r = 0; r < B; r++)
         b[r] = first + g < v.patterns ? at_dpa_pack<N>(&v.b[(first + g) * K + N * t + 4 * N * r]) : 0;

@@ -1,8 +1,9 @@
 /* wgmma on 8 columns, for CUDA. Without sm_90a (PTX for older and newer devices) a launch traps.
  * SPDX-License-Identifier: Apache-2.0
  *
- * b's tile: two core matrices of 8 rows of 16 bytes, one behind the other; no swizzle, K-major. Descriptor: address, offset
- * of the second core matrix along k (128 bytes) and of the next 8 columns (unused with 8), each in units of 16 bytes. */
+ * b's tile: two core matrices of 8 rows of 16 bytes, one behind the other; no swizzle, K-major. Descriptor: address,
+ * offset of the second core matrix along k (128 bytes) and of the next 8 columns (unused with 8), each in units of 16
+ * bytes. */
 #ifndef AT_WGMMA_CUDA_H
 #define AT_WGMMA_CUDA_H
 
@@ -30,7 +31,8 @@ __device__ inline void at_wgmma_publish() {
 /* TAIL: what follows the descriptor: scale of d, signs of a and b, and for 16-bit operands whether b is transposed. */
 #define AT_WGMMA_F32(A, B, PTX, TAIL) \
     __device__ inline void at_wgmma_n8(float(&d)[4], const uint32_t(&a)[4], const void *tile, A, B) { \
-        AT_WGMMA_BODY(asm volatile("wgmma.mma_async.sync.aligned." PTX " {%0, %1, %2, %3}, {%4, %5, %6, %7}, %8, " TAIL ";" \
+        AT_WGMMA_BODY(asm volatile("wgmma.mma_async.sync.aligned." PTX \
+                                   " {%0, %1, %2, %3}, {%4, %5, %6, %7}, %8, " TAIL ";" \
                                    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) \
                                    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(at_wgmma_descriptor(tile)) \
                                    : "memory");) \

@@ -1,5 +1,5 @@
-/* kernels/device/wgmma.h for the SIMT machine: each warp reads b from shared memory as its lanes need it, and multiplies.
- * SPDX-License-Identifier: Apache-2.0 */
+/* kernels/device/wgmma.h for the SIMT machine: each warp reads b from shared memory as its lanes need it, and
+ * multiplies. SPDX-License-Identifier: Apache-2.0 */
 #ifndef AT_WGMMA_SIMT_H
 #define AT_WGMMA_SIMT_H
 
@@ -12,8 +12,8 @@ __attribute__((always_inline)) static inline void at_wgmma_column(const void *ti
 }
 
 #define AT_WGMMA(A, B, C, N, KIND) \
-    __attribute__((always_inline)) static inline void at_wgmma_n8(C(&d)[N], const uint32_t(&a)[4], const void *tile, A, B, \
-                                                                  AT_PLACE) { \
+    __attribute__((always_inline)) static inline void at_wgmma_n8(C(&d)[N], const uint32_t(&a)[4], const void *tile, \
+                                                                  A, B, AT_PLACE) { \
         uint32_t b[2], sum[N]; \
         at_wgmma_column(tile, b); \
         memcpy(sum, d, sizeof sum); \
