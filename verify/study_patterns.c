@@ -8,7 +8,6 @@
 
 #include "attest/buffer.h"
 #include "attest/env.h"
-#include "dot_product_add/dot_product_add.h"
 #include "verify/launch.h"
 #include "verify/study_tensor_core.h"
 
@@ -81,7 +80,7 @@ at_status at_tc_study_model(struct at_tc_study_row *row, int neighbours, int thr
 /* ---- launches ---- */
 
 static void describe(const struct at_tc_instruction *t, int64_t patterns, struct at_problem *p) {
-    *p = (struct at_problem){ .op = &at_op_dot_product_add, .params = at_params_default(), .dtype = AT_F32 };
+    *p = (struct at_problem){ .op = at_op_find("dot_product_add"), .params = at_params_default(), .dtype = AT_F32 };
     p->sizes.tokens = patterns;
     p->sizes.channels = t->k;
     p->params.instruction = (int32_t)(t - at_tc_instruction_at(0));
@@ -96,20 +95,20 @@ at_status at_tc_study_launch(struct at_runner *runner, int variant, const struct
     at_status status = AT_OK;
     describe(t, patterns, &p);
     /* The launch copies its inputs and writes none. */
-    p.tensors[AT_DPA_A].data = (void *)(uintptr_t)a;
-    p.tensors[AT_DPA_B].data = (void *)(uintptr_t)b;
-    p.tensors[AT_DPA_C].data = (void *)(uintptr_t)c;
+    p.tensors[at_op_tensor_index(p.op, "a")].data = (void *)(uintptr_t)a;
+    p.tensors[at_op_tensor_index(p.op, "b")].data = (void *)(uintptr_t)b;
+    p.tensors[at_op_tensor_index(p.op, "c")].data = (void *)(uintptr_t)c;
     AT_TRY(p.op->check(&p));
     AT_TRY(at_guarded_launch(runner, variant, &p, AT_POISON_JUDGED, NULL, 1, TIMEOUT_SECONDS, &reply, &outputs));
     if (reply.outcome == AT_RUN_UNSUPPORTED)
         AT_FAIL_OUT(AT_UNSUPPORTED, "%s: %s", t->name, reply.reason);
     if (reply.outcome != AT_RAN)
         AT_FAIL_OUT(AT_PROTOCOL, "%s: %s", t->name, reply.reason);
-    for (int i = 0; i <= AT_DPA_D; i++)
+    for (int i = 0; i < p.op->n_tensors; i++)
         if (outputs.dirty[i][0])
             AT_FAIL_OUT(AT_PROTOCOL, "%s: %s", t->name, outputs.dirty[i]);
     if (patterns > 0)
-        memcpy(d, outputs.tensors[AT_DPA_D].data, (size_t)patterns * sizeof *d);
+        memcpy(d, outputs.tensors[at_op_tensor_index(p.op, "d")].data, (size_t)patterns * sizeof *d);
 out:
     at_outputs_release(&outputs);
     return status;

@@ -15,9 +15,9 @@ rule() { # folder -> sets own, outside
         reference/norm) own='attest/|tensor_core/|norm/' outside='' ;;
         reference/*norm | reference/*uclip) own="attest/|norm/|${1#reference/}/" outside='' ;;
         reference/*) own="attest/|tensor_core/|${1#reference/}/" outside='' ;;
-        datasets) own='attest/|datasets/' outside='gsl/|Random123/|jansson.h|zlib.h' ;;
+        datasets) own='attest/|tensor_core/|datasets/' outside='gsl/|Random123/|jansson.h|zlib.h' ;;
         kernels/host) own='attest/|tensor_core/|kernels/host/|('"$operators"')/' outside='cblas.h' ;;
-        kernels/device) own="attest/|kernels/device/|kernels/simt/device_simt.h|($operators)/" outside='cuda_' ;;
+        kernels/device) own="attest/|kernels/device/|kernels/simt/(device|wgmma)_simt.h|($operators)/" outside='cuda_' ;;
         kernels/simt) own='attest/|tensor_core/|kernels/simt/' outside='elfutils/|sanitizer/|tuple' ;;
         kernels/runner) own='attest/|kernels/runner/|kernels/simt/finding.h|build_info.h' outside='cuda_runtime_api.h' ;;
         kernels/*) own="attest/|kernels/host/|kernels/device/|($operators)/" outside='' ;;

@@ -1,0 +1,193 @@
+/* The SIMT machine: matrix loads of a warp. Where an element belongs is said here as the
+ * PTX ISA says it, lane by lane, and not as the machine does. SPDX-License-Identifier: Apache-2.0 */
+#include "tests/at_test.h"
+
+#include "tests/support/simt_scene.h"
+
+enum { LANES = 32 };
+
+static int fault_line;
+#define NOTED (fault_line = __LINE__)
+static const char *at_fault(void) {
+    static char text[64];
+    snprintf(text, sizeof text, "test_simt_matrix.c:%d", fault_line);
+    return text;
+}
+
+/* ---- ldmatrix ---- */
+
+static int count, transposed, stride; /* matrices; bytes from row to row */
+static uint32_t loaded[LANES][4];
+
+#define LOAD(row) (NOTED, at_simt_load_matrix(count, transposed, row, loaded[at_simt_lane()], HERE_PLACE))
+
+/* The row a lane names; NULL where nobody looks. */
+static const uint8_t *row_of(const uint32_t *tile) {
+    return TID < 8 * count ? (const uint8_t *)tile + TID * stride : NULL;
+}
+
+/* Element e of row r of the tile is 8 r + e, all rows written by lane 0. */
+static void fill(uint32_t *tile) {
+    for (int r = 0; r < 8 * count && TID == 0; r++)
+        for (int w = 0; w < 4; w++)
+            PUT(tile[r * stride / 4 + w], (uint32_t)(8 * r + 2 * w) | (uint32_t)(8 * r + 2 * w + 1) << 16);
+}
+
+static void loads(void *unused) {
+    (void)unused;
+    SHARED(uint32_t, 32 * 32, tile);
+    fill(tile);
+    SYNC_WARP(0xffffffffu);
+    LOAD(row_of(tile));
+}
+
+static void test_matrices(void **state) {
+    (void)state;
+    for (count = 1; count <= 4; count *= 2)
+        for (transposed = 0; transposed < 2; transposed++)
+            for (stride = 16; stride <= 128; stride *= 2) {
+                AT_SIMT_SCENE_SEEDS(at_test_effort(5), loads, 1, 32, AT_FINDING_NONE, NULL);
+                for (int i = 0; i < LANES * count; i++) {
+                    const int lane = i % LANES, m = i / LANES, g = lane / 4, t = lane % 4;
+                    const int low = transposed ? 8 * (2 * t) + g : 8 * g + 2 * t, high = low + (transposed ? 8 : 1);
+                    const uint32_t want = (uint32_t)(64 * m + low) | (uint32_t)(64 * m + high) << 16;
+                    at_assert_true(loaded[lane][m] == want, "x%d%s lane %d register %d is %08x, wanted %08x", count,
+                                   transposed ? " transposed" : "", lane, m, loaded[lane][m], want);
+                }
+            }
+}
+
+static void loads_misaligned(void *unused) {
+    (void)unused;
+    SHARED(uint32_t, 32 * 32, tile);
+    fill(tile);
+    SYNC_WARP(0xffffffffu);
+    LOAD((const uint8_t *)tile + TID * stride + (TID == 5 ? 8 : 0));
+}
+static void loads_global(void *unused) {
+    (void)unused;
+    LOAD(at_simt_scene.in + 4 * TID);
+}
+static void loads_own_stack(void *unused) {
+    (void)unused;
+    _Alignas(16) uint32_t row[4] = { 0 };
+    LOAD(row);
+}
+static void loads_past_the_end(void *unused) {
+    (void)unused;
+    SHARED(uint32_t, 31 * 4, tile);
+    for (int i = TID; i < 31 * 4; i += LANES)
+        PUT(tile[i], 0);
+    SYNC_WARP(0xffffffffu);
+    LOAD((const uint8_t *)tile + 16 * TID);
+}
+static void loads_unwritten(void *unused) {
+    (void)unused;
+    SHARED(uint32_t, 32 * 32, tile);
+    fill(tile);
+    SYNC_WARP(0xffffffffu);
+    LOAD((const uint8_t *)tile + (TID == 7 ? 32 * stride : TID * stride));
+}
+
+static void test_rows_that_cannot_be(void **state) {
+    (void)state;
+    const long seeds = at_test_effort(10);
+    count = 4;
+    stride = 16;
+    for (transposed = 0; transposed < 2; transposed++) {
+        AT_SIMT_SCENE_SEEDS(seeds, loads_misaligned, 1, 32, AT_FINDING_BOUNDS, at_fault(), "thread 5",
+                            "multiple of 16");
+        AT_SIMT_SCENE_SEEDS(seeds, loads_global, 1, 32, AT_FINDING_BOUNDS, at_fault(), "not shared");
+        AT_SIMT_SCENE_SEEDS(seeds, loads_own_stack, 1, 32, AT_FINDING_BOUNDS, at_fault(), "not shared");
+        AT_SIMT_SCENE_SEEDS(seeds, loads_past_the_end, 1, 32, AT_FINDING_BOUNDS, at_fault(), "thread 31",
+                            "belong to no variable");
+        AT_SIMT_SCENE_SEEDS(seeds, loads_unwritten, 1, 32, AT_FINDING_UNWRITTEN, at_fault(), "thread 7");
+    }
+}
+
+/* Each lane writes the row that it names itself, yet others get its elements. */
+static void loads_what_lanes_wrote(void *unused) {
+    (void)unused;
+    SHARED(uint32_t, 32 * 4, tile);
+    for (int w = 0; w < 4; w++)
+        PUT(tile[4 * TID + w], (uint32_t)TID);
+    LOAD(row_of(tile));
+}
+/* A lane writes to the row it named, and that others have read. */
+static void overwrites_too_early(void *unused) {
+    (void)unused;
+    SHARED(uint32_t, 32 * 4, tile);
+    fill(tile);
+    SYNC_WARP(0xffffffffu);
+    LOAD(row_of(tile));
+    PUT(tile[4 * TID], 0);
+}
+static void overwrites_in_time(void *unused) {
+    (void)unused;
+    SHARED(uint32_t, 32 * 4, tile);
+    fill(tile);
+    SYNC_WARP(0xffffffffu);
+    LOAD(row_of(tile));
+    SYNC_WARP(0xffffffffu);
+    PUT(tile[4 * TID], 0);
+}
+static void copy_not_waited_for(void *unused) {
+    (void)unused;
+    SHARED(uint32_t, 32 * 4, tile);
+    at_simt_copy(tile + 4 * TID, at_simt_scene.in + 4 * TID, 16, HERE_PLACE);
+    at_simt_copy_commit();
+    SYNC_WARP(0xffffffffu);
+    LOAD(row_of(tile));
+}
+static void not_all_lanes(void *unused) {
+    (void)unused;
+    SHARED(uint32_t, 32 * 4, tile);
+    fill(tile);
+    SYNC_WARP(0xffffffffu);
+    if (TID != 31)
+        LOAD(row_of(tile));
+}
+
+static void test_order(void **state) {
+    (void)state;
+    const long seeds = at_test_effort(10);
+    count = 4;
+    stride = 16;
+    for (transposed = 0; transposed < 2; transposed++) {
+        AT_SIMT_SCENE_SEEDS(seeds, loads_what_lanes_wrote, 1, 32, AT_FINDING_RACE, at_fault(),
+                            "writes without an order");
+        AT_SIMT_SCENE_SEEDS(seeds, overwrites_too_early, 1, 32, AT_FINDING_RACE, "writes", "reads without an order");
+        AT_SIMT_SCENE_SEEDS(seeds, overwrites_in_time, 1, 32, AT_FINDING_NONE, NULL);
+        AT_SIMT_SCENE_SEEDS(seeds, copy_not_waited_for, 1, 32, AT_FINDING_RACE, "has not been waited for");
+        AT_SIMT_SCENE_SEEDS(seeds, not_all_lanes, 1, 32, AT_FINDING_RACE, "matrix load of thread", "has left");
+    }
+}
+
+/* Eight rows a pass when they lie in different banks, one when they lie in the same ones. */
+static void test_wavefronts(void **state) {
+    (void)state;
+    for (count = 1; count <= 4; count *= 2)
+        for (transposed = 0; transposed < 2; transposed++)
+            for (stride = 16; stride <= 128; stride *= 8) {
+                struct at_counters before, after;
+                at_simt_scene_job(0);
+                at_simt_count(1);
+                at_simt_counters(&before);
+                at_simt_scene_launch(loads, (struct at_dim3){ 1, 1, 1 }, (struct at_dim3){ 32, 1, 1 }, 0);
+                at_simt_scene_expect(AT_FINDING_NONE, NULL);
+                at_simt_counters(&after);
+                const int stores = 8 * count * 4; /* a word each, by one lane */
+                assert_int_equal(after.shared_requests - before.shared_requests, stores + 1);
+                assert_int_equal(after.shared_wavefronts - before.shared_wavefronts,
+                                 stores + (stride == 16 ? count : 8 * count));
+            }
+}
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_matrices),
+        cmocka_unit_test(test_rows_that_cannot_be),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_wavefronts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
