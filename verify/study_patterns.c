@@ -69,6 +69,7 @@ static at_status model_chunk(void *context, int64_t begin, int64_t end, int work
     return AT_OK;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): the chunks write values */
 at_status at_tc_study_model(struct at_tc_study_row *row, int neighbours, int threads, double *values) {
     struct chunks w = { row, neighbours, values, PTHREAD_MUTEX_INITIALIZER };
     memset(row->neighbour, 0, sizeof row->neighbour);
@@ -88,16 +89,15 @@ static void describe(const struct at_tc_instruction *t, int64_t patterns, struct
 }
 
 at_status at_tc_study_launch(struct at_runner *runner, int variant, const struct at_tc_instruction *t, int64_t patterns,
-                             const uint32_t *a, const uint32_t *b, const float *c, float *d) {
+                             uint32_t *a, uint32_t *b, float *c, float *d) {
     struct at_problem p;
     struct at_run_reply reply;
     struct at_outputs outputs;
     at_status status = AT_OK;
     describe(t, patterns, &p);
-    /* The launch copies its inputs and writes none. */
-    p.tensors[at_op_tensor_index(p.op, "a")].data = (void *)(uintptr_t)a;
-    p.tensors[at_op_tensor_index(p.op, "b")].data = (void *)(uintptr_t)b;
-    p.tensors[at_op_tensor_index(p.op, "c")].data = (void *)(uintptr_t)c;
+    p.tensors[at_op_tensor_index(p.op, "a")].data = a;
+    p.tensors[at_op_tensor_index(p.op, "b")].data = b;
+    p.tensors[at_op_tensor_index(p.op, "c")].data = c;
     AT_TRY(p.op->check(&p));
     AT_TRY(at_guarded_launch(runner, variant, &p, AT_POISON_JUDGED, NULL, 1, TIMEOUT_SECONDS, &reply, &outputs));
     if (reply.outcome == AT_RUN_UNSUPPORTED)
@@ -115,9 +115,8 @@ out:
 }
 
 int at_tc_study_variant(struct at_runner *runner, const struct at_tc_instruction *t) {
-    const uint32_t zeros[AT_TC_BLOCK_MAX] = { 0 };
-    const float c = 0;
-    float d;
+    uint32_t zeros[AT_TC_BLOCK_MAX] = { 0 };
+    float c = 0, d;
     for (int i = 0; i < at_runner_variant_count(runner); i++)
         if (strcmp(at_runner_variant(runner, i)->family, "tensor_core") == 0 &&
             at_tc_study_launch(runner, i, t, 1, zeros, zeros, &c, &d) == AT_OK)

@@ -19,9 +19,9 @@ struct at_tc_study_row {
     char example[512];                   /* the first mismatch; "" when there is none */
 };
 
-/* Results for the patterns of a row (instruction, stratum, seed, patterns): the model's, and with `neighbours` in how many
- * each of those differs, which takes eight times as long. values: patterns doubles. Over threads; the same for any number
- * of them. AT_NO_MEMORY. */
+/* Results for the patterns of a row (instruction, stratum, seed, patterns): the model's, and with `neighbours` in how
+ * many each of those differs, which takes eight times as long. values: patterns doubles. Over threads; the same for any
+ * number of them. AT_NO_MEMORY. */
 at_status at_tc_study_model(struct at_tc_study_row *row, int neighbours, int threads, double *values);
 /* Hash and first results of values. */
 void at_tc_study_digest(const double *values, int64_t n, struct at_tc_study_row *row);
@@ -30,7 +30,7 @@ void at_tc_study_digest(const double *values, int64_t n, struct at_tc_study_row 
 int at_tc_study_variant(struct at_runner *runner, const struct at_tc_instruction *instruction);
 /* Launches the patterns (codes a, b [patterns k], addends c [patterns]) and brings the results back. */
 at_status at_tc_study_launch(struct at_runner *runner, int variant, const struct at_tc_instruction *instruction,
-                             int64_t patterns, const uint32_t *a, const uint32_t *b, const float *c, float *d);
+                             int64_t patterns, uint32_t *a, uint32_t *b, float *c, float *d);
 
 /* The probes: a few operands each, whose result tells one parameter of the model from its neighbours. Prints a line for
  * each that the runner has a variant for; *wrong counts results that are not as predicted. */

@@ -64,6 +64,7 @@ static void load(struct at_simt_thread *const *members, int n) {
                 fetch(members[lane], members + SIDE * m, transposed);
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): written when the warp has met */
 void at_simt_load_matrix(int count, int transposed, const void *row, uint32_t *out, struct at_simt_place place) {
     struct at_simt_thread *self = at_simt_thread();
     const struct request mine = { row, out };

@@ -116,6 +116,7 @@ static void multiply(struct at_simt_thread *const *members, int n) {
     }
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): written when the warp has met */
 void at_simt_mma(enum at_simt_mma_kind kind, const uint32_t *a, const uint32_t *b, const uint32_t *c, uint32_t *d,
                  struct at_simt_place place) {
     const struct fragments mine = { a, b, c, d };

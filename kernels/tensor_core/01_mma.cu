@@ -26,17 +26,20 @@ __device__ void run(const at_dpa_view &v, F multiply_add) {
 }
 
 template <class T, class C, int CN> __global__ void __launch_bounds__(32 * WARPS) mma_16816(at_dpa_view v) {
-    run<T, 16, 2, 4, 2, C, CN>(v, [](C(&c)[CN], const uint32_t(&a)[4], const uint32_t(&b)[2]) { at_mma_16816(c, a, b, c, T{}); });
+    run<T, 16, 2, 4, 2, C, CN>(
+        v, [](C(&c)[CN], const uint32_t(&a)[4], const uint32_t(&b)[2]) { at_mma_16816(c, a, b, c, T{}); });
 }
 template <class T, class C, int CN> __global__ void __launch_bounds__(32 * WARPS) mma_1688(at_dpa_view v) {
-    run<T, 8, 2, 2, 1, C, CN>(v, [](C(&c)[CN], const uint32_t(&a)[2], const uint32_t(&b)[1]) { at_mma_1688(c, a, b, c, T{}); });
+    run<T, 8, 2, 2, 1, C, CN>(
+        v, [](C(&c)[CN], const uint32_t(&a)[2], const uint32_t(&b)[1]) { at_mma_1688(c, a, b, c, T{}); });
 }
 __global__ void __launch_bounds__(32 * WARPS) mma_1688_tf32(at_dpa_view v) {
     run<at_tf32, 8, 1, 4, 2, float, 4>(
         v, [](float(&c)[4], const uint32_t(&a)[4], const uint32_t(&b)[2]) { at_mma_1688(c, a, b, c, at_tf32{}); });
 }
 template <class T, class C, int CN> __global__ void __launch_bounds__(32 * WARPS) mma_16832(at_dpa_view v) {
-    run<T, 32, 4, 4, 2, C, CN>(v, [](C(&c)[CN], const uint32_t(&a)[4], const uint32_t(&b)[2]) { at_mma_16832(c, a, b, c, T{}); });
+    run<T, 32, 4, 4, 2, C, CN>(
+        v, [](C(&c)[CN], const uint32_t(&a)[4], const uint32_t(&b)[2]) { at_mma_16832(c, a, b, c, T{}); });
 }
 
 template <void (*KERNEL)(at_dpa_view)> int put(const struct at_launch *launch) {

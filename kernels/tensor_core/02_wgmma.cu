@@ -19,7 +19,8 @@ struct alignas(128) columns {
     uint32_t words[64];
 };
 
-template <class TA, class TB, class C, int CN, int K, int N> __global__ void __launch_bounds__(THREADS) wgmma(at_dpa_view v) {
+template <class TA, class TB, class C, int CN, int K, int N>
+__global__ void __launch_bounds__(THREADS) wgmma(at_dpa_view v) {
     AT_SHARED(columns, b_tile);
     const int64_t first = (int64_t)blockIdx.x * AT_DPA_PATTERNS;
     const bool has_rows = threadIdx.x < 32;

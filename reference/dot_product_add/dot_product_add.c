@@ -92,7 +92,7 @@ static at_status evaluate(const struct at_problem *p, const struct at_numerics *
                           struct at_eval *eval) {
     (void)numerics;
     const struct at_tc_instruction *t = at_dpa_instruction(p);
-    struct row r;
+    struct row r = { 0 };
     for (int64_t row = row0; row < row1; row++) {
         read_row(p, t, row, &r);
         put(eval, row, exact(t, &r, RIGHT), eval->limit[AT_DPA_D] ? limit(t, &r) : 0);
@@ -104,7 +104,7 @@ static at_status model(const struct at_problem *p, const struct at_numerics *num
                        struct at_eval *eval) {
     (void)numerics;
     const struct at_tc_instruction *t = at_dpa_instruction(p);
-    struct row r;
+    struct row r = { 0 };
     for (int64_t row = row0; row < row1; row++) {
         read_row(p, t, row, &r);
         put(eval, row, at_tc_multiply_add(t, NULL, r.a, r.b, r.c), 0);
@@ -116,7 +116,7 @@ static at_status decoy(const struct at_problem *p, const struct at_numerics *num
                        int64_t row1, struct at_eval *eval) {
     (void)numerics;
     const struct at_tc_instruction *t = at_dpa_instruction(p);
-    struct row r;
+    struct row r = { 0 };
     for (int64_t row = row0; row < row1; row++) {
         read_row(p, t, row, &r);
         put(eval, row, exact(t, &r, which), 0);
