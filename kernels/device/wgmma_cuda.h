@@ -13,7 +13,9 @@ __device__ inline uint64_t at_wgmma_descriptor(const void *tile) {
 }
 
 __device__ inline void at_wgmma_publish() {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#endif
     at_sync();
 }
 
