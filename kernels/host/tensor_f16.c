@@ -9,7 +9,7 @@
 enum {
     FRACTION = 10,   /* fraction bits of f16 */
     KEPT = 25,       /* F: fraction bits kept at alignment */
-    FLOOR = -22,     /* exponent that a zero term counts as */
+    FLOOR = -21,     /* exponent that a zero term counts as */
     SUBNORMAL = -24, /* exponent of f16's smallest value */
     INFINITY_CODE = 0x7c00,
     NAN_CODE = 0x7fff, /* the hardware's canonical one */
@@ -75,7 +75,7 @@ static uint16_t rounded(int64_t sum, int exponent) {
     int64_t code = ((int64_t)(unit - SUBNORMAL + 1) << FRACTION) + (int64_t)m - 1024;
     if (code > INFINITY_CODE)
         code = INFINITY_CODE;
-    return (uint16_t)(code | (sum < 0 ? SIGN : 0));
+    return (uint16_t)(code | (sum < 0 && code ? SIGN : 0)); /* what rounding makes zero is +0 */
 }
 
 static uint16_t block(int64_t n, const struct at_host_half *a, const struct at_host_half *b, int64_t stride,

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * The rule (mma.sync m16n8k16 f16 of sm_90): 16 products and the accumulator are aligned to the largest
- * exponent among them, at least -22; each magnitude is cut below 2^-25 of it; the cut terms are added
+ * exponent among them, at least -21; each magnitude is cut below 2^-25 of it; the cut terms are added
  * exactly and rounded once, to nearest even, to f16. Written apart from reference/tensor_core, which works on
  * doubles, so that the two check each other. */
 #ifndef AT_HOST_TENSOR_F16_H

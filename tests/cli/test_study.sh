@@ -51,7 +51,7 @@ wants 0 f16_k16_saturate "$attest" study modes
 
 # ---- what it refuses
 bad() { local says=$1; shift; wants 2 "$says" "$attest" study "$@"; grep -q '^attest: ' "$scratch/out" || fail "$*: no message"; }
-bad "wanted accumulate or modes" nonsense
+bad "wanted accumulate, modes or tensor-core" nonsense
 bad "matches no mode; did you mean 'f16_k16'?" accumulate --modes f16k16
 bad "did you mean 'same_sign'?" accumulate --data samesign
 bad '--lengths: found "1,x", wanted whole numbers' accumulate --lengths 1,x
@@ -114,3 +114,13 @@ for p in plots:
             assert box[0] >= b[2] or b[0] >= box[2] or box[1] >= b[3] or b[1] >= box[3], (p, t.toxml(), b)
         boxes.append(box)
 P
+
+# Tensor cores: the SIMT machine's instructions against the model, and the device's golden vectors, one of them altered.
+wants 0 '36 probes, 0 not as predicted' "$attest" study tensor-core --runner cpu --patterns 2000
+[[ $(grep -c '^hopper_.*mma_k.* 2000 *0 ' "$scratch/out") == 23 ]] || fail "not 23 instructions without a mismatch"
+head -n 6 datasets/measurements/h200_tensor_core.txt > "$scratch/golden"
+wants 0 ', 0 differ' "$attest" study tensor-core --golden "$scratch/golden"
+sed '5s/ \(.\)\(.......\)$/ \2\1/' "$scratch/golden" > "$scratch/altered"
+wants 1 'DIFFERENT from the device' "$attest" study tensor-core --golden "$scratch/altered"
+wants 2 'wants --runner R, or --golden FILE' "$attest" study tensor-core
+wants 2 'no variant for an instruction' "$attest" study tensor-core --runner cpu --instructions 'volta_*'

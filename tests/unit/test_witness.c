@@ -152,7 +152,7 @@ static void names_do_not_collide(void **state) {
         const int n = at_witness_layout(op, arrays, tensor, part);
         int outputs = 0;
         for (int t = 0; t < op->n_tensors; t++)
-            outputs += op->tensors[t].role == AT_OUT;
+            outputs += op->tensors[t].role != AT_IN;
         assert_int_equal(n, op->n_tensors + 4 * outputs);
         for (int i = 0; i < n; i++) {
             const struct at_tensor_spec *spec = &op->tensors[tensor[i]];
