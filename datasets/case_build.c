@@ -76,6 +76,7 @@ static void set_parameters(const struct at_build *build) {
     params->hi = keys->hi.value[0];
     params->eps = keys->eps.value[0];
     params->from = (int32_t)keys->from;
+    params->instruction = (int32_t)keys->instruction;
 }
 
 /* One block for all inputs; an absent or empty tensor keeps no data. */

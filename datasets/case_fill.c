@@ -8,6 +8,7 @@
 
 #include "attest/attention.h"
 #include "attest/env.h"
+#include "datasets/tc_patterns.h"
 
 static struct at_tensor *tensor_named(const struct at_build *build, const char *name) {
     int i = at_op_tensor_index(build->problem->op, name);
@@ -131,7 +132,7 @@ void at_fill_parameters(const struct at_build *build) {
         fill_taps(build, tensor_named(build, "taps"));
         return;
     }
-    for (int i = 0; i < op->n_tensors; i++)
+    for (int i = 0; i < op->n_tensors && at_key_groups(build->c->family, op) & AT_KEY_VALUES; i++)
         if (op->tensors[i].format == AT_FORMAT_F32 && op->tensors[i].role == AT_IN && build->problem->tensors[i].data)
             fill_weights(build, op->tensors[i].name, &build->problem->tensors[i]);
 }
@@ -255,6 +256,18 @@ static at_status fill_norm(const struct at_build *build) {
     return AT_OK;
 }
 
+/* ---- operands of one instruction ---- */
+
+static at_status fill_pattern_rows(void *context, int64_t begin, int64_t end, int worker) {
+    (void)worker;
+    const struct at_build *build = context;
+    const struct at_case_keys *keys = build->c->keys;
+    at_tc_pattern_rows(at_tc_instruction_at((int)keys->instruction), (enum at_tc_stratum)keys->stratum,
+                       (uint64_t)keys->seed, begin, end, tensor_named(build, "a")->data, tensor_named(build, "b")->data,
+                       tensor_named(build, "c")->data);
+    return AT_OK;
+}
+
 /* ---- recorded rows ---- */
 
 /* Rows of one tensor of the dataset, rounded once to the problem's type. */
@@ -287,6 +300,8 @@ out:
 
 at_status at_fill_activations(struct at_build *build) {
     static const char *const names[AT_RECORDED_TENSORS] = { "q", "k", "v" };
+    if (at_key_groups(build->c->family, build->problem->op) & AT_KEY_PATTERNS)
+        return at_parallel(build->problem->sizes.tokens, CHUNK, at_threads(), fill_pattern_rows, build);
     if (at_op_tensor_index(build->problem->op, "seq_lens") < 0)
         return fill_norm(build);
     if (!build->recorded.reader)

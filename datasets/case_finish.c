@@ -10,6 +10,7 @@
 #include "attest/buffer.h"
 #include "datasets/exact.h"
 #include "datasets/scenarios.h"
+#include "datasets/tc_patterns.h"
 
 /* Keys that a recorded dataset or a scenario answers itself. */
 static const char *const dataset_knows[] = { "b", "h", "hk", "sq", "sk", "prefix", "d", "data", "hot", "scenario" };
@@ -56,7 +57,7 @@ static void default_float(struct at_float_list *list, float value) {
     }
 }
 
-static void default_scalars(struct at_case_keys *keys) {
+static void default_scalars(struct at_case_keys *keys, unsigned groups) {
     const struct at_params params = at_params_default();
     default_int(keys, "b", &keys->b, 1);
     default_int(keys, "h", &keys->h, 8);
@@ -71,9 +72,11 @@ static void default_scalars(struct at_case_keys *keys) {
     default_int(keys, "window", &keys->window, keys->taps.n ? keys->taps.n : 3);
     default_int(keys, "edge", &keys->edge, params.edge);
     default_int(keys, "from", &keys->from, params.from);
+    default_int(keys, "instruction", &keys->instruction,
+                at_tc_instruction_find("hopper_mma_k16_f16_f32") - at_tc_instruction_at(0));
     if (!at_key_given(keys, "dtype"))
-        keys->dtype = AT_BF16;
-    if (!keys->dataset[0] && !keys->data)
+        keys->dtype = groups & AT_KEY_VALUES ? AT_BF16 : AT_F32;
+    if (groups & AT_KEY_VALUES && !keys->dataset[0] && !keys->data)
         keys->data = at_data_find("normal");
 }
 
@@ -260,7 +263,7 @@ static at_status check_sizes(const struct at_case *c) {
 at_status at_case_finish(struct at_case *c) {
     unsigned groups = at_key_groups(c->family, c->op);
     AT_TRY(check_pairs(c));
-    default_scalars(c->keys);
+    default_scalars(c->keys, groups);
     default_floats(c);
     AT_TRY(finish_lengths(c));
     AT_TRY(check_values(c, groups));
@@ -268,6 +271,9 @@ at_status at_case_finish(struct at_case *c) {
     AT_TRY(at_case_write_id(c, groups));
     c->hash = at_hash_bytes(c->id, strlen(c->id), AT_HASH_START);
     c->exact = c->keys->data && c->keys->data->exact;
-    snprintf(c->data, sizeof c->data, "%s", c->keys->data ? c->keys->data->name : c->keys->dataset);
+    snprintf(c->data, sizeof c->data, "%s",
+             groups & AT_KEY_PATTERNS ? at_tc_stratum_name((enum at_tc_stratum)c->keys->stratum)
+             : c->keys->data          ? c->keys->data->name
+                                      : c->keys->dataset);
     return AT_OK;
 }

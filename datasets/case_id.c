@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "datasets/scenarios.h"
+#include "datasets/tc_patterns.h"
 
 /* Text being written; `used` grows past the buffer's end to say that it did not fit. */
 struct line {
@@ -111,6 +112,12 @@ static void add_value(struct line *line, const struct at_key *key, const struct 
         break;
     case AT_KEY_DATASET:
         add(line, "%s", c->keys->dataset);
+        break;
+    case AT_KEY_INSTRUCTION:
+        add(line, "%s", at_tc_instruction_at((int)c->keys->instruction)->name);
+        break;
+    case AT_KEY_STRATUM:
+        add(line, "%s", at_tc_stratum_name((enum at_tc_stratum)c->keys->stratum));
         break;
     case AT_KEY_HOT:
         add_hot(line, c->keys->hot);

@@ -10,6 +10,7 @@
 
 #include "attest/names.h"
 #include "datasets/scenarios.h"
+#include "datasets/tc_patterns.h"
 
 #define FIELD(name) offsetof(struct at_case_keys, name)
 
@@ -27,13 +28,15 @@ static const struct at_key table[] = {
     { "prefix",   AT_KEY_INTS,     AT_KEY_ATTENTION | AT_KEY_CACHE, FIELD(prefix),   0, 1 << 26, { 0 }, "keys before the first query: another way to write sk = prefix + sq" },
     { "d",        AT_KEY_INT,      AT_KEY_ATTENTION | AT_KEY_HEADS | AT_KEY_CACHE, FIELD(d), 1, 4096, { 0 }, "head size; default 128" },
     { "pad_d",    AT_KEY_INT,      AT_KEY_ATTENTION, FIELD(pad_d),    0, 4096, { 0 }, "head size that zeros pad q, k and v to (the scale stays that of d); default 0: none" },
-    { "tokens",   AT_KEY_INT,      AT_KEY_NORM,      FIELD(tokens),   1, 1 << 26, { 0 }, "rows of a norm; default 32" },
+    { "tokens",   AT_KEY_INT,      AT_KEY_NORM | AT_KEY_PATTERNS, FIELD(tokens), 1, 1 << 26, { 0 }, "rows of a norm, patterns of an instruction; default 32" },
     { "channels", AT_KEY_INT,      AT_KEY_CHANNELS,  FIELD(channels), 1, 1 << 24, { 0 }, "hidden size of a norm; default 1024" },
     { "page",     AT_KEY_INT,      AT_KEY_ATTENTION | AT_KEY_CACHE, FIELD(page),     0, 65536, { 0 }, "keys per page; default 0: contiguous" },
     { "padding",  AT_KEY_INT,      AT_KEY_CACHE,     FIELD(padding),  0, 1 << 20, { 0 }, "tokens behind the others that have no slot, as graphs of a fixed size have them; default 0" },
     { "causal",   AT_KEY_INT,      AT_KEY_ATTENTION, FIELD(causal),   0, 1, { 0 }, "1: query i sees keys up to sk - sq + i; default 0" },
-    { "dtype",    AT_KEY_DTYPE,    AT_KEY_ALWAYS,    FIELD(dtype),    0, 0, { 0 }, "bf16, f16 or f32: the activations; default bf16" },
-    { "data",     AT_KEY_DATA,     AT_KEY_ALWAYS,    FIELD(data),     0, 0, { 0 }, "NAME: what the values look like; default normal" },
+    { "instruction", AT_KEY_INSTRUCTION, AT_KEY_PATTERNS, FIELD(instruction), 0, 0, { 0 }, "NAME of a tensor-core instruction; default hopper_mma_k16_f16_f32" },
+    { "stratum",  AT_KEY_STRATUM,  AT_KEY_PATTERNS,  FIELD(stratum),  0, 0, { 0 }, "NAME: what its operands look like; default ordinary" },
+    { "dtype",    AT_KEY_DTYPE,    AT_KEY_VALUES,    FIELD(dtype),    0, 0, { 0 }, "bf16, f16 or f32: the activations; default bf16" },
+    { "data",     AT_KEY_DATA,     AT_KEY_VALUES,    FIELD(data),     0, 0, { 0 }, "NAME: what the values look like; default normal" },
     { "seed",     AT_KEY_INT,      AT_KEY_ALWAYS,    FIELD(seed),     0, INT64_MAX, { 0 }, "of the data and of the order of pages; default 1" },
     { "scale",    AT_KEY_FLOATS,   AT_KEY_ATTENTION, FIELD(scale),    1, 1, { 0 }, "of the scores; default auto: 1/sqrt(d), a power of two for exact and ties" },
     { "sigma",    AT_KEY_FLOATS,   AT_KEY_ASYNCT,    FIELD(sigma),    1, AT_CASE_LIST, { 0 }, "share of the pooled scores that is subtracted, one or one per head (1:0.5); default 1" },
@@ -73,6 +76,9 @@ int at_key_given(const struct at_case_keys *keys, const char *name) {
 
 unsigned at_key_groups(const struct at_family *family, const struct at_op *op) {
     unsigned groups = AT_KEY_ALWAYS;
+    if (at_op_tensor_index(op, "a") >= 0 && at_op_tensor_index(op, "d") >= 0)
+        return groups | AT_KEY_PATTERNS;
+    groups |= AT_KEY_VALUES;
     if (at_op_tensor_index(op, "seq_lens") >= 0)
         return groups | AT_KEY_ATTENTION | (family->decode ? 0u : (unsigned)AT_KEY_PREFILL) |
                (at_op_tensor_index(op, "sigma") >= 0 ? (unsigned)AT_KEY_ASYNCT : 0u);
@@ -260,6 +266,30 @@ static at_status read_scenario(const struct at_key *key, const char *text, struc
     return c->keys->scenario ? AT_OK : unknown(key, text, c->where, names, n, "a scenario");
 }
 
+static at_status read_instruction(const struct at_key *key, const char *text, struct at_case *c) {
+    const char *names[128];
+    const int n = at_tc_instruction_count() < 128 ? at_tc_instruction_count() : 128;
+    for (int i = 0; i < n; i++)
+        names[i] = at_tc_instruction_at(i)->name;
+    const struct at_tc_instruction *found = at_tc_instruction_find(text);
+    if (!found)
+        return unknown(key, text, c->where, names, n, "a tensor-core instruction");
+    c->keys->instruction = found - at_tc_instruction_at(0);
+    return AT_OK;
+}
+
+static at_status read_stratum(const struct at_key *key, const char *text, struct at_case *c) {
+    const char *names[AT_TC_STRATA];
+    for (int i = 0; i < AT_TC_STRATA; i++) {
+        names[i] = at_tc_stratum_name((enum at_tc_stratum)i);
+        if (strcmp(text, names[i]) == 0) {
+            c->keys->stratum = i;
+            return AT_OK;
+        }
+    }
+    return unknown(key, text, c->where, names, AT_TC_STRATA, "a stratum of patterns");
+}
+
 /* A file name's stem: nothing that could leave the folder. */
 static at_status read_dataset(const struct at_key *key, const char *text, struct at_case *c) {
     size_t length = strlen(text);
@@ -303,6 +333,10 @@ at_status at_key_read(const struct at_key *key, const char *text, struct at_case
         return read_dataset(key, text, c);
     case AT_KEY_HOT:
         return for_parts(key, text, ',', AT_HOT_COUNT, c, each_hot);
+    case AT_KEY_INSTRUCTION:
+        return read_instruction(key, text, c);
+    case AT_KEY_STRATUM:
+        return read_stratum(key, text, c);
     case AT_KEY_REQUIRE:
         return for_parts(key, text, ',', AT_CASE_MAX_REQUIRE, c, each_require);
     case AT_KEY_EXPECT:

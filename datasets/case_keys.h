@@ -24,6 +24,7 @@ struct at_float_list {
 /* A field exists for every key; keys that an operator does not use hold their defaults. */
 struct at_case_keys {
     int64_t b, h, hk, d, page, causal, seed, edge, relu_pre, window, pad_d, tokens, padding, channels, from, layer;
+    int64_t instruction, stratum; /* places in their tables */
     struct at_int_list sq, sk, prefix;
     enum at_format dtype;
     const struct at_data_family *data; /* NULL for a recorded dataset */
@@ -47,8 +48,10 @@ enum at_key_group {
     AT_KEY_RMS = 64,
     AT_KEY_FROM = 128,
     AT_KEY_NORM = 256,
-    AT_KEY_PREFILL = 512, /* attention families that are not held to one query */
-    AT_KEY_CACHE = 1024   /* requests and their places in a cache, as attention has them, but nothing computed */
+    AT_KEY_PREFILL = 512,  /* attention families that are not held to one query */
+    AT_KEY_CACHE = 1024,   /* requests and their places in a cache, as attention has them, but nothing computed */
+    AT_KEY_VALUES = 2048,  /* activations of a data family */
+    AT_KEY_PATTERNS = 4096 /* operands of one tensor-core instruction */
 };
 
 /* How the text of a key becomes a value. INTS: '/' list; FLOATS: ':' list; NAMES: comma list that does not
@@ -64,6 +67,8 @@ enum at_key_kind {
     AT_KEY_DATASET,
     AT_KEY_HOT,
     AT_KEY_REQUIRE,
+    AT_KEY_INSTRUCTION,
+    AT_KEY_STRATUM,
     AT_KEY_EXPECT
 };
 

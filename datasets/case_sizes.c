@@ -3,6 +3,7 @@
 #include "datasets/case_finish.h"
 
 #include "datasets/scenarios.h"
+#include "tensor_core/instruction.h"
 
 int64_t at_case_sq(const struct at_case *c, int64_t r) {
     const struct at_case_keys *keys = c->keys;
@@ -48,10 +49,12 @@ void at_case_sizes(const struct at_case *c, struct at_sizes *sizes) {
         sizes->hk = keys->hk;
         sizes->d = keys->pad_d ? keys->pad_d : keys->d;
     }
-    if (groups & AT_KEY_NORM)
+    if (groups & (AT_KEY_NORM | AT_KEY_PATTERNS))
         sizes->tokens = keys->tokens;
     if (groups & AT_KEY_CHANNELS)
         sizes->channels = keys->channels;
+    if (groups & AT_KEY_PATTERNS)
+        sizes->channels = at_tc_instruction_at((int)keys->instruction)->k;
     if (groups & AT_KEY_ASYNCT)
         sizes->taps = keys->window;
     if (groups & (AT_KEY_ATTENTION | AT_KEY_CACHE)) {

@@ -215,3 +215,14 @@ void at_tc_pattern(const struct at_tc_target *t, enum at_tc_stratum stratum, uin
         b[i] = (uint32_t)at_encode(t->b, y[i]);
     }
 }
+
+void at_tc_pattern_rows(const struct at_tc_instruction *instruction, enum at_tc_stratum stratum, uint64_t seed,
+                        int64_t begin, int64_t end, uint32_t *a, uint32_t *b, float *c) {
+    const struct at_tc_target target = at_tc_target_of(instruction);
+    const int k = instruction->k;
+    for (int64_t i = begin; i < end; i++) {
+        double addend;
+        at_tc_pattern(&target, stratum, seed, i, k, &a[i * k], &b[i * k], &addend);
+        c[i] = (float)addend;
+    }
+}

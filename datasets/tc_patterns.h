@@ -38,5 +38,9 @@ struct at_tc_target at_tc_target_of(const struct at_tc_instruction *instruction)
  * same on any machine and in any order. n is at most AT_TC_BLOCK_MAX. tf32 codes have 13 zero bits at their end. */
 void at_tc_pattern(const struct at_tc_target *target, enum at_tc_stratum stratum, uint64_t seed, int64_t index, int n,
                    uint32_t *a, uint32_t *b, double *c);
+/* Patterns [begin, end) for an instruction, into a and b of shape [.., k] and c of shape [..], where pattern 0 is the
+ * first. */
+void at_tc_pattern_rows(const struct at_tc_instruction *instruction, enum at_tc_stratum stratum, uint64_t seed,
+                        int64_t begin, int64_t end, uint32_t *a, uint32_t *b, float *c);
 
 #endif

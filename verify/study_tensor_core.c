@@ -64,14 +64,8 @@ struct filling {
 
 static at_status fill(void *context, int64_t begin, int64_t end, int worker) {
     const struct filling *f = context;
-    const struct at_tc_instruction *t = f->row->instruction;
-    const struct at_tc_target target = at_tc_target_of(t);
     (void)worker;
-    for (int64_t i = begin; i < end; i++) {
-        double c;
-        at_tc_pattern(&target, f->row->stratum, f->row->seed, i, t->k, &f->o->a[i * t->k], &f->o->b[i * t->k], &c);
-        f->o->c[i] = (float)c;
-    }
+    at_tc_pattern_rows(f->row->instruction, f->row->stratum, f->row->seed, begin, end, f->o->a, f->o->b, f->o->c);
     return AT_OK;
 }
 

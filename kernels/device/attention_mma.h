@@ -146,30 +146,12 @@ __device__ void at_mma_values_by_query(const at_mma_queries<T> &queries, int beg
     }
 }
 
-/* The same where some queries see no key: their sums stay. */
-template <int D, class T, class Sum>
-__device__ void at_mma_values_partly(const at_mma_queries<T> &queries, int begin, const uint32_t (&p)[4], const T *v,
-                                     Sum (&o)[D / 8]) {
-    Sum all[D / 8];
-    AT_UNROLL
-    for (int i = 0; i < D / 8; i++)
-        all[i] = o[i];
-    at_mma_values_plain<D>(p, v, all);
-    AT_UNROLL
-    for (int i = 0; i < D / 8; i++)
-        for (int half = 0; half < 2; half++)
-            if (queries.visible(at_lane() / 4 + 8 * half) > begin)
-                o[i].take(all[i], half);
-}
-
 /* o += P V of the 16 keys from `begin` on, p = 0 where a query does not see the key. */
 template <int D, class T, class Sum>
 __device__ void at_mma_values(const at_mma_queries<T> &queries, int begin, const uint32_t (&p)[4], const T *v,
                               Sum (&o)[D / 8]) {
     if (begin + AT_MMA_KEYS > queries.least && at_mma_not_finite<D>(v, queries.least - begin))
         at_mma_values_by_query<D>(queries, begin, p, v, o);
-    else if (begin >= queries.least)
-        at_mma_values_partly<D>(queries, begin, p, v, o);
     else
         at_mma_values_plain<D>(p, v, o);
 }

@@ -45,6 +45,7 @@ static void test_threads_do_not_matter(void **state) {
         "asynct_decode b=2 sk=500 d=64 data=sparse70",
         "add_rms_norm tokens=300 channels=96 data=nonfinite",
         "qk_uclip_norm tokens=200 data=random_bits dtype=f16",
+        "tensor_core instruction=hopper_wgmma_k32_e4m3_f32 tokens=500 stratum=near_tie",
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         uint64_t hash[3];

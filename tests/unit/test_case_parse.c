@@ -43,6 +43,8 @@ static void test_defaults_are_filled_in(void **state) {
     assert_id("post_attn_pre_mlp_uclip",
               "post_attn_pre_mlp_uclip tokens=32 channels=1024 dtype=bf16 data=normal seed=1 "
               "lo=-1 hi=1 from=rounded");
+    assert_id("tensor_core stratum=special",
+              "tensor_core tokens=32 instruction=hopper_mma_k16_f16_f32 stratum=special seed=1");
     assert_id("softmax_decode scenario=balanced_b32", "softmax_decode scenario=balanced_b32 h=8 hk=4 d=128 pad_d=0 "
                                                       "page=16 causal=1 dtype=bf16 data=normal seed=1 scale=auto");
     assert_id("softmax_prefill dataset=minilm layer=3 dtype=f16",
@@ -191,6 +193,10 @@ static const struct bad bad_lines[] = {
     { "uclip_norm lo=2", "lo: found 2 above hi=1" },
     { "rms_norm eps=-1", "eps: found -1" },
     { "rms_norm data=sparse70", "wanted a family for norms" },
+    { "tensor_core data=normal", "tensor_core does not take this key" },
+    { "tensor_core instruction=hopper_mma_k16_f16f16", "did you mean 'hopper_mma_k16_f16_f16'" },
+    { "tensor_core stratum=near_ties", "did you mean 'near_tie'" },
+    { "rms_norm instruction=hopper_mma_k16_f16_f32", "rms_norm does not take this key" },
     { "rms_norm tokens=0", "tokens: found '0'" },
     { "asynct_decode data=exact sigma=1", "sigma: not exact" },
     { "asynct_decode data=exact scale=0.1", "scale: found 0.1 with exact data" },
