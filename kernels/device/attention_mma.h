@@ -5,7 +5,8 @@
  *
  * A key that some query of the warp does not see has p = 0 there, and 0 * V must be 0: the rows of V past the request
  * are zeros, and where V holds an infinity or a NaN in a row that is hidden from some query, the step is done for one
- * query at a time, hidden rows replaced by zeros. A step of hidden keys leaves a query's sums alone: -0 + 0 is +0. */
+ * query at a time, hidden rows replaced by zeros. A step of hidden keys adds 0 to a query's sums, which are never -0:
+ * the unit gives +0 for every sum that is zero. */
 #ifndef AT_DEVICE_ATTENTION_MMA_H
 #define AT_DEVICE_ATTENTION_MMA_H
 
