@@ -1,18 +1,36 @@
-/* wgmma of one step of k and 8 columns: the Hopper instruction, waited for at once.
+/* wgmma of sm_90a: a warpgroup multiplies 64 rows by tiles in shared memory, and goes on.
  * SPDX-License-Identifier: Apache-2.0
  *
- * at_wgmma_n8(d, a[4], tile, A{}, B{})   d += a b, 64 rows, 8 columns, 32 bytes of k: all 128 threads of a warpgroup
- * together a: fragment of 16 rows a warp, warp w rows 16 w on, laid out as at_mma's (kernels/device/device.h); d as
- * well tile: b in shared memory, 128-byte aligned: 8 columns of 16 bytes (the first half of k), then 8 columns of 16
- * bytes A, B: at_f16 twice, at_bf16 twice, at_tf32 twice, or any two of at_e4m3 and at_e5m2; d as float[4], or as
- * uint32_t[2] of f16 (not for at_bf16 and at_tf32) at_wgmma_publish()   a barrier of the block; what its threads wrote
- * to shared memory before is seen by wgmma after it Arithmetic: hopper_wgmma_* of reference/tensor_core/instruction.h.
- * On the SIMT machine the instruction is synchronous: a fence or a wait that is missing is not seen there, which is why
- * both are part of the call. */
+ * All 128 threads of a warpgroup (four warps from a multiple of four on) together:
+ *   at_wgmma(d, a, b, A{}, B{})   d += a b of 32 bytes of k; A, B: at_f16, at_bf16 or at_tf32 twice, or any two of
+ *                                 at_e4m3 and at_e5m2
+ *     a   uint32_t[4]: a fragment of 16 rows a warp, warp w rows 16 w on, laid out as at_mma's (kernels/device/device.h);
+ *         or an at_matrix of 64 rows
+ *     b   an at_matrix whose rows are the columns of the product: 8 for each element of d
+ *     d   float[columns / 8][4] laid out as at_mma's, or uint32_t[columns / 8][2] of f16 (not for at_bf16 and at_tf32);
+ *         8, 16, 64 or 128 columns
+ *   at_wgmma_fence(d...)          before the first wgmma, and whenever its registers were touched since
+ *   at_wgmma_commit()             a group of all wgmma since the commit before
+ *   at_wgmma_wait<N>(d...)        waits for all groups but the last N; what they summed is in d from here on
+ * Until that wait neither d nor operands in registers are touched, and nobody writes the matrices.
+ *
+ *   at_matrix::k_major(at, leading, stride)   chunk c of 16 bytes of row r at (r / 8) stride + c leading + (r % 8) 16
+ *   at_matrix::swizzled<W>(at, stride)        rows of W = 32, 64 or 128 bytes, at (r / 8) stride + (r % 8) W, their
+ *                                             chunks of 16 bytes permuted: at_swizzle<W>(byte)
+ *   m.moved(bytes)                            the same from another byte on: along k, or from another row on
+ *   at_proxy_fence()   what this thread wrote to shared memory, and what it knows others to have written, wgmma sees
+ *                      when an order of the usual kind leads from here to it
+ *
+ * Arithmetic: hopper_wgmma_* of reference/tensor_core/instruction.h. On the SIMT machine findings are: registers touched
+ * without a fence before or a wait after, matrices written before the wait, bytes that no proxy fence stands behind, a
+ * warp that leaves without a wait or with fewer wgmma than its warpgroup. */
 #ifndef AT_WGMMA_H
 #define AT_WGMMA_H
 
 #include "kernels/device/device.h"
+
+/* Where a byte of a tile of rows of W bytes lies, the tile beginning at a multiple of 8 W. */
+template <int W> __device__ inline int at_swizzle(int byte) { return byte ^ (byte >> 7 & (W / 16 - 1)) << 4; }
 
 #ifdef __CUDACC__
 #include "kernels/device/wgmma_cuda.h"

@@ -1,65 +1,163 @@
-/* wgmma on 8 columns, for CUDA. Without sm_90a (PTX for older and newer devices) a launch traps.
+/* kernels/device/wgmma.h for CUDA. Without sm_90a (PTX for older and newer devices) a launch traps.
  * SPDX-License-Identifier: Apache-2.0
  *
- * b's tile: two core matrices of 8 rows of 16 bytes, one behind the other; no swizzle, K-major. Descriptor: address,
- * offset of the second core matrix along k (128 bytes) and of the next 8 columns (unused with 8), each in units of 16
- * bytes. */
+ * A descriptor has the address, the offset of the next core matrix (8 rows of 16 bytes) along k and that of the next 8
+ * rows, each in units of 16 bytes, and the width of the swizzle. */
 #ifndef AT_WGMMA_CUDA_H
 #define AT_WGMMA_CUDA_H
 
-__device__ inline uint64_t at_wgmma_descriptor(const void *tile) {
-    const uint64_t address = at_shared_address(tile);
-    return (address & 0x3ffff) >> 4 | (uint64_t)(128 >> 4) << 16 | (uint64_t)(256 >> 4) << 32;
-}
+struct at_matrix {
+    uint64_t bits;
 
-__device__ inline void at_wgmma_publish() {
+    __device__ static uint64_t field(int bytes, int place) { return ((uint64_t)bytes & 0x3ffff) >> 4 << place; }
+    __device__ static at_matrix k_major(const void *at, int leading, int stride) {
+        return { field((int)at_shared_address(at), 0) | field(leading, 16) | field(stride, 32) };
+    }
+    template <int W> __device__ static at_matrix swizzled(const void *at, int stride) {
+        static_assert(W == 32 || W == 64 || W == 128, "rows of 32, 64 or 128 bytes");
+        const uint64_t mode = W == 128 ? 1 : W == 64 ? 2 : 3;
+        return { field((int)at_shared_address(at), 0) | field(16, 16) | field(stride, 32) | mode << 62 };
+    }
+    __device__ at_matrix moved(int bytes) const { return { bits + (uint64_t)(bytes >> 4) }; }
+};
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+#define AT_SM90A(...) __VA_ARGS__
+#else
+#define AT_SM90A(...) __trap()
+#endif
+
+/* Without the feature nothing reads shared memory but threads. */
+__device__ inline void at_proxy_fence() {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 #endif
-    at_sync();
 }
 
-#ifdef __CUDA_ARCH_FEAT_SM90_ALL
-#define AT_WGMMA_BODY(...) \
-    asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); \
-    __VA_ARGS__ \
-    asm volatile("wgmma.commit_group.sync.aligned;\n\twgmma.wait_group.sync.aligned 0;" ::: "memory");
-#else
-#define AT_WGMMA_BODY(...) \
-    (void)d, (void)a, (void)tile; \
-    __trap();
-#endif
+/* The compiler keeps what it does with d on its side of the fence or the wait. */
+__device__ inline void at_pin(float &x) { asm volatile("" : "+f"(x)::"memory"); }
+__device__ inline void at_pin(uint32_t &x) { asm volatile("" : "+r"(x)::"memory"); }
+template <class T, int N> __device__ void at_pin(T (&x)[N]) {
+    AT_UNROLL
+    for (int i = 0; i < N; i++)
+        at_pin(x[i]);
+}
+template <class D> __device__ void at_wgmma_fence(D &d) {
+    at_pin(d);
+    AT_SM90A(asm volatile("wgmma.fence.sync.aligned;" ::: "memory"));
+}
+__device__ inline void at_wgmma_commit() { AT_SM90A(asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory")); }
+template <int N, class D> __device__ void at_wgmma_wait(D &d) {
+    AT_SM90A(asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory"));
+    at_pin(d);
+}
 
-/* TAIL: what follows the descriptor: scale of d, signs of a and b, and for 16-bit operands whether b is transposed. */
-#define AT_WGMMA_F32(A, B, PTX, TAIL) \
-    __device__ inline void at_wgmma_n8(float(&d)[4], const uint32_t(&a)[4], const void *tile, A, B) { \
-        AT_WGMMA_BODY(asm volatile("wgmma.mma_async.sync.aligned." PTX \
-                                   " {%0, %1, %2, %3}, {%4, %5, %6, %7}, %8, " TAIL ";" \
-                                   : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) \
-                                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(at_wgmma_descriptor(tile)) \
-                                   : "memory");) \
+/* The sums as operands of the assembler: fragments, and what stands for their registers, those of a and b behind. */
+#define AT_F(i) "+f"(d[i][0]), "+f"(d[i][1]), "+f"(d[i][2]), "+f"(d[i][3])
+#define AT_H(i) "+r"(d[i][0]), "+r"(d[i][1])
+#define AT_EACH_1(X) X(0)
+#define AT_EACH_2(X) AT_EACH_1(X), X(1)
+#define AT_EACH_8(X) AT_EACH_2(X), X(2), X(3), X(4), X(5), X(6), X(7)
+#define AT_EACH_16(X) AT_EACH_8(X), X(8), X(9), X(10), X(11), X(12), X(13), X(14), X(15)
+#define AT_F_1 "{%0, %1, %2, %3}"
+#define AT_F_1_AB "{%4, %5, %6, %7}, %8"
+#define AT_F_1_MM "%4, %5"
+#define AT_F_2 "{%0, %1, %2, %3, %4, %5, %6, %7}"
+#define AT_F_2_AB "{%8, %9, %10, %11}, %12"
+#define AT_F_2_MM "%8, %9"
+#define AT_F_8 \
+    "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, " \
+    "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}"
+#define AT_F_8_AB "{%32, %33, %34, %35}, %36"
+#define AT_F_8_MM "%32, %33"
+#define AT_F_16 \
+    "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, " \
+    "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, " \
+    "%38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, " \
+    "%56, %57, %58, %59, %60, %61, %62, %63}"
+#define AT_F_16_AB "{%64, %65, %66, %67}, %68"
+#define AT_F_16_MM "%64, %65"
+#define AT_H_1 "{%0, %1}"
+#define AT_H_1_AB "{%2, %3, %4, %5}, %6"
+#define AT_H_1_MM "%2, %3"
+#define AT_H_2 "{%0, %1, %2, %3}"
+#define AT_H_2_AB "{%4, %5, %6, %7}, %8"
+#define AT_H_2_MM "%4, %5"
+#define AT_H_8 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}"
+#define AT_H_8_AB "{%16, %17, %18, %19}, %20"
+#define AT_H_8_MM "%16, %17"
+#define AT_H_16 \
+    "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, " \
+    "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}"
+#define AT_H_16_AB "{%32, %33, %34, %35}, %36"
+#define AT_H_16_MM "%32, %33"
+
+/* One product: SHAPE and TYPES as the PTX ISA names them; NEGATE: scale of d, signs of a and b; the transposes follow
+ * for 16-bit operands, of both matrices when a is one. */
+#define AT_WGMMA(A, B, C, W, N, X, SHAPE, TYPES, NEGATE, T_AB, T_MM) \
+    __device__ inline void at_wgmma(C(&d)[N][W], const uint32_t(&a)[4], at_matrix b, A, B) { \
+        AT_SM90A(asm volatile("wgmma.mma_async.sync.aligned." SHAPE TYPES " " AT_##X##_##N ", " AT_##X##_##N##_AB \
+                              ", " NEGATE T_AB ";" \
+                              : AT_EACH_##N(AT_##X) \
+                              : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b.bits) \
+                              : "memory")); \
+    } \
+    __device__ inline void at_wgmma(C(&d)[N][W], at_matrix a, at_matrix b, A, B) { \
+        AT_SM90A(asm volatile("wgmma.mma_async.sync.aligned." SHAPE TYPES " " AT_##X##_##N ", " AT_##X##_##N##_MM \
+                              ", " NEGATE T_MM ";" \
+                              : AT_EACH_##N(AT_##X) \
+                              : "l"(a.bits), "l"(b.bits) \
+                              : "memory")); \
     }
-#define AT_WGMMA_F16(A, B, PTX, TAIL) \
-    __device__ inline void at_wgmma_n8(uint32_t(&d)[2], const uint32_t(&a)[4], const void *tile, A, B) { \
-        AT_WGMMA_BODY(asm volatile("wgmma.mma_async.sync.aligned." PTX " {%0, %1}, {%2, %3, %4, %5}, %6, " TAIL ";" \
-                                   : "+r"(d[0]), "+r"(d[1]) \
-                                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(at_wgmma_descriptor(tile)) \
-                                   : "memory");) \
-    }
-AT_WGMMA_F32(at_f16, at_f16, "m64n8k16.f32.f16.f16", "1, 1, 1, 0")
-AT_WGMMA_F32(at_bf16, at_bf16, "m64n8k16.f32.bf16.bf16", "1, 1, 1, 0")
-AT_WGMMA_F16(at_f16, at_f16, "m64n8k16.f16.f16.f16", "1, 1, 1, 0")
-AT_WGMMA_F32(at_tf32, at_tf32, "m64n8k8.f32.tf32.tf32", "1, 1, 1")
-AT_WGMMA_F32(at_e4m3, at_e4m3, "m64n8k32.f32.e4m3.e4m3", "1, 1, 1")
-AT_WGMMA_F16(at_e4m3, at_e4m3, "m64n8k32.f16.e4m3.e4m3", "1, 1, 1")
-AT_WGMMA_F32(at_e4m3, at_e5m2, "m64n8k32.f32.e4m3.e5m2", "1, 1, 1")
-AT_WGMMA_F16(at_e4m3, at_e5m2, "m64n8k32.f16.e4m3.e5m2", "1, 1, 1")
-AT_WGMMA_F32(at_e5m2, at_e4m3, "m64n8k32.f32.e5m2.e4m3", "1, 1, 1")
-AT_WGMMA_F16(at_e5m2, at_e4m3, "m64n8k32.f16.e5m2.e4m3", "1, 1, 1")
-AT_WGMMA_F32(at_e5m2, at_e5m2, "m64n8k32.f32.e5m2.e5m2", "1, 1, 1")
-AT_WGMMA_F16(at_e5m2, at_e5m2, "m64n8k32.f16.e5m2.e5m2", "1, 1, 1")
-#undef AT_WGMMA_F32
-#undef AT_WGMMA_F16
-#undef AT_WGMMA_BODY
+#define AT_WGMMA_N(A, B, C, W, X, K, TYPES, T_AB, T_MM) \
+    AT_WGMMA(A, B, C, W, 1, X, "m64n8" K, TYPES, "1, 1, 1", T_AB, T_MM) \
+    AT_WGMMA(A, B, C, W, 2, X, "m64n16" K, TYPES, "1, 1, 1", T_AB, T_MM) \
+    AT_WGMMA(A, B, C, W, 8, X, "m64n64" K, TYPES, "1, 1, 1", T_AB, T_MM) \
+    AT_WGMMA(A, B, C, W, 16, X, "m64n128" K, TYPES, "1, 1, 1", T_AB, T_MM)
+AT_WGMMA_N(at_f16, at_f16, float, 4, F, "k16", ".f32.f16.f16", ", 0", ", 0, 0")
+AT_WGMMA_N(at_bf16, at_bf16, float, 4, F, "k16", ".f32.bf16.bf16", ", 0", ", 0, 0")
+AT_WGMMA_N(at_f16, at_f16, uint32_t, 2, H, "k16", ".f16.f16.f16", ", 0", ", 0, 0")
+AT_WGMMA_N(at_tf32, at_tf32, float, 4, F, "k8", ".f32.tf32.tf32", "", "")
+AT_WGMMA_N(at_e4m3, at_e4m3, float, 4, F, "k32", ".f32.e4m3.e4m3", "", "")
+AT_WGMMA_N(at_e4m3, at_e4m3, uint32_t, 2, H, "k32", ".f16.e4m3.e4m3", "", "")
+AT_WGMMA_N(at_e4m3, at_e5m2, float, 4, F, "k32", ".f32.e4m3.e5m2", "", "")
+AT_WGMMA_N(at_e4m3, at_e5m2, uint32_t, 2, H, "k32", ".f16.e4m3.e5m2", "", "")
+AT_WGMMA_N(at_e5m2, at_e4m3, float, 4, F, "k32", ".f32.e5m2.e4m3", "", "")
+AT_WGMMA_N(at_e5m2, at_e4m3, uint32_t, 2, H, "k32", ".f16.e5m2.e4m3", "", "")
+AT_WGMMA_N(at_e5m2, at_e5m2, float, 4, F, "k32", ".f32.e5m2.e5m2", "", "")
+AT_WGMMA_N(at_e5m2, at_e5m2, uint32_t, 2, H, "k32", ".f16.e5m2.e5m2", "", "")
+#undef AT_WGMMA_N
+#undef AT_WGMMA
+#undef AT_SM90A
+#undef AT_F
+#undef AT_H
+#undef AT_EACH_1
+#undef AT_EACH_2
+#undef AT_EACH_8
+#undef AT_EACH_16
+#undef AT_F_1
+#undef AT_F_1_AB
+#undef AT_F_1_MM
+#undef AT_F_2
+#undef AT_F_2_AB
+#undef AT_F_2_MM
+#undef AT_F_8
+#undef AT_F_8_AB
+#undef AT_F_8_MM
+#undef AT_F_16
+#undef AT_F_16_AB
+#undef AT_F_16_MM
+#undef AT_H_1
+#undef AT_H_1_AB
+#undef AT_H_1_MM
+#undef AT_H_2
+#undef AT_H_2_AB
+#undef AT_H_2_MM
+#undef AT_H_8
+#undef AT_H_8_AB
+#undef AT_H_8_MM
+#undef AT_H_16
+#undef AT_H_16_AB
+#undef AT_H_16_MM
 
 #endif

@@ -36,6 +36,7 @@ static void leave(struct at_simt_thread *self) {
     at_simt_warp_left(self);
     at_simt_barrier_left(self->in);
     at_named_left(self);
+    at_wgmma_left(self);
     if (self->in->n_left == self->in->n)
         at_copy_forget(self->in);
     at_simt_wait();
@@ -52,17 +53,19 @@ static void thread_main(void *context) {
 void at_simt_order(struct at_simt_block *block, struct at_simt_thread *const *members, int n) {
     uint32_t *most = members[0]->known;
     const uint32_t now = ++at_simt_machine.now;
-    if (n == block->n) /* what each knows of the others is less than what all_since says */
+    const int width = at_simt_width(block->n, block->fenced);
+    if (n == block->n) { /* what each knows of the others is less than what all_since says */
         block->all_since = now;
-    else
+        at_proxy_order(block);
+    } else
         for (int i = 0; i < n; i++)
             members[i]->known[members[i]->index] = members[i]->since;
     for (int i = 1; n < block->n && i < n; i++)
-        for (int t = 0; t < block->n; t++)
+        for (int t = 0; t < width; t++)
             most[t] = members[i]->known[t] > most[t] ? members[i]->known[t] : most[t];
     for (int i = 0; i < n; i++) {
         if (i > 0 && n < block->n)
-            memcpy(members[i]->known, most, (size_t)block->n * sizeof *most);
+            memcpy(members[i]->known, most, (size_t)width * sizeof *most);
         members[i]->since = now;
     }
 }
@@ -73,7 +76,8 @@ void at_simt_begin_time(void) {
     for (int i = 0; m->resident && i < RESIDENT; i++)
         if (m->resident[i].clocks)
             memset(m->resident[i].clocks, 0,
-                   (size_t)m->resident[i].n * (size_t)m->resident[i].n * sizeof *m->resident[i].clocks);
+                   (size_t)m->resident[i].n * (size_t)at_simt_width(m->resident[i].n, 1) *
+                       sizeof *m->resident[i].clocks);
 }
 
 /* ---- blocks ---- */
@@ -87,7 +91,7 @@ static int make_room(struct at_simt_block *block, int n) {
     free(block->clocks);
     block->n = 0;
     block->threads = calloc((size_t)n, sizeof *block->threads);
-    block->clocks = calloc((size_t)n * (size_t)n, sizeof *block->clocks);
+    block->clocks = calloc((size_t)n * (size_t)at_simt_width(n, 1), sizeof *block->clocks);
     if (!block->arena)
         block->arena = aligned_alloc(256, AT_SHARED_MOST + 1024);
     if (!block->threads || !block->clocks || !block->arena)
@@ -105,15 +109,16 @@ static void begin_block(struct at_simt_block *block, int64_t number) {
     block->number = number;
     block->n_left = block->n_in_barrier = 0;
     block->all_since = now;
-    block->n_variables = block->n_mbarriers = 0;
+    block->n_variables = block->n_mbarriers = block->fenced = 0;
     at_named_begin(block);
+    at_wgmma_begin(block);
     block->arena_used = (m->dynamic_shared + 15) / 16 * 16;
     for (int i = 0; i < block->n; i++) {
         struct at_simt_thread *t = &block->threads[i];
         const struct at_fiber fiber = t->fiber;
         const uint32_t x = (uint32_t)i, grid_x = m->grid.x, grid_y = m->grid.y;
         *t = (struct at_simt_thread){ .in = block, .fiber = fiber, .index = i, .since = now };
-        t->known = block->clocks + (int64_t)i * block->n; /* older than all_since: it need not be cleared */
+        t->known = block->clocks + (int64_t)i * at_simt_width(block->n, 1); /* older than all_since: it need not be cleared */
         t->self.thread = (struct at_dim3){ x % m->block.x, x / m->block.x % m->block.y, x / m->block.x / m->block.y };
         t->self.block = (struct at_dim3){ (uint32_t)(number % grid_x), (uint32_t)(number / grid_x % grid_y),
                                           (uint32_t)(number / grid_x / grid_y) };

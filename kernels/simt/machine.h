@@ -66,6 +66,8 @@ struct at_simt_thread {
     /* When its present stretch between synchronisations began. known[t]: every access of thread t in a stretch that
      * began then or earlier is ordered before what this thread does now; so is all before the block's all_since. */
     uint32_t since, *known;
+    /* known has a second part, in use once a thread of the block has put up a proxy fence: the same, and element n as
+     * all_since, of those accesses that a proxy fence stands behind (proxy.c). */
 };
 
 struct at_shared_variable {
@@ -80,7 +82,8 @@ struct at_simt_block {
     int n, n_left, n_in_barrier;
     const struct at_simt_thread *first_in_barrier;
     struct at_simt_thread *threads;
-    uint32_t *clocks;   /* n vectors of n: `known` of its threads */
+    uint32_t *clocks;   /* n vectors of at_simt_width(n, 1): `known` of its threads */
+    int fenced;         /* a proxy fence was put up: the second parts of vectors count */
     uint32_t all_since; /* time of the last barrier of the whole block: it orders all that was before */
     uint8_t *arena;     /* AT_SHARED_MOST bytes */
     int64_t arena_used;
@@ -89,6 +92,7 @@ struct at_simt_block {
     struct at_named_barrier named[AT_NAMED_BARRIERS];
     int n_mbarriers;
     struct at_mbarrier_state mbarriers[AT_MBARRIERS_MOST];
+    struct at_wgmma_warp *wgmma; /* of its warps; NULL until one multiplies */
 };
 
 struct at_simt_machine {
@@ -115,6 +119,8 @@ extern struct at_simt_machine at_simt_machine;
 static inline struct at_simt_thread *at_simt_thread(void) { return (struct at_simt_thread *)(void *)at_simt_current; }
 /* Gives the processor back until the scheduler makes this thread ready; never returns once a finding stands. */
 void at_simt_wait(void);
+/* Elements of `known` in a block of n threads. */
+static inline int at_simt_width(int n, int fenced) { return fenced ? 2 * n + 1 : n; }
 /* Everything the threads of `members` did so far is ordered before what each of them does next. */
 void at_simt_order(struct at_simt_block *block, struct at_simt_thread *const *members, int n);
 /* Sets the count of synchronisations back, and with it what resident threads know of each other. */
@@ -135,5 +141,12 @@ void at_named_begin(struct at_simt_block *block);
 /* named_barrier.c, mbarrier.c: adds what the block's threads wait for to a report of a deadlock. */
 void at_named_waits(const struct at_simt_block *block, char *text, size_t size);
 void at_mbarrier_waits(const struct at_simt_block *block, char *text, size_t size);
+/* proxy.c: the vectors of a whole block come together at its barrier, by their second parts. */
+void at_proxy_order(struct at_simt_block *block);
+/* wgmma.c: the start of a block; a thread has left. */
+void at_wgmma_begin(struct at_simt_block *block);
+void at_wgmma_left(const struct at_simt_thread *thread);
+/* A thread that has issued wgmma reaches private memory: its operands in registers may lie there. */
+void at_wgmma_touch(const struct at_simt_thread *thread, const void *address, int bytes, const void *where);
 
 #endif

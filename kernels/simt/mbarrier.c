@@ -38,7 +38,7 @@ static struct at_mbarrier_state *find(struct at_simt_block *block, const void *a
 /* Vectors stay with the block's place and serve those that come after. */
 static uint32_t *cleared(uint32_t *known, int n) {
     if (!known)
-        known = malloc(AT_BLOCK_MOST * sizeof *known);
+        known = malloc((size_t)at_simt_width(AT_BLOCK_MOST, 1) * sizeof *known);
     if (!known) {
         fprintf(stderr, "attest-cpu: no memory for an mbarrier\n");
         exit(3);
@@ -74,8 +74,8 @@ void at_simt_mbarrier_init(void *at, uint32_t count, struct at_simt_place place)
                                      .init_time = self->since,
                                      .count = count,
                                      .pending = count,
-                                     .known_next = cleared(m->known_next, block->n),
-                                     .known_done = cleared(m->known_done, block->n) };
+                                     .known_next = cleared(m->known_next, at_simt_width(block->n, 1)),
+                                     .known_done = cleared(m->known_done, at_simt_width(block->n, 1)) };
     put_word(m);
 }
 
@@ -106,12 +106,12 @@ static struct at_mbarrier_state *use(struct at_simt_thread *self, void *at, cons
 
 /* What all arrivals before did is ordered before what this thread does now. */
 static void acquire(struct at_simt_thread *thread, const struct at_mbarrier_state *m) {
-    join(thread->known, m->known_done, thread->in->n);
+    join(thread->known, m->known_done, at_simt_width(thread->in->n, thread->in->fenced));
 }
 
 static void complete(struct at_simt_block *block, struct at_mbarrier_state *m) {
     const int number = (int)(m - block->mbarriers);
-    join(m->known_done, m->known_next, block->n);
+    join(m->known_done, m->known_next, at_simt_width(block->n, block->fenced));
     for (int i = 0; i < block->n; i++) {
         struct at_simt_thread *t = &block->threads[i];
         if (t->state == AT_THREAD_IN_MBARRIER && t->barrier == number && t->parity == (m->phase & 1)) {
@@ -127,7 +127,7 @@ void at_simt_mbarrier_arrive(void *at, struct at_simt_place place) {
     struct at_simt_thread *self = at_simt_thread();
     self->place = place;
     struct at_mbarrier_state *m = use(self, at, __builtin_return_address(0));
-    join(m->known_next, self->known, self->in->n);
+    join(m->known_next, self->known, at_simt_width(self->in->n, self->in->fenced));
     m->known_next[self->index] = self->since;
     self->since = ++at_simt_machine.now; /* what it does from here on has not arrived */
     if (--m->pending == 0)

@@ -10,8 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/simt/machine.h"
-#include "tensor_core/instruction.h"
+#include "kernels/simt/mma.h"
 
 enum { ROWS = 16, COLUMNS = 8, K_MOST = 32 };
 
@@ -53,8 +52,7 @@ struct matrices {
     double c[ROWS][COLUMNS];
 };
 
-/* The instruction and its rule; found once. */
-static const struct at_tc_instruction *instruction_of(int kind, const struct at_tc_rule **rule) {
+const struct at_tc_instruction *at_mma_instruction(int kind, const struct at_tc_rule **rule) {
     static const struct at_tc_instruction *found[AT_SIMT_MMA_KINDS];
     static const struct at_tc_rule *rules[AT_SIMT_MMA_KINDS];
     if (!found[kind]) {
@@ -65,8 +63,7 @@ static const struct at_tc_instruction *instruction_of(int kind, const struct at_
     return found[kind];
 }
 
-/* Element j of a register of operands. The tensor core reads tf32 from the upper 19 bits. */
-static double element(enum at_format format, uint32_t word, int j) {
+double at_mma_element(enum at_format format, uint32_t word, int j) {
     if (format == AT_TF32)
         return at_decode(AT_F32, word & 0xffffe000u);
     const int bits = 8 * (int)at_format_info(format)->bytes;
@@ -84,16 +81,16 @@ static void gather(const struct at_tc_instruction *t, enum at_format sum, int la
     const int n = 4 / (int)at_format_info(t->a)->bytes, group = lane / 4, place = lane % 4;
     for (int r = 0; r < t->k / n / 2; r++) /* 16 rows of k, n a register, 32 lanes */
         for (int j = 0; j < n; j++)
-            m->a[group + 8 * (r % 2)][n * place + j + 4 * n * (r / 2)] = element(t->a, f->a[r], j);
+            m->a[group + 8 * (r % 2)][n * place + j + 4 * n * (r / 2)] = at_mma_element(t->a, f->a[r], j);
     for (int r = 0; r < t->k / n / 4; r++)
         for (int j = 0; j < n; j++)
-            m->b[group][n * place + j + 4 * n * r] = element(t->b, f->b[r], j);
+            m->b[group][n * place + j + 4 * n * r] = at_mma_element(t->b, f->b[r], j);
     for (int i = 0; i < 4; i++)
         m->c[group + 8 * (i / 2)][2 * place + i % 2] =
-            sum == AT_F32 ? at_decode(AT_F32, f->c[i]) : element(AT_F16, f->c[i / 2], i % 2);
+            sum == AT_F32 ? at_decode(AT_F32, f->c[i]) : at_mma_element(AT_F16, f->c[i / 2], i % 2);
 }
 
-static void put(enum at_format sum, uint32_t *d, int i, double x) {
+void at_mma_put(enum at_format sum, uint32_t *d, int i, double x) {
     const uint32_t code = (uint32_t)encoded(sum, x);
     if (sum == AT_F32)
         d[i] = code;
@@ -104,14 +101,14 @@ static void put(enum at_format sum, uint32_t *d, int i, double x) {
 static void multiply(struct at_simt_thread *const *members, int n) {
     struct matrices m;
     const struct at_tc_rule *rule;
-    const struct at_tc_instruction *t = instruction_of(members[0]->from, &rule);
+    const struct at_tc_instruction *t = at_mma_instruction(members[0]->from, &rule);
     for (int lane = 0; lane < n; lane++)
         gather(t, rule->out, lane, members[lane]->deposit, &m);
     for (int lane = 0; lane < n; lane++) {
         const struct fragments *f = members[lane]->deposit;
         for (int i = 0; i < 4; i++) {
             const int row = lane / 4 + 8 * (i / 2), column = 2 * (lane % 4) + i % 2;
-            put(rule->out, f->d, i, at_tc_multiply_add(t, rule, m.a[row], m.b[column], m.c[row][column]));
+            at_mma_put(rule->out, f->d, i, at_tc_multiply_add(t, rule, m.a[row], m.b[column], m.c[row][column]));
         }
     }
 }

@@ -45,7 +45,8 @@ static void split_cell(struct at_shadow_cell *cell) {
 
 /* ---- order ---- */
 
-static const char *const doing[] = { "reads", "writes", "adds atomically to", "copies to" };
+static const char *const doing[] = { "reads",  "writes",    "adds atomically to", "copies to",
+                                     "copies", "multiplies" };
 
 static void report_race(const struct at_spot *spot, enum at_access access, const char *did, uint32_t block, int thread,
                         const void *where) {
@@ -85,6 +86,28 @@ static void check_write_before(const struct at_shadow_cell *c, const struct at_s
     if (other_block || !at_shadow_knows(self, c->write_thread, c->write_time))
         report_race(spot, access, c->write_atomic ? "adds to atomically" : "writes", c->write_block, c->write_thread,
                     where);
+}
+
+/* What other threads and this one wrote by ordinary stores, the tensor cores see only past a proxy fence. */
+static void check_fenced(const struct at_shadow_cell *c, const struct at_spot *spot, const void *where) {
+    const struct at_simt_thread *self = at_simt_thread();
+    if (!recent(c->write_time) || at_shadow_fenced(self, c->write_thread, c->write_time))
+        return;
+    at_simt_report_at(AT_FINDING_RACE, where,
+                      "block %lld: thread %d multiplies byte %lld of %s, which thread %d writes, without a proxy fence "
+                      "between them",
+                      (long long)self->in->number, self->index, (long long)(spot->offset - spot->named_from),
+                      spot->name, c->write_thread);
+}
+
+static void check_not_multiplied(const struct at_shadow_cell *c, const struct at_spot *spot, enum at_access access,
+                                 const void *where) {
+    const struct at_simt_thread *self = at_simt_thread();
+    if (c->async_reads)
+        at_simt_report_at(AT_FINDING_RACE, where,
+                          "block %lld: thread %d %s byte %lld of %s, which a wgmma reads that has not been waited for",
+                          (long long)self->in->number, self->index, doing[access],
+                          (long long)(spot->offset - spot->named_from), spot->name);
 }
 
 /* Whether the readers a cell remembers are of this launch, and in shared memory of this block. */
@@ -135,12 +158,17 @@ static void access_cell(struct at_shadow_cell *c, const struct at_spot *spot, en
     const struct at_simt_thread *self = at_simt_thread();
     if (access != AT_ACCESS_LANDING)
         check_write_before(c, spot, access, where);
-    if ((access == AT_ACCESS_READ || access == AT_ACCESS_ATOMIC) && spot->unwritten)
+    if ((access == AT_ACCESS_READ || access == AT_ACCESS_ATOMIC || access == AT_ACCESS_MULTIPLY) && spot->unwritten)
         check_written(c, spot, where);
-    if (access == AT_ACCESS_READ) {
+    if (access == AT_ACCESS_MULTIPLY) {
+        check_fenced(c, spot, where);
+        c->async_reads++;
+    }
+    if (access == AT_ACCESS_READ || access == AT_ACCESS_MULTIPLY) {
         note_read(c, spot);
         return;
     }
+    check_not_multiplied(c, spot, access, where);
     if (access != AT_ACCESS_LANDING) /* since the copy began nobody can have come */
         check_reads_before(c, spot, access, where);
     c->write_time = self->since;
@@ -176,6 +204,8 @@ static inline __attribute__((always_inline)) void access_at(const void *address,
     at_memory_find(address, bytes, access, &spot, where);
     if (at_counters_on)
         at_counters_access(&spot, address, bytes, access, site);
+    if (!spot.name && at_simt_thread()->in->wgmma)
+        at_wgmma_touch(at_simt_thread(), address, bytes, where);
     if (!spot.cells)
         return;
     if (at_copies_from_writable && access != AT_ACCESS_READ && !spot.shared)
@@ -189,6 +219,20 @@ void at_shadow_access(const void *address, int bytes, enum at_access access, con
 
 void at_shadow_access_at(const void *address, int bytes, enum at_access access, const void *site) {
     access_at(address, bytes, access, NULL, site);
+}
+
+void at_shadow_multiplied(const void *address, int bytes) {
+    struct at_spot spot;
+    if (at_simt_machine.unchecked)
+        return;
+    at_memory_find(address, bytes, AT_ACCESS_MULTIPLY, &spot, NULL);
+    for (int64_t i = spot.offset / AT_GRANULE; i < (spot.offset + bytes) / AT_GRANULE; i++) {
+        struct at_shadow_cell *c = &spot.cells[i];
+        if (!c->bytes)
+            c->async_reads--;
+        for (int k = 0; c->bytes && k < AT_GRANULE; k++)
+            split.cells[c->bytes][k].async_reads--;
+    }
 }
 
 void at_shadow_landed(const void *to, const void *from, int bytes) {

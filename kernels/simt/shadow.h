@@ -15,12 +15,13 @@ struct at_shadow_cell {
     uint32_t whole_warps, whole_lanes, last_lanes, readers;
     uint32_t bytes; /* number of the four cells that stand for this one; 0: none */
     uint16_t write_thread;
+    uint16_t async_reads; /* wgmma that read it and have not been waited for */
     uint8_t last_warp, write_atomic : 1, read_by_blocks : 1, /* readers in several blocks */
         in_flight : 1;                                       /* the write is a copy that has not been waited for */
 };
 
 enum { AT_GRANULE = 4 };
-enum at_access { AT_ACCESS_READ, AT_ACCESS_WRITE, AT_ACCESS_ATOMIC, AT_ACCESS_COPY, AT_ACCESS_LANDING };
+enum at_access { AT_ACCESS_READ, AT_ACCESS_WRITE, AT_ACCESS_ATOMIC, AT_ACCESS_COPY, AT_ACCESS_LANDING, AT_ACCESS_MULTIPLY };
 
 /* Checks and records one access of the running thread. `where`: a return address inside the kernel, for the message. */
 void at_shadow_access(const void *address, int bytes, enum at_access access, const void *where);
@@ -28,6 +29,8 @@ void at_shadow_access(const void *address, int bytes, enum at_access access, con
 void at_shadow_access_at(const void *address, int bytes, enum at_access access, const void *site);
 /* A copy of the running thread lands: its source is read again, its destination is written now. */
 void at_shadow_landed(const void *to, const void *from, int bytes);
+/* wgmma reads `bytes` of shared memory for the running thread (AT_ACCESS_MULTIPLY), until it has been waited for. */
+void at_shadow_multiplied(const void *address, int bytes);
 /* Forgets cells of single bytes (a job begins), and vectors of readers (a launch does). */
 void at_shadow_job(void);
 void at_shadow_launch(void);
@@ -44,6 +47,12 @@ void at_readers_launch(void);
 /* Whether what `thread` of self's block did in a stretch begun at `time` is ordered before what self does now. */
 static inline int at_shadow_knows(const struct at_simt_thread *self, int thread, uint32_t time) {
     return thread == self->index || time < self->in->all_since || self->known[thread] >= time;
+}
+
+/* Whether a proxy fence stands between that write and what self does now. */
+static inline int at_shadow_fenced(const struct at_simt_thread *self, int thread, uint32_t time) {
+    const uint32_t *fenced = self->known + self->in->n;
+    return self->in->fenced && (time < fenced[self->in->n] || fenced[thread] >= time);
 }
 
 /* memory.c: what lies at an address. */

@@ -46,7 +46,7 @@ void *at_simt_shared_dynamic(void);
 /* Waits until every thread of the block that has not left is here; all must come by the same place. */
 void at_simt_barrier(struct at_simt_place place);
 /* Warp operations: every lane named in `mask` takes part, at the same place and with the same mask. */
-enum at_simt_warp_kind { AT_SIMT_SYNCWARP, AT_SIMT_SHUFFLE, AT_SIMT_BALLOT, AT_SIMT_MMA, AT_SIMT_MATRIX };
+enum at_simt_warp_kind { AT_SIMT_SYNCWARP, AT_SIMT_SHUFFLE, AT_SIMT_BALLOT, AT_SIMT_MMA, AT_SIMT_MATRIX, AT_SIMT_WGMMA, AT_SIMT_WGMMA_FENCE, AT_SIMT_WGMMA_COMMIT, AT_SIMT_WGMMA_WAIT };
 /* Shuffle: the value of lane `from` (0..31), which must be in the mask. Ballot: bit i is set when lane i's value is
  * not 0. Syncwarp: 0, and orders memory between its lanes, which the other two do not. */
 uint64_t at_simt_warp(enum at_simt_warp_kind kind, uint32_t mask, uint64_t value, int from, struct at_simt_place place);
@@ -66,7 +66,7 @@ enum at_simt_mma_kind {
     AT_SIMT_MMA_K32_E4M3_F16,
     AT_SIMT_MMA_K32_E5M2_F32,
     AT_SIMT_MMA_K32_E5M2_F16,
-    /* wgmma with the same fragments; kernels/device/wgmma.h */
+    /* wgmma: at_simt_wgmma */
     AT_SIMT_WGMMA_K16_F16_F32,
     AT_SIMT_WGMMA_K16_BF16_F32,
     AT_SIMT_WGMMA_K16_F16_F16,
@@ -93,6 +93,34 @@ void at_simt_load_matrix(int count, int transposed, const void *row, uint32_t *o
 void at_simt_copy(void *to, const void *from, int bytes, struct at_simt_place place);
 void at_simt_copy_commit(void);
 void at_simt_copy_wait(int but, struct at_simt_place place);
+
+/* What this thread wrote to shared memory so far, and all it knows others to have written, is seen by wgmma that its
+ * ordinary order reaches. */
+void at_simt_proxy_fence(struct at_simt_place place);
+
+/* A matrix in shared memory, K-major: chunk c of 16 bytes of row r lies at
+ *   swizzle 0:            (r / 8) stride + c leading + (r % 8) 16
+ *   swizzle 32, 64, 128:  (r / 8) stride + (r % 8) swizzle + 16 c, then bits 4 and up of the place in shared memory
+ *                         xor bits 7 and up: 1, 2 or 3 of them. */
+struct at_simt_matrix {
+    const void *at; /* a multiple of 16 */
+    int leading, stride, swizzle;
+};
+/* d += a b: 64 rows, a warp of the four 16 of them, by `columns` columns. a: registers as for mma, or NULL and a_at; rows
+ * of b_at are columns of b. d, a fragment of 16 x 8 for each 8 columns, is not touched before the wait. */
+struct at_simt_wgmma {
+    enum at_simt_mma_kind kind;
+    int columns;
+    const uint32_t *a;
+    struct at_simt_matrix a_at, b_at;
+    uint32_t *d;
+};
+void at_simt_wgmma(const struct at_simt_wgmma *operation, struct at_simt_place place);
+/* Registers that a thread has touched are put in order before the next wgmma that takes them. */
+void at_simt_wgmma_fence(struct at_simt_place place);
+/* The group of all wgmma since the commit before; waits for all groups but the last `but`. */
+void at_simt_wgmma_commit(struct at_simt_place place);
+void at_simt_wgmma_wait(int but, struct at_simt_place place);
 
 /* A barrier of `threads` threads, whole warps; ids 1 to 15. */
 void at_simt_named_barrier(int id, int threads, struct at_simt_place place);

@@ -6,7 +6,8 @@
 #include <string.h>
 
 static const char *kind_name(enum at_simt_warp_kind kind) {
-    static const char *const names[] = { "syncwarp", "shuffle", "ballot", "mma", "matrix load" };
+    static const char *const names[] = { "syncwarp",    "shuffle",      "ballot",    "mma", "matrix load", "wgmma",
+                                         "wgmma fence", "wgmma commit", "wgmma wait" };
     return names[kind];
 }
 
@@ -18,7 +19,7 @@ static struct at_simt_thread *lane_of(const struct at_simt_thread *thread, int l
 }
 
 int at_simt_same_operation(const struct at_simt_thread *a, const struct at_simt_thread *b) {
-    const int alike = a->kind != AT_SIMT_MMA && a->kind != AT_SIMT_MATRIX ? 1 : a->from == b->from;
+    const int alike = a->kind < AT_SIMT_MMA || a->from == b->from;
     return a->kind == b->kind && alike && a->mask == b->mask && a->place.line == b->place.line &&
            (a->place.file == b->place.file || strcmp(a->place.file, b->place.file) == 0);
 }

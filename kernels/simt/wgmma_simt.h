@@ -1,37 +1,61 @@
-/* kernels/device/wgmma.h for the SIMT machine: each warp reads b from shared memory as its lanes need it, and
- * multiplies. SPDX-License-Identifier: Apache-2.0 */
+/* kernels/device/wgmma.h for the SIMT machine.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef AT_WGMMA_SIMT_H
 #define AT_WGMMA_SIMT_H
 
-static inline void at_wgmma_publish(AT_PLACE) { at_sync(line, file); }
+struct at_matrix {
+    at_simt_matrix m;
 
-/* Lane 4 g + t: columns are 8 rows of 16 bytes, of which it holds 4 from byte 4 t on, in each half of k. */
-__attribute__((always_inline)) static inline void at_wgmma_column(const void *tile, uint32_t (&b)[2]) {
-    for (int r = 0; r < 2; r++)
-        b[r] = static_cast<const uint32_t *>(tile)[32 * r + 4 * (at_lane() / 4) + at_lane() % 4];
-}
-
-#define AT_WGMMA(A, B, C, N, KIND) \
-    __attribute__((always_inline)) static inline void at_wgmma_n8(C(&d)[N], const uint32_t(&a)[4], const void *tile, \
-                                                                  A, B, AT_PLACE) { \
-        uint32_t b[2], sum[N]; \
-        at_wgmma_column(tile, b); \
-        memcpy(sum, d, sizeof sum); \
-        at_simt_mma(KIND, a, b, sum, sum, { file, line }); \
-        memcpy(d, sum, sizeof sum); \
+    static at_matrix k_major(const void *at, int leading, int stride) { return { { at, leading, stride, 0 } }; }
+    template <int W> static at_matrix swizzled(const void *at, int stride) { return { { at, 0, stride, W } }; }
+    at_matrix moved(int bytes) const {
+        return { { static_cast<const char *>(m.at) + bytes, m.leading, m.stride, m.swizzle } };
     }
-AT_WGMMA(at_f16, at_f16, float, 4, AT_SIMT_WGMMA_K16_F16_F32)
-AT_WGMMA(at_bf16, at_bf16, float, 4, AT_SIMT_WGMMA_K16_BF16_F32)
-AT_WGMMA(at_f16, at_f16, uint32_t, 2, AT_SIMT_WGMMA_K16_F16_F16)
-AT_WGMMA(at_tf32, at_tf32, float, 4, AT_SIMT_WGMMA_K8_TF32_F32)
-AT_WGMMA(at_e4m3, at_e4m3, float, 4, AT_SIMT_WGMMA_K32_E4M3_F32)
-AT_WGMMA(at_e4m3, at_e4m3, uint32_t, 2, AT_SIMT_WGMMA_K32_E4M3_F16)
-AT_WGMMA(at_e4m3, at_e5m2, float, 4, AT_SIMT_WGMMA_K32_E4M3_E5M2_F32)
-AT_WGMMA(at_e4m3, at_e5m2, uint32_t, 2, AT_SIMT_WGMMA_K32_E4M3_E5M2_F16)
-AT_WGMMA(at_e5m2, at_e4m3, float, 4, AT_SIMT_WGMMA_K32_E5M2_E4M3_F32)
-AT_WGMMA(at_e5m2, at_e4m3, uint32_t, 2, AT_SIMT_WGMMA_K32_E5M2_E4M3_F16)
-AT_WGMMA(at_e5m2, at_e5m2, float, 4, AT_SIMT_WGMMA_K32_E5M2_F32)
-AT_WGMMA(at_e5m2, at_e5m2, uint32_t, 2, AT_SIMT_WGMMA_K32_E5M2_F16)
+};
+
+static inline void at_proxy_fence(AT_PLACE) { at_simt_proxy_fence({ file, line }); }
+
+/* The variables are named for the compiler that keeps them in registers; the machine knows them by their places. */
+
+template <class D> void at_wgmma_fence(D &, AT_PLACE) { at_simt_wgmma_fence({ file, line }); }
+static inline void at_wgmma_commit(AT_PLACE) { at_simt_wgmma_commit({ file, line }); }
+template <int N, class D> void at_wgmma_wait(D &, AT_PLACE) { at_simt_wgmma_wait(N, { file, line }); }
+
+/* The machine's number for a product. */
+template <class A, class B, class C> constexpr at_simt_mma_kind at_wgmma_kind = AT_SIMT_MMA_KINDS;
+#define AT_WGMMA(A, B, C, KIND) \
+    template <> inline constexpr at_simt_mma_kind at_wgmma_kind<A, B, C> = KIND;
+AT_WGMMA(at_f16, at_f16, float, AT_SIMT_WGMMA_K16_F16_F32)
+AT_WGMMA(at_bf16, at_bf16, float, AT_SIMT_WGMMA_K16_BF16_F32)
+AT_WGMMA(at_f16, at_f16, uint32_t, AT_SIMT_WGMMA_K16_F16_F16)
+AT_WGMMA(at_tf32, at_tf32, float, AT_SIMT_WGMMA_K8_TF32_F32)
+AT_WGMMA(at_e4m3, at_e4m3, float, AT_SIMT_WGMMA_K32_E4M3_F32)
+AT_WGMMA(at_e4m3, at_e4m3, uint32_t, AT_SIMT_WGMMA_K32_E4M3_F16)
+AT_WGMMA(at_e4m3, at_e5m2, float, AT_SIMT_WGMMA_K32_E4M3_E5M2_F32)
+AT_WGMMA(at_e4m3, at_e5m2, uint32_t, AT_SIMT_WGMMA_K32_E4M3_E5M2_F16)
+AT_WGMMA(at_e5m2, at_e4m3, float, AT_SIMT_WGMMA_K32_E5M2_E4M3_F32)
+AT_WGMMA(at_e5m2, at_e4m3, uint32_t, AT_SIMT_WGMMA_K32_E5M2_E4M3_F16)
+AT_WGMMA(at_e5m2, at_e5m2, float, AT_SIMT_WGMMA_K32_E5M2_F32)
+AT_WGMMA(at_e5m2, at_e5m2, uint32_t, AT_SIMT_WGMMA_K32_E5M2_F16)
 #undef AT_WGMMA
+
+template <class C, int N, int W, class A, class B>
+__attribute__((always_inline)) inline void at_wgmma_issue(C (&d)[N][W], const uint32_t *a, at_simt_matrix a_at,
+                                                          at_simt_matrix b, at_simt_place place) {
+    static_assert(at_wgmma_kind<A, B, C> != AT_SIMT_MMA_KINDS, "no such wgmma");
+    uint32_t *sums;
+    C *first = d[0];
+    memcpy(&sums, &first, sizeof sums);
+    const struct at_simt_wgmma operation = { at_wgmma_kind<A, B, C>, 8 * N, a, a_at, b, sums };
+    at_simt_wgmma(&operation, place);
+}
+template <class C, int N, int W, class A, class B>
+__attribute__((always_inline)) inline void at_wgmma(C (&d)[N][W], const uint32_t (&a)[4], at_matrix b, A, B, AT_PLACE) {
+    at_wgmma_issue<C, N, W, A, B>(d, a, {}, b.m, { file, line });
+}
+template <class C, int N, int W, class A, class B>
+__attribute__((always_inline)) inline void at_wgmma(C (&d)[N][W], at_matrix a, at_matrix b, A, B, AT_PLACE) {
+    at_wgmma_issue<C, N, W, A, B>(d, nullptr, a.m, b.m, { file, line });
+}
 
 #endif

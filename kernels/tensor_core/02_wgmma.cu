@@ -25,17 +25,21 @@ __global__ void __launch_bounds__(THREADS) wgmma(at_dpa_view v) {
     const int64_t first = (int64_t)blockIdx.x * AT_DPA_PATTERNS;
     const bool has_rows = threadIdx.x < 32;
     uint32_t a[4], b[2];
-    C c[CN];
+    C c[1][CN];
     at_dpa_load_a<K, N>(v, has_rows ? first : v.patterns, a);
-    at_dpa_fill(v, has_rows ? first : v.patterns, c);
+    at_dpa_fill(v, has_rows ? first : v.patterns, c[0]);
     at_dpa_load_b<K, N>(v, first, b);
     if (has_rows) /* columns of 16 bytes, the second half of k behind the first */
         for (int r = 0; r < 2; r++)
             b_tile.words[32 * r + 4 * (at_lane() / 4) + at_lane() % 4] = b[r];
-    at_wgmma_publish();
-    at_wgmma_n8(c, a, &b_tile, TA{}, TB{});
+    at_proxy_fence();
+    at_sync();
+    at_wgmma_fence(c);
+    at_wgmma(c, a, at_matrix::k_major(&b_tile, 128, 256), TA{}, TB{});
+    at_wgmma_commit();
+    at_wgmma_wait<0>(c);
     if (has_rows)
-        at_dpa_store(v, first, c);
+        at_dpa_store(v, first, c[0]);
 }
 
 template <void (*KERNEL)(at_dpa_view)> int put(const struct at_launch *launch) {

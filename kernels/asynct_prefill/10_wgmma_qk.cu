@@ -1,0 +1,41 @@
+/* AsyncT prefill on wgmma: q.k alone.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Numerically: as 04; wgmma sums as mma.sync does.
+ * Launch: grid (query heads, requests, tiles of 64 queries), a warpgroup; shared memory 192 d bytes or more.
+ * Two barriers of the block a tile of 16 keys; scores go through shared memory, P.V is mma.sync's.
+ * Limits: sm_90a, elsewhere a launch traps; bf16; d 32, 64, 96 or 128.
+ * Source: 000 section 3.1. */
+#include "kernels/device/asynct_wgmma.h"
+
+namespace {
+
+const char *supports(const struct at_problem *problem) { return at_wgmma_declines(problem, INT64_MAX); }
+
+using plan = at_wgmma_plan<8, AT_WGMMA_SCORES_IN_SHARED, AT_WGMMA_VALUES_BY_MMA>;
+
+} // namespace
+
+AT_KERNEL(asynct_prefill, 10_wgmma_qk) = {
+    .summary = "wgmma for q.k, mma.sync for P.V; scores in shared memory",
+    .source = "000 3.1",
+    .numerics = {
+        .qk_unit = AT_UNIT_TC_F32,
+        .qk_lanes = 1,
+        .scale_on = AT_SCALE_ON_SCORE,
+        .fir_order = AT_FIR_ORDER_TAPS,
+        .fir_fma = 1,
+        .p = AT_BF16,
+        .gamma_on = AT_GAMMA_ON_P,
+        .clamp = AT_CLAMP_FMINMAX,
+        .pv_unit = AT_UNIT_TC_F32,
+        .pv_chunk = 16,
+        .repeats = 1,
+        .batch_invariant = 1,
+        .tail = AT_TAIL_UNREAD,
+        .pv_zero = AT_PV_ZERO_MULTIPLIED,
+    },
+    .supports = supports,
+    .workspace = nullptr,
+    .launch = at_wgmma_prefill_launch<at_bf16, plan>,
+};

@@ -1,0 +1,47 @@
+/* AsyncT prefill on wgmma: P stays in registers.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Numerically: as 04; wgmma sums as mma.sync does.
+ * Launch: grid (query heads, requests, tiles of 64 queries), a warpgroup; shared memory 192 d bytes.
+ * Two barriers of the block a tile of 16 keys; the rest as 15.
+ * Limits: sm_90a, elsewhere a launch traps; bf16; d 32, 64, 96 or 128; at most 3 taps, a ReLU
+ * before the filter, a gate from 0 to 1.
+ * Source: ours. */
+#include "kernels/device/asynct_wgmma.h"
+
+namespace {
+
+const char *supports(const struct at_problem *problem) {
+    const struct at_params &p = problem->params;
+    if (!p.relu_pre || p.clip_min < 0.0f || p.clip_min > 0.0f || p.clip_max < 1.0f || p.clip_max > 1.0f)
+        return "a ReLU before the filter and a gate from 0 to 1 are compiled in";
+    return at_wgmma_declines(problem, 3);
+}
+
+using plan = at_wgmma_plan<16, AT_WGMMA_TAIL_IN_REGISTERS, AT_WGMMA_P_IN_REGISTERS, true>;
+
+} // namespace
+
+AT_KERNEL(asynct_prefill, 20_wgmma_p_in_registers) = {
+    .summary = "as 15 with P as an operand in registers",
+    .source = "ours",
+    .numerics = {
+        .qk_unit = AT_UNIT_TC_F32,
+        .qk_lanes = 1,
+        .scale_on = AT_SCALE_ON_SCORE,
+        .fir_order = AT_FIR_ORDER_TAPS,
+        .fir_fma = 1,
+        .p = AT_BF16,
+        .gamma_on = AT_GAMMA_ON_P,
+        .clamp = AT_CLAMP_FMINMAX,
+        .pv_unit = AT_UNIT_TC_F32,
+        .pv_chunk = 16,
+        .repeats = 1,
+        .batch_invariant = 1,
+        .tail = AT_TAIL_UNREAD,
+        .pv_zero = AT_PV_ZERO_MULTIPLIED,
+    },
+    .supports = supports,
+    .workspace = nullptr,
+    .launch = at_wgmma_prefill_launch<at_bf16, plan>,
+};

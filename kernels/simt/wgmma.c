@@ -1,0 +1,360 @@
+/* wgmma: products of 64 rows by a warpgroup, read from shared memory behind the threads' backs.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A warp does its 16 rows when its lanes have met. Operands in shared memory are in use from then until the wait: who
+ * writes them meanwhile is found by the shadow. The sums lie here until the wait, and the registers that will get them
+ * hold NaNs; touching those, or operands in registers, is found too. Each warp must issue what the others of its
+ * warpgroup do; that is looked at when they leave. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/simt/counters.h"
+#include "kernels/simt/mma.h"
+#include "kernels/simt/shadow.h"
+
+enum { GROUP_WARPS = 4, ROWS = 16, WORDS_MOST = 128, REGISTERS_MOST = 64, OPERATIONS_MOST = 64, K_MOST = 32 };
+enum { COLUMNS_MOST = 256, CHUNK_BYTES = 16, K_CHUNKS = 2, PLAIN_NAN = 0x7fffffff };
+
+/* A variable of the kernel, the same for every lane, that wgmma takes as registers. */
+struct registers {
+    uint32_t *at[AT_WARP];
+    int words;
+    uint32_t touched; /* by these lanes since the last fence */
+    int pending;      /* sums that have not been waited for; the group they belong to, the place of their wgmma */
+    uint32_t group;
+    struct at_simt_place place;
+    uint32_t (*sums)[WORDS_MOST]; /* by lane; NULL: an operand */
+};
+
+struct operation {
+    uint32_t group;
+    struct at_simt_matrix a, b; /* a.at NULL: in registers */
+    int columns;
+};
+
+struct at_wgmma_warp {
+    uint32_t group;  /* not committed yet */
+    uint32_t issued; /* wgmma so far */
+    int fenced;      /* since the last wait */
+    int n_registers, n_operations;
+    struct registers registers[REGISTERS_MOST];
+    struct operation operations[OPERATIONS_MOST];
+};
+
+static void out_of_memory(void) {
+    fprintf(stderr, "attest-cpu: no memory for wgmma\n");
+    exit(3);
+}
+
+void at_wgmma_begin(struct at_simt_block *block) {
+    for (int w = 0; block->wgmma && w < AT_BLOCK_MOST / AT_WARP; w++) {
+        struct at_wgmma_warp *warp = &block->wgmma[w];
+        warp->group = warp->issued = 0;
+        warp->fenced = warp->n_registers = warp->n_operations = 0;
+    }
+}
+
+static struct at_wgmma_warp *warp_of(const struct at_simt_thread *thread) {
+    struct at_simt_block *block = thread->in;
+    if (!block->wgmma)
+        block->wgmma = calloc(AT_BLOCK_MOST / AT_WARP, sizeof *block->wgmma);
+    if (!block->wgmma)
+        out_of_memory();
+    return &block->wgmma[thread->index / AT_WARP];
+}
+
+/* ---- registers ---- */
+
+void at_wgmma_touch(const struct at_simt_thread *thread, const void *address, int bytes, const void *where) {
+    struct at_wgmma_warp *warp = &thread->in->wgmma[thread->index / AT_WARP];
+    const int lane = thread->index % AT_WARP;
+    const uint8_t *first = address, *past = first + bytes;
+    for (int i = 0; i < warp->n_registers; i++) {
+        struct registers *r = &warp->registers[i];
+        if (first >= (const uint8_t *)(r->at[lane] + r->words) || past <= (const uint8_t *)r->at[lane])
+            continue;
+        if (r->pending)
+            at_simt_report_at(AT_FINDING_RACE, where,
+                              "block %lld: thread %d touches sums of the wgmma at %s:%d, which has not been waited for",
+                              (long long)thread->in->number, thread->index, r->place.file, r->place.line);
+        r->touched |= 1u << lane;
+    }
+}
+
+/* Variables whose places on the stack another one has taken. */
+static void forget_overlapping(struct at_wgmma_warp *warp, const uint32_t *at, int words) {
+    for (int i = 0; i < warp->n_registers; i++) {
+        struct registers *r = &warp->registers[i];
+        if (r->pending || r->at[0] >= at + words || at >= r->at[0] + r->words)
+            continue;
+        uint32_t(*sums)[WORDS_MOST] = r->sums;
+        *r = warp->registers[--warp->n_registers];
+        warp->registers[warp->n_registers].sums = sums; /* kept for the next */
+        i--;
+    }
+}
+
+/* The variable that the lanes name, fenced. */
+static struct registers *registers_at(struct at_simt_thread *const *members, uint32_t *const *at, int words,
+                                      const char *what) {
+    const struct at_simt_thread *self = members[0];
+    struct at_wgmma_warp *warp = warp_of(self);
+    struct registers *r = NULL;
+    for (int i = 0; i < warp->n_registers && !r; i++)
+        if (warp->registers[i].at[0] == at[0] && warp->registers[i].words == words)
+            r = &warp->registers[i];
+    if (r ? r->touched != 0 : !warp->fenced)
+        at_simt_report(AT_FINDING_RACE, self->place,
+                       "block %lld: thread %d and its warp multiply with %s that were touched since the last wgmma fence",
+                       (long long)self->in->number, self->index, what);
+    if (r)
+        return r;
+    forget_overlapping(warp, at[0], words);
+    if (warp->n_registers == REGISTERS_MOST)
+        at_simt_report(AT_FINDING_BOUNDS, self->place, "more than %d variables as registers of wgmma",
+                       (int)REGISTERS_MOST);
+    r = &warp->registers[warp->n_registers++];
+    *r = (struct registers){ .words = words, .sums = r->sums };
+    memcpy(r->at, at, sizeof r->at);
+    return r;
+}
+
+/* ---- operands ---- */
+
+static const uint8_t *chunk_of(const struct at_simt_block *block, const struct at_simt_matrix *m, int row, int chunk) {
+    const uint8_t *at = m->at;
+    if (!m->swizzle)
+        return at + row / 8 * m->stride + chunk * m->leading + row % 8 * CHUNK_BYTES;
+    const int64_t place = at - block->arena + row / 8 * m->stride + row % 8 * m->swizzle + chunk * CHUNK_BYTES;
+    return block->arena + (place ^ (place >> 7 & (m->swizzle / CHUNK_BYTES - 1)) * CHUNK_BYTES);
+}
+
+/* What all lanes know, by their least: products are made when the last of them has come. */
+static void know_least(struct at_simt_thread *const *members, struct at_simt_thread *least, uint32_t *known) {
+    const struct at_simt_block *block = members[0]->in;
+    const int n = block->n, width = at_simt_width(n, block->fenced);
+    *least = *members[0];
+    least->known = known;
+    memcpy(known, members[0]->known, (size_t)width * sizeof *known);
+    for (int lane = 0; lane < AT_WARP; lane++) {
+        const struct at_simt_thread *t = members[lane];
+        known[t->index] = t->since; /* each knows itself */
+        for (int i = 0; lane > 0 && i < width; i++)
+            if (i / AT_WARP != t->index / AT_WARP)
+                known[i] = t->known[i] < known[i] ? t->known[i] : known[i];
+    }
+}
+
+static void read_matrix(struct at_simt_thread *reader, const struct at_simt_matrix *m, enum at_format format, int first,
+                        int rows, double (*out)[K_MOST]) {
+    const int bytes = (int)at_format_info(format)->bytes, each = 4 / bytes;
+    struct at_simt_self *running = at_simt_current;
+    const int counting = at_counters_on;
+    at_counters_on = 0;
+    at_simt_current = &reader->self;
+    for (int row = 0; row < rows; row++)
+        for (int chunk = 0; chunk < K_CHUNKS; chunk++) {
+            const uint8_t *at = chunk_of(reader->in, m, first + row, chunk);
+            uint32_t words[CHUNK_BYTES / 4];
+            at_shadow_access_at(at, CHUNK_BYTES, AT_ACCESS_MULTIPLY, NULL);
+            memcpy(words, at, sizeof words);
+            for (int i = 0; i < CHUNK_BYTES / bytes; i++)
+                out[row][chunk * CHUNK_BYTES / bytes + i] = at_mma_element(format, words[i / each], i % each);
+        }
+    at_simt_current = running;
+    at_counters_on = counting;
+}
+
+static void read_registers(struct at_simt_thread *const *members, enum at_format format, double (*out)[K_MOST]) {
+    const int n = 4 / (int)at_format_info(format)->bytes;
+    for (int lane = 0; lane < AT_WARP; lane++) {
+        const struct at_simt_wgmma *w = members[lane]->deposit;
+        for (int r = 0; r < 4; r++)
+            for (int j = 0; j < n; j++)
+                out[lane / 4 + 8 * (r % 2)][n * (lane % 4) + j + 4 * n * (r / 2)] = at_mma_element(format, w->a[r], j);
+    }
+}
+
+static void release_matrix(struct at_simt_thread *reader, const struct at_simt_matrix *m, int first, int rows) {
+    struct at_simt_self *running = at_simt_current;
+    at_simt_current = &reader->self;
+    for (int row = 0; m->at && row < rows; row++)
+        for (int chunk = 0; chunk < K_CHUNKS; chunk++)
+            at_shadow_multiplied(chunk_of(reader->in, m, first + row, chunk), CHUNK_BYTES);
+    at_simt_current = running;
+}
+
+/* ---- issue ---- */
+
+static void check_matrix(const struct at_simt_matrix *m) {
+    const struct at_simt_thread *self = at_simt_thread();
+    struct at_spot spot;
+    if ((uintptr_t)m->at % CHUNK_BYTES || m->leading % CHUNK_BYTES || m->stride % CHUNK_BYTES)
+        at_simt_report(AT_FINDING_BOUNDS, self->place,
+                       "block %lld: thread %d multiplies a matrix whose address or offsets are no multiples of 16",
+                       (long long)self->in->number, self->index);
+    at_memory_find(m->at, CHUNK_BYTES, AT_ACCESS_READ, &spot, NULL);
+    if (!spot.name || !spot.shared)
+        at_simt_report(AT_FINDING_BOUNDS, self->place,
+                       "block %lld: thread %d multiplies a matrix that is not in shared memory",
+                       (long long)self->in->number, self->index);
+}
+
+/* Element i of a lane's part of the sums: four for each eight columns. */
+static double sum_of(enum at_format format, const uint32_t *words, int i) {
+    return format == AT_F32 ? at_decode(AT_F32, words[i]) : at_mma_element(AT_F16, words[i / 2], i % 2);
+}
+
+static void multiply(struct at_simt_thread *const *members, int n) {
+    static uint32_t known[2 * AT_BLOCK_MOST + 1];
+    static double a[ROWS][K_MOST], b[COLUMNS_MOST][K_MOST];
+    const struct at_simt_wgmma *first = members[0]->deposit;
+    const struct at_tc_rule *rule;
+    const struct at_tc_instruction *t = at_mma_instruction(first->kind, &rule);
+    struct at_wgmma_warp *warp = warp_of(members[0]);
+    struct at_simt_thread reader;
+    uint32_t *at[AT_WARP], *a_at[AT_WARP];
+    const int words = first->columns / 8 * (rule->out == AT_F32 ? 4 : 2);
+    const int row = members[0]->index / AT_WARP % GROUP_WARPS * ROWS;
+    for (int lane = 0; lane < n; lane++) {
+        at[lane] = ((const struct at_simt_wgmma *)members[lane]->deposit)->d;
+        a_at[lane] = (uint32_t *)((const struct at_simt_wgmma *)members[lane]->deposit)->a;
+    }
+    if (warp->n_operations == OPERATIONS_MOST)
+        at_simt_report(AT_FINDING_BOUNDS, members[0]->place, "more than %d wgmma that have not been waited for",
+                       (int)OPERATIONS_MOST);
+    know_least(members, &reader, known);
+    if (first->a) {
+        registers_at(members, a_at, 4, "operands");
+        read_registers(members, t->a, a);
+    } else {
+        read_matrix(&reader, &first->a_at, t->a, row, ROWS, a);
+    }
+    read_matrix(&reader, &first->b_at, t->b, 0, first->columns, b);
+    struct registers *sums = registers_at(members, at, words, "sums");
+    if (!sums->sums)
+        sums->sums = malloc(AT_WARP * sizeof *sums->sums);
+    if (!sums->sums)
+        out_of_memory();
+    for (int lane = 0; lane < n; lane++) {
+        uint32_t *d = sums->sums[lane], c[WORDS_MOST];
+        memcpy(c, sums->pending ? d : at[lane], (size_t)words * sizeof *c);
+        for (int i = 0; i < first->columns / 2; i++) {
+            const int column = i / 4 * 8 + 2 * (lane % 4) + i % 2, r = lane / 4 + 8 * (i / 2 % 2);
+            at_mma_put(rule->out, d, i, at_tc_multiply_add(t, rule, a[r], b[column], sum_of(rule->out, c, i)));
+        }
+        for (int i = 0; i < words; i++)
+            at[lane][i] = PLAIN_NAN;
+    }
+    sums->pending = 1;
+    sums->group = warp->group;
+    sums->place = members[0]->place;
+    warp->operations[warp->n_operations++] = (struct operation){ .group = warp->group,
+                                                                 .a = first->a ? (struct at_simt_matrix){ 0 } : first->a_at,
+                                                                 .b = first->b_at,
+                                                                 .columns = first->columns };
+    warp->issued++;
+}
+
+void at_simt_wgmma(const struct at_simt_wgmma *operation, struct at_simt_place place) {
+    struct at_simt_thread *self = at_simt_thread();
+    self->place = place;
+    if ((self->index / AT_WARP / GROUP_WARPS + 1) * GROUP_WARPS * AT_WARP > self->in->n)
+        at_simt_report(AT_FINDING_RACE, place, "block %lld: thread %d multiplies outside a warpgroup: the block has %d",
+                       (long long)self->in->number, self->index, self->in->n);
+    if (operation->columns < 8 || operation->columns > COLUMNS_MOST || operation->columns % 8)
+        at_simt_report(AT_FINDING_BOUNDS, place, "block %lld: thread %d multiplies %d columns; wanted 8, 16, ... 256",
+                       (long long)self->in->number, self->index, operation->columns);
+    check_matrix(&operation->b_at);
+    if (!operation->a)
+        check_matrix(&operation->a_at);
+    at_simt_warp_operation(AT_SIMT_WGMMA, 0xffffffffu, 0, (int)operation->kind, operation, multiply, place);
+}
+
+/* ---- fence, commit, wait ---- */
+
+static void fence(struct at_simt_thread *const *members, int n) {
+    struct at_wgmma_warp *warp = warp_of(members[0]);
+    (void)n;
+    warp->fenced = 1;
+    for (int i = 0; i < warp->n_registers; i++)
+        warp->registers[i].touched = 0;
+}
+
+void at_simt_wgmma_fence(struct at_simt_place place) {
+    at_simt_warp_operation(AT_SIMT_WGMMA_FENCE, 0xffffffffu, 0, 0, NULL, fence, place);
+}
+
+static void commit(struct at_simt_thread *const *members, int n) {
+    (void)n;
+    warp_of(members[0])->group++;
+}
+
+void at_simt_wgmma_commit(struct at_simt_place place) {
+    at_simt_warp_operation(AT_SIMT_WGMMA_COMMIT, 0xffffffffu, 0, 0, NULL, commit, place);
+}
+
+/* All groups before `group` are over. */
+static void finish(struct at_simt_thread *const *members, uint32_t group) {
+    struct at_wgmma_warp *warp = warp_of(members[0]);
+    const int row = members[0]->index / AT_WARP % GROUP_WARPS * ROWS;
+    int left = 0;
+    for (int i = 0; i < warp->n_operations; i++) {
+        const struct operation *o = &warp->operations[i];
+        if (o->group >= group) {
+            warp->operations[left++] = *o;
+            continue;
+        }
+        release_matrix(members[0], &o->a, row, ROWS);
+        release_matrix(members[0], &o->b, 0, o->columns);
+    }
+    warp->n_operations = left;
+    for (int i = 0; i < warp->n_registers; i++) {
+        struct registers *r = &warp->registers[i];
+        if (!r->pending || r->group >= group)
+            continue;
+        for (int lane = 0; lane < AT_WARP; lane++)
+            memcpy(r->at[lane], r->sums[lane], (size_t)r->words * sizeof *r->at[lane]);
+        r->pending = 0;
+    }
+}
+
+static void wait(struct at_simt_thread *const *members, int n) {
+    struct at_wgmma_warp *warp = warp_of(members[0]);
+    const uint32_t but = (uint32_t)members[0]->from;
+    const uint32_t lead = members[0]->since;
+    if (warp->group >= but)
+        finish(members, warp->group - but);
+    warp->fenced = 0;
+    /* The first lane stands for all that the tensor core has read: who is ordered after any lane's wait is after it. */
+    for (int i = 1; i < n; i++) {
+        uint32_t *known = &members[i]->known[members[0]->index];
+        *known = *known > lead ? *known : lead;
+    }
+}
+
+void at_simt_wgmma_wait(int but, struct at_simt_place place) {
+    at_simt_warp_operation(AT_SIMT_WGMMA_WAIT, 0xffffffffu, 0, but, NULL, wait, place);
+}
+
+/* ---- the end ---- */
+
+void at_wgmma_left(const struct at_simt_thread *thread) {
+    const struct at_simt_block *block = thread->in;
+    const int warp = thread->index / AT_WARP;
+    if (!block->wgmma)
+        return;
+    if (block->wgmma[warp].n_operations > 0)
+        at_simt_report(AT_FINDING_RACE, thread->place,
+                       "block %lld: thread %d leaves the kernel with wgmma that have not been waited for",
+                       (long long)block->number, thread->index);
+    if (block->n_left < block->n)
+        return;
+    for (int w = 0; w < block->n / AT_WARP; w++)
+        if (block->wgmma[w].issued != block->wgmma[w / GROUP_WARPS * GROUP_WARPS].issued)
+            at_simt_report(AT_FINDING_RACE, thread->place,
+                           "block %lld: warp %d issues %u wgmma, warp %d of the same warpgroup %u",
+                           (long long)block->number, w, block->wgmma[w].issued, w / GROUP_WARPS * GROUP_WARPS,
+                           block->wgmma[w / GROUP_WARPS * GROUP_WARPS].issued);
+}
