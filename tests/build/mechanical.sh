@@ -7,7 +7,7 @@
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 die() { echo "mechanical: $*" >&2; exit 1; }
-names='\bat_(sync|sync_warp|copy_wait|copy_commit|barrier_[a-z_]+|fence_[a-z_]+)(<[^;<>]*>)?\('
+names='\bat_(sync|sync_warp|copy_wait|copy_commit|barrier_[a-z_]+|fence_[a-z_]+|proxy_fence|wgmma_(fence|commit|wait))(<[^;<>]*>)?\('
 call="${names}[^;]*\);"
 
 sites() { # FILE: line numbers of calls; a call that cannot be deleted by line must not go unseen
