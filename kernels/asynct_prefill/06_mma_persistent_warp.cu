@@ -4,9 +4,10 @@
  * Numerically: as 04, whoever does the work.
  * Launch: one thread that clears the counter; then a block for every 4 tiles of 16 queries, at most 264, 4 warps;
  * shared memory 256 (d + 8) bytes for 16 keys of each warp and 256 (15 + K) bytes of scores. No barrier of the block;
- * four of the warp a tile of keys, one atomic addition a tile of queries. Scratch: 4 bytes. Limits: bf16; d 32, 64, 96
- * or 128. Source: 000 section 2, where a warp has 16 queries and shared memory of its own too: what a block shares in
- * 04, each warp loads for itself here. */
+ * three of the warp a tile of keys, one atomic addition a tile of queries. Scratch: 4 bytes.
+ * Limits: bf16; d 32, 64, 96 or 128.
+ * Source: 000 section 2, where a warp has 16 queries and shared memory of its own too: what a block shares in 04, each
+ * warp loads for itself here. */
 #include "kernels/device/asynct_mma_persistent.h"
 
 namespace {
@@ -31,7 +32,6 @@ __global__ void __launch_bounds__(32 * WARPS, 1) attend(at_asynct_view<T> a, at_
             at_mma_stage<D, AT_MMA_KEYS>(a, queries.request, queries.kv_head, begin, queries.keys, k, v, at_lane(), 32);
             at_sync_warp();
             walk.take(begin, k, v);
-            at_sync_warp();
         }
         walk.store();
     }

@@ -30,6 +30,7 @@ template <class T, int A>
 __device__ void at_mma_gates(const at_mma_queries<T> &queries, const at_asynct_gate &gate, const float *rows,
                              int length, int begin, uint32_t (&p)[A]) {
     const int g = at_lane() / 4, t = at_lane() % 4;
+    AT_UNROLL
     for (int r = 0; r < A; r++) {
         const int row = g + 8 * (r % 2), first = 2 * t + 8 * (r / 2), keys = queries.visible(row) - begin;
         const float *score = rows + row * length + gate.n_taps - 1 + first;
@@ -67,26 +68,28 @@ template <class T, int D, class Sum, int KEYS, class Load> struct at_mma_walk {
                 rows[at_lane() * length + i] = 0.0f;
     }
 
-    /* Takes the tile that begins with key `begin`. Another may be put in its place after a barrier of all that put it;
-     * the next one's scores are in the way of this one's until then. */
-    __device__ void take(int begin, const T *k, const T *v) {
-        uint32_t p[STEPS][STEP / 4];
+    /* Takes the tile that begins with key `begin`. When a lane is back, all of the warp have read the tile. Inlined
+     * always: the sums stay in registers. */
+    __device__ __forceinline__ void take(int begin, const T *k, const T *v) {
         for (int i = 0; i < STEPS; i++) {
             Sum s[STEP / 8] = {};
             at_mma_scores<Load>(q, k + i * STEP * AT_MMA_STRIDE<D>, s);
             at_mma_put_scores(a, s, rows + i * STEP, length);
         }
         at_sync_warp();
-        for (int i = 0; i < STEPS; i++)
-            at_mma_gates(queries, gate, rows + i * STEP, length, begin + i * STEP, p[i]);
+        for (int i = 0; i < STEPS; i++) {
+            uint32_t p[STEP / 4];
+            at_mma_gates(queries, gate, rows + i * STEP, length, begin + i * STEP, p);
+            at_mma_values<D, Load>(queries, begin + i * STEP, p, v + i * STEP * AT_MMA_STRIDE<D>, o);
+        }
         at_sync_warp();
         at_mma_keep_tail<KEYS>(rows, length);
-        for (int i = 0; i < STEPS; i++)
-            at_mma_values<D, Load>(queries, begin + i * STEP, p[i], v + i * STEP * AT_MMA_STRIDE<D>, o);
     }
     __device__ void store() const {
         const int g = at_lane() / 4, t = at_lane() % 4;
+        AT_UNROLL
         for (int half = 0; half < 2; half++)
+            AT_UNROLL
             for (int i = 0; i < D / 8 && queries.first + g + 8 * half < queries.end; i++)
                 at_store32(a.o + queries.element(g + 8 * half) + 8 * i + 2 * t,
                            at_pack<T>(o[i][2 * half], o[i][2 * half + 1]));
@@ -112,8 +115,8 @@ template <class T, int D, int KEYS, int STAGES = 1> struct at_mma_shared {
 /* The queries of tile `tile` of WARPS times 16, by the whole block. Ends with a barrier, or without any where no query
  * of the tile sees a key. */
 template <class T, int D, int WARPS, class Sum, int KEYS, class Load>
-__device__ void at_mma_attend(const at_asynct_view<T> &a, const at_mma_shared<T, D, KEYS> &shared, int request,
-                              int head, int tile) {
+__device__ __forceinline__ void at_mma_attend(const at_asynct_view<T> &a, const at_mma_shared<T, D, KEYS> &shared,
+                                              int request, int head, int tile) {
     const int warp = (int)threadIdx.x / 32;
     const at_mma_queries<T> last(a, request, head, tile * WARPS + WARPS - 1),
         queries(a, request, head, tile * WARPS + warp);

@@ -102,6 +102,7 @@ struct at_mma_ldmatrix {
 /* q.k of 8 N keys, N = 1 or 2. */
 template <class Load = at_mma_ldmatrix, int D, class T, class Sum, int N>
 __device__ void at_mma_scores(const at_mma_q<D, T> &q, const T *k, Sum (&s)[N]) {
+    AT_UNROLL
     for (int i = 0; i < D / 16; i += 2 / N) { /* 16 channels of 16 keys, or 32 channels of 8 */
         uint32_t r[4];
         Load::template by_row<AT_MMA_STRIDE<D>>(
@@ -118,6 +119,7 @@ __device__ void at_mma_load_v(const T *v, int channel, uint32_t (&b)[4 / B][B]) 
     uint32_t r[4];
     Load::template by_column<AT_MMA_STRIDE<D>>(r, v + channel,
                                                [](int m) { return m % B * 8 * AT_MMA_STRIDE<D> + m / B * 8; });
+    AT_UNROLL
     for (int m = 0; m < 4; m++)
         b[m / B][m % B] = r[m];
 }
@@ -126,9 +128,11 @@ __device__ void at_mma_load_v(const T *v, int channel, uint32_t (&b)[4 / B][B]) 
 template <int D, class Load, class T, class Sum, int A>
 __device__ void at_mma_values_plain(const uint32_t (&p)[A], const T *v, Sum (&o)[D / 8]) {
     constexpr int B = A / 2;
+    AT_UNROLL
     for (int i = 0; i < D / 8; i += 4 / B) {
         uint32_t b[4 / B][B];
         at_mma_load_v<D, Load, T, B>(v, 8 * i, b);
+        AT_UNROLL
         for (int n = 0; n < 4 / B; n++)
             o[i + n].template add<T>(p, b[n]);
     }
@@ -169,6 +173,7 @@ __device__ void at_mma_values_by_query(const at_mma_queries<T> &queries, int beg
                 Sum sum = o[i + n];
                 at_mma_hide(b[n], queries.visible(row) - begin);
                 sum.template add<T>(p, b[n]);
+                AT_UNROLL
                 for (int half = 0; half < 2; half++)
                     if (row == at_lane() / 4 + 8 * half && queries.visible(row) > begin)
                         o[i + n].take(sum, half);
