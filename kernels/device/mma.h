@@ -19,6 +19,9 @@ struct at_sum_f32 {
     template <class T> __device__ void add(const uint32_t (&a)[4], const uint32_t (&b)[2]) {
         at_mma_16816(x, a, b, x, T{});
     }
+    template <class T> __device__ void add(const uint32_t (&a)[2], const uint32_t (&b)[1]) {
+        at_mma_1688(x, a, b, x, T{});
+    }
     __device__ float operator[](int i) const { return x[i]; }
     __device__ void scale(float factor, int row) {
         for (int i = 2 * row; i < 2 * row + 2; i++)

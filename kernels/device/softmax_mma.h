@@ -68,7 +68,7 @@ __device__ void at_softmax_scores(const at_softmax_view<T> &a, const at_mma_quer
     const int keys[2] = { queries.visible(g) - begin, queries.visible(g + 8) - begin };
     for (int n = 0; n < AT_SOFTMAX_KEYS / 8; n += 2) {
         Sum s[2] = {};
-        at_mma_scores(q, k + 8 * n * AT_MMA_STRIDE<D>, s[0], s[1]);
+        at_mma_scores(q, k + 8 * n * AT_MMA_STRIDE<D>, s);
         for (int i = 0; i < 8; i++) {
             const int key = 8 * (n + i / 4) + 2 * t + i % 2;
             scores[n + i / 4][i % 4] = key < keys[i % 4 / 2] ? s[i / 4][i % 4] * a.scale : -INFINITY;

@@ -66,7 +66,8 @@ static const struct field {
 };
 enum { FIELDS = sizeof fields / sizeof fields[0] };
 
-/* Terms of one fused block of Hopper's f16/bf16 tensor cores; chunks are made of whole blocks. */
+/* Terms of one fused block of Hopper's f16/bf16 tensor cores; chunks are made of whole blocks, or are half of one (the
+ * instructions with k = 8, which leave the other half empty). */
 enum { TENSOR_CORE_BLOCK = 16 };
 
 struct at_numerics at_numerics_default(void) {
@@ -234,8 +235,9 @@ static at_status check_pv(const struct at_numerics *n) {
     AT_TRY(at_least("pv_chunk", n->pv_chunk, 1));
     AT_TRY(at_least("split", n->split, 0));
     AT_TRY(at_least("block", n->block, 0));
-    if (tensor_core && n->pv_chunk % TENSOR_CORE_BLOCK)
-        return AT_FAIL(AT_USAGE, "numerics: pv_unit=%s with pv_chunk=%d, wanted a multiple of its block of %d",
+    if (tensor_core && n->pv_chunk % TENSOR_CORE_BLOCK && n->pv_chunk != TENSOR_CORE_BLOCK / 2)
+        return AT_FAIL(AT_USAGE,
+                       "numerics: pv_unit=%s with pv_chunk=%d, wanted a multiple of its block of %d, or half of it",
                        unit_names[n->pv_unit], n->pv_chunk, TENSOR_CORE_BLOCK);
     if (!tensor_core && n->pv_chunk != 1)
         return AT_FAIL(AT_USAGE, "numerics: pv_unit=%s with pv_chunk=%d, wanted 1: it adds key by key",

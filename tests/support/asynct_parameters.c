@@ -52,7 +52,7 @@ static struct at_numerics drawn(struct at_test_random *random, enum at_format dt
         n.qk_run = at_test_below(random, 3);
         n.qk_tree = at_test_below(random, 2);
     }
-    n.pv_chunk = pv_tensor ? 16 : 1;
+    n.pv_chunk = pv_tensor ? 8 << at_test_below(random, 2) : 1;
     n.split = n.pv_chunk * at_test_below(random, 3);
     n.pv_zero = pv_tensor ? AT_PV_ZERO_MULTIPLIED : at_test_below(random, 2);
     n.scale_on = at_test_below(random, 3);

@@ -192,6 +192,8 @@ static void test_check(void **state) {
         { "pv_unit=tc_f32", "pv_chunk=1, wanted a multiple of its block of 16" },
         { "pv_unit=tc_f32 pv_chunk=24", "pv_chunk=24" },
         { "pv_unit=tc_f32 pv_chunk=16", "" },
+        { "pv_unit=tc_f32 pv_chunk=8", "" },
+        { "pv_unit=tc_f32 pv_chunk=4", "pv_chunk=4, wanted a multiple of its block of 16, or half of it" },
         { "pv_unit=tc_f16 pv_chunk=64", "" },
         { "pv_unit=tc_f32 pv_chunk=16 pv_zero=skipped", "multiplies whole blocks" },
         { "pv_unit=f32 pv_zero=skipped", "" },
