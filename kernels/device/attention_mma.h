@@ -60,11 +60,11 @@ __device__ void at_mma_stage(const at_attention_view<T> &a, int request, int kv_
     }
 }
 
-/* q of the warp's queries as operands, 16 channels each. */
+/* q of the warp's 16 rows as operands, 16 channels each. */
 template <int D, class T> struct at_mma_q {
     uint32_t x[D / 16][4];
 
-    __device__ explicit at_mma_q(const at_mma_queries<T> &queries) {
+    template <class Rows> __device__ explicit at_mma_q(const Rows &queries) {
         const int g = at_lane() / 4, t = at_lane() % 4;
         const T *rows[2] = { queries.a.q + queries.element(g), queries.a.q + queries.element(g + 8) };
         for (int i = 0; i < D / 16; i++)
@@ -92,16 +92,21 @@ template <int D, class T> __device__ void at_mma_load_v(const T *v, int channel,
     at_ldmatrix_x4_trans(b, v + lane % 16 * AT_MMA_STRIDE<D> + channel + lane / 16 * 8);
 }
 
+/* P V of 16 keys is added: 16 channels from `channel` on, `low` for the first eight. */
+template <int D, class T, class Sum>
+__device__ void at_mma_values_of(const uint32_t (&p)[4], const T *v, int channel, Sum &low, Sum &high) {
+    uint32_t b[4];
+    at_mma_load_v<D>(v, channel, b);
+    const uint32_t first[2] = { b[0], b[1] }, second[2] = { b[2], b[3] };
+    low.template add<T>(p, first);
+    high.template add<T>(p, second);
+}
+
 /* o += P V of 16 keys. */
 template <int D, class T, class Sum>
 __device__ void at_mma_values_plain(const uint32_t (&p)[4], const T *v, Sum (&o)[D / 8]) {
-    for (int i = 0; i < D / 16; i++) {
-        uint32_t b[4];
-        at_mma_load_v<D>(v, 16 * i, b);
-        const uint32_t low[2] = { b[0], b[1] }, high[2] = { b[2], b[3] };
-        o[2 * i].template add<T>(p, low);
-        o[2 * i + 1].template add<T>(p, high);
-    }
+    for (int i = 0; i < D / 16; i++)
+        at_mma_values_of<D>(p, v, 16 * i, o[2 * i], o[2 * i + 1]);
 }
 
 /* Whether rows of V from `from` on, or all when that is negative, hold an infinity or a NaN; the same for all lanes. */
