@@ -53,10 +53,10 @@ int launch(const struct at_launch *launch) {
     const struct at_sizes *z = &launch->problem->sizes;
     const dim3 requests{ (unsigned)z->b, 1, 1 }, rows{ (unsigned)z->tokens, (unsigned)z->h, 1 };
     auto *seen = static_cast<seen_by_token *>(launch->workspace);
-    const int code = at_asynct_launch(launch, list<at_f16>, list<at_bf16>, requests, AT_DECODE_THREADS, 0, seen);
+    const int code = at_attention_launch(launch, list<at_f16>, list<at_bf16>, requests, AT_DECODE_THREADS, 0, seen);
     return code ? code
-                : at_asynct_launch(launch, attend<at_f16>, attend<at_bf16>, rows, AT_DECODE_THREADS, z->capacity * 8,
-                                   seen);
+                : at_attention_launch(launch, attend<at_f16>, attend<at_bf16>, rows, AT_DECODE_THREADS, z->capacity * 8,
+                                      seen);
 }
 
 } // namespace

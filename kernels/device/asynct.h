@@ -5,7 +5,6 @@
 
 #include "asynct_attention/asynct_attention.h"
 #include "kernels/device/attention.h"
-#include "kernels/device/group.h"
 
 /* A problem with activations of type T; every pointer in device memory. */
 template <class T> struct at_asynct_view : at_attention_view<T> {
@@ -37,45 +36,6 @@ template <class T> struct at_asynct_view : at_attention_view<T> {
 /* Reasons to decline that all kernels share: `bytes_per_key` of shared memory for a whole row of keys. */
 static inline const char *at_asynct_declines(const struct at_problem *problem, int64_t bytes_per_key) {
     return at_attention_declines(problem, bytes_per_key);
-}
-
-/* A kernel for a problem's activations, unless there is nothing to do; `args` follow the view. */
-template <class... P, class... A>
-int at_asynct_launch(const struct at_launch *launch, void (*f16)(at_asynct_view<at_f16>, P...),
-                     void (*bf16)(at_asynct_view<at_bf16>, P...), dim3 grid, int threads, int64_t shared, A... args) {
-    const struct at_problem *p = launch->problem;
-    const dim3 block{ (unsigned)threads, 1, 1 };
-    if (p->sizes.tokens == 0 || grid.x == 0 || grid.y == 0 || grid.z == 0)
-        return 0;
-    if (p->dtype == AT_F16)
-        return at_launch(f16, grid, block, shared, launch->stream, at_asynct_view<at_f16>::of(p), args...);
-    return at_launch(bf16, grid, block, shared, launch->stream, at_asynct_view<at_bf16>::of(p), args...);
-}
-
-/* q.k of n channels by one thread: a chain of fmaf. Loads go ahead of it, eight channels at a time. */
-template <class T> __device__ float at_chain(const T *q, const T *k, int n) {
-    constexpr int AHEAD = 8;
-    float sum = 0.0f;
-    int i = 0;
-    for (; i + AHEAD <= n; i += AHEAD) {
-        T x[AHEAD], y[AHEAD];
-        for (int j = 0; j < AHEAD; j++) {
-            x[j] = q[i + j];
-            y[j] = k[i + j];
-        }
-        for (int j = 0; j < AHEAD; j++)
-            sum = fmaf(at_float(x[j]), at_float(y[j]), sum);
-    }
-    for (; i < n; i++)
-        sum = fmaf(at_float(q[i]), at_float(k[i]), sum);
-    return sum;
-}
-
-/* A lane's part of q.k when a group of GROUP neighbouring lanes shares it, each taking a run of d / GROUP channels; the
- * group has yet to add the parts. GROUP divides d. */
-template <int GROUP, class T> __device__ float at_group_part(const T *q, const T *k, int d) {
-    const int run = d / GROUP, first = at_lane() % GROUP * run;
-    return at_chain(q + first, k + first, run);
 }
 
 /* The gate of one head: filter tap by tap with fmaf, clamp by fminf and fmaxf, then gamma. */

@@ -111,7 +111,7 @@ int at_query_tiles_launch(const struct at_launch *launch, void (*f16)(at_asynct_
                           void (*bf16)(at_asynct_view<at_bf16>), int64_t shared) {
     const struct at_sizes *z = &launch->problem->sizes;
     const dim3 grid{ (unsigned)z->h, (unsigned)z->b, (unsigned)((z->max_sq + QUERIES - 1) / QUERIES) };
-    return at_asynct_launch(launch, f16, bf16, grid, QUERIES * AT_MULTI_Q_GROUP, shared);
+    return at_attention_launch(launch, f16, bf16, grid, QUERIES * AT_MULTI_Q_GROUP, shared);
 }
 
 template <int QUERIES> int at_multi_q_launch(const struct at_launch *launch) {

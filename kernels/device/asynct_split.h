@@ -8,12 +8,6 @@
 
 #include "kernels/device/asynct_decode.h"
 
-constexpr int AT_SPLIT_RANGE = 256; /* RANGE where a variant says nothing else */
-
-template <int RANGE = AT_SPLIT_RANGE> __host__ __device__ int at_split_ranges(int64_t keys) {
-    return (int)((keys + RANGE - 1) / RANGE);
-}
-
 /* The keys of range i, or of range blockIdx.z; `first` is the first of its halo. */
 template <int RANGE> struct at_split_range_of {
     int begin, end, first;

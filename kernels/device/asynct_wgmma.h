@@ -5,7 +5,8 @@
  * lies in core matrices, 8 rows of 16 bytes one behind the other: V by channels, so that its 16 keys are neighbours.
  * Threads write it, a proxy fence and a barrier stand between that and wgmma.
  *
- * V in rows that are hidden from some query: as in kernels/device/attention_mma.h, whose warps and queries these are. */
+ * V in rows that are hidden from some query: as in kernels/device/attention_mma.h, whose warps and queries these are.
+ */
 #ifndef AT_DEVICE_ASYNCT_WGMMA_H
 #define AT_DEVICE_ASYNCT_WGMMA_H
 
@@ -17,7 +18,8 @@ constexpr int AT_WGMMA_QUERIES = 64, AT_WGMMA_WARPS = 4, AT_WGMMA_THREADS = 128,
 /* What a kernel does in which way. COLUMNS: of a product, 8 or 16. */
 enum at_wgmma_scores { AT_WGMMA_SCORES_IN_SHARED, AT_WGMMA_TAIL_IN_SHARED, AT_WGMMA_TAIL_IN_REGISTERS };
 enum at_wgmma_values { AT_WGMMA_VALUES_BY_MMA, AT_WGMMA_P_IN_SHARED, AT_WGMMA_P_IN_REGISTERS };
-template <int COLUMNS_, at_wgmma_scores SCORES_, at_wgmma_values VALUES_, bool CONSTANTS_ = false> struct at_wgmma_plan {
+template <int COLUMNS_, at_wgmma_scores SCORES_, at_wgmma_values VALUES_, bool CONSTANTS_ = false>
+struct at_wgmma_plan {
     static constexpr int COLUMNS = COLUMNS_;
     static constexpr at_wgmma_scores SCORES = SCORES_;
     static constexpr at_wgmma_values VALUES = VALUES_;
@@ -38,7 +40,8 @@ template <bool CONSTANTS> struct at_fragment_gate {
     float scale, tap[3], sigma, gamma, clip_min, clip_max;
     int n_taps, shrink, relu_pre;
 
-    template <class T> __device__ at_fragment_gate(const at_asynct_view<T> &a, int head)
+    template <class T>
+    __device__ at_fragment_gate(const at_asynct_view<T> &a, int head)
         : scale(a.scale), sigma(a.sigma[head]), gamma(a.gamma[head]), clip_min(a.clip_min), clip_max(a.clip_max),
           n_taps(a.n_taps), shrink(a.pooled && a.shrink), relu_pre(a.relu_pre) {
         for (int i = 0; i < 3; i++)
@@ -123,8 +126,8 @@ template <int D, class T> __device__ void at_wgmma_stage_q(const at_mma_queries<
     }
 }
 
-/* 16 keys of K and V, zeros from `keys` on: K in core matrices; V too, by channels, or in rows for mma.sync. Whether one
- * of the rows of V from `hidden` on holds an infinity or a NaN among what this warp has loaded. */
+/* 16 keys of K and V, zeros from `keys` on: K in core matrices; V too, by channels, or in rows for mma.sync. Whether
+ * one of the rows of V from `hidden` on holds an infinity or a NaN among what this warp has loaded. */
 template <int D, bool BY_ROWS, class T>
 __device__ bool at_wgmma_stage_kv(const at_mma_queries<T> &queries, int begin, int keys, int hidden, T *k, T *v) {
     constexpr int EACH = 8, PARTS = D / EACH;
@@ -153,8 +156,8 @@ __device__ bool at_wgmma_stage_kv(const at_mma_queries<T> &queries, int begin, i
 
 /* o += P V with V's rows hidden where a query does not see them, by mma.sync, a query at a time. */
 template <int D, int COLUMNS, class T>
-__device__ void at_wgmma_values_by_query(const at_mma_queries<T> &queries, int begin, const uint32_t (&p)[4], const T *v,
-                                         float (&o)[D / COLUMNS][COLUMNS / 8][4]) {
+__device__ void at_wgmma_values_by_query(const at_mma_queries<T> &queries, int begin, const uint32_t (&p)[4],
+                                         const T *v, float (&o)[D / COLUMNS][COLUMNS / 8][4]) {
     const int g = at_lane() / 4, t = at_lane() % 4;
     for (int row = 0; row < AT_MMA_ROWS; row++) {
         AT_UNROLL
@@ -181,11 +184,13 @@ struct at_wgmma_room {
         const int keys = AT_MMA_KEYS, queries = AT_WGMMA_QUERIES;
         return { queries * d, keys * d, Plan::VALUES == AT_WGMMA_VALUES_BY_MMA ? keys * (d + 8) : keys * d,
                  Plan::VALUES == AT_WGMMA_P_IN_SHARED ? queries * keys : 0,
-                 Plan::SCORES == AT_WGMMA_SCORES_IN_SHARED ? queries * at_mma_row_length(n_taps)
+                 Plan::SCORES == AT_WGMMA_SCORES_IN_SHARED ? queries * at_mma_row_length<AT_MMA_KEYS>(n_taps)
                  : Plan::SCORES == AT_WGMMA_TAIL_IN_SHARED ? queries * 2
                                                            : 0 };
     }
-    __host__ __device__ int64_t bytes() const { return 2 * (int64_t)(q + k + v + p) + 4 * (int64_t)(floats + AT_WGMMA_WARPS); }
+    __host__ __device__ int64_t bytes() const {
+        return 2 * (int64_t)(q + k + v + p) + 4 * (int64_t)(floats + AT_WGMMA_WARPS);
+    }
 };
 
 template <class T, int D, class Plan>
@@ -197,7 +202,8 @@ static __global__ void __launch_bounds__(AT_WGMMA_THREADS, 1) at_wgmma_prefill(a
     T *k = q + room.q, *v = k + room.k, *p_tile = v + room.v;
     uint32_t *found = reinterpret_cast<uint32_t *>(p_tile + room.p);
     float *floats = reinterpret_cast<float *>(found + AT_WGMMA_WARPS);
-    const int warp = (int)threadIdx.x / 32, g = at_lane() / 4, t = at_lane() % 4, length = at_mma_row_length(a.n_taps);
+    const int warp = (int)threadIdx.x / 32, g = at_lane() / 4, t = at_lane() % 4,
+              length = at_mma_row_length<AT_MMA_KEYS>(a.n_taps);
     const int tile = (int)blockIdx.z * AT_WGMMA_WARPS;
     const at_mma_queries<T> first(a, tile), last(a, tile + AT_WGMMA_WARPS - 1), queries(a, tile + warp);
     if (first.first >= queries.end)
@@ -234,7 +240,7 @@ static __global__ void __launch_bounds__(AT_WGMMA_THREADS, 1) at_wgmma_prefill(a
             at_sync_warp();
             at_mma_gates(queries, gate, rows, length, begin, p);
             at_sync_warp();
-            at_mma_keep_tail(rows, length);
+            at_mma_keep_tail<AT_MMA_KEYS>(rows, length);
         } else {
             if (Plan::SCORES == AT_WGMMA_TAIL_IN_SHARED)
                 at_take_tail(rows, tail);
@@ -244,7 +250,8 @@ static __global__ void __launch_bounds__(AT_WGMMA_THREADS, 1) at_wgmma_prefill(a
         }
         if (Plan::VALUES == AT_WGMMA_P_IN_SHARED) {
             for (int r = 0; r < 4; r++)
-                at_store32(p_tile + at_core(warp * AT_MMA_ROWS + g + 8 * (r % 2), 2 * t + 8 * (r / 2), AT_MMA_KEYS), p[r]);
+                at_store32(p_tile + at_core(warp * AT_MMA_ROWS + g + 8 * (r % 2), 2 * t + 8 * (r / 2), AT_MMA_KEYS),
+                           p[r]);
             at_proxy_fence();
             at_sync();
         }

@@ -71,4 +71,17 @@ static inline const char *at_attention_declines(const struct at_problem *problem
     return z->capacity * bytes_per_key > 220 * 1024 ? "a request has more keys than shared memory holds" : nullptr;
 }
 
+/* A kernel for a problem's activations, unless there is nothing to do; `args` follow the view. */
+template <template <class> class View, class... P, class... A>
+int at_attention_launch(const struct at_launch *launch, void (*f16)(View<at_f16>, P...),
+                        void (*bf16)(View<at_bf16>, P...), dim3 grid, int threads, int64_t shared, A... args) {
+    const struct at_problem *p = launch->problem;
+    const dim3 block{ (unsigned)threads, 1, 1 };
+    if (p->sizes.tokens == 0 || grid.x == 0 || grid.y == 0 || grid.z == 0)
+        return 0;
+    if (p->dtype == AT_F16)
+        return at_launch(f16, grid, block, shared, launch->stream, View<at_f16>::of(p), args...);
+    return at_launch(bf16, grid, block, shared, launch->stream, View<at_bf16>::of(p), args...);
+}
+
 #endif

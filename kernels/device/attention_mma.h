@@ -74,11 +74,11 @@ __device__ void at_mma_stage(const at_attention_view<T> &a, int request, int kv_
     });
 }
 
-/* q of the warp's queries as operands, 16 channels each. */
+/* q of the warp's 16 rows as operands, 16 channels each. */
 template <int D, class T> struct at_mma_q {
     uint32_t x[D / 16][4];
 
-    __device__ explicit at_mma_q(const at_mma_queries<T> &queries) {
+    template <class Rows> __device__ explicit at_mma_q(const Rows &queries) {
         const int g = at_lane() / 4, t = at_lane() % 4;
         const T *rows[2] = { queries.a.q + queries.element(g), queries.a.q + queries.element(g + 8) };
         for (int i = 0; i < D / 16; i++)
@@ -124,18 +124,23 @@ __device__ void at_mma_load_v(const T *v, int channel, uint32_t (&b)[4 / B][B]) 
         b[m / B][m % B] = r[m];
 }
 
-/* o += P V of 4 A keys, A = 2 or 4. */
+/* P V of 4 A keys, A = 2 or 4, is added: 64 / A channels from `channel` on, 8 a sum. */
+template <int D, class Load = at_mma_ldmatrix, class T, class Sum, int A>
+__device__ void at_mma_values_of(const uint32_t (&p)[A], const T *v, int channel, Sum *o) {
+    constexpr int B = A / 2;
+    uint32_t b[4 / B][B];
+    at_mma_load_v<D, Load, T, B>(v, channel, b);
+    AT_UNROLL
+    for (int n = 0; n < 4 / B; n++)
+        o[n].template add<T>(p, b[n]);
+}
+
+/* o += P V of 4 A keys. */
 template <int D, class Load, class T, class Sum, int A>
 __device__ void at_mma_values_plain(const uint32_t (&p)[A], const T *v, Sum (&o)[D / 8]) {
-    constexpr int B = A / 2;
     AT_UNROLL
-    for (int i = 0; i < D / 8; i += 4 / B) {
-        uint32_t b[4 / B][B];
-        at_mma_load_v<D, Load, T, B>(v, 8 * i, b);
-        AT_UNROLL
-        for (int n = 0; n < 4 / B; n++)
-            o[i + n].template add<T>(p, b[n]);
-    }
+    for (int i = 0; i < D / 8; i += 8 / A)
+        at_mma_values_of<D, Load>(p, v, 8 * i, &o[i]);
 }
 
 /* Whether rows of V from `from` on, or all when that is negative, hold an infinity or a NaN; the same for all lanes. */

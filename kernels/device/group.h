@@ -19,4 +19,12 @@ template <int GROUP> __device__ float at_group_sum(float sum) {
     return sum;
 }
 
+/* The largest of them, likewise; NaNs give way to numbers. */
+template <int GROUP> __device__ float at_group_max(float most) {
+    const uint32_t mask = at_group_mask<GROUP>();
+    for (int with = GROUP / 2; with > 0; with /= 2)
+        most = fmaxf(most, at_shuffle_xor(mask, most, with));
+    return most;
+}
+
 #endif

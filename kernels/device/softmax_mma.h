@@ -8,27 +8,9 @@
 #define AT_DEVICE_SOFTMAX_MMA_H
 
 #include "kernels/device/attention_mma.h"
-#include "kernels/device/exp.h"
-#include "kernels/device/group.h"
-#include "softmax_attention/softmax_attention.h"
+#include "kernels/device/softmax.h"
 
 constexpr int AT_SOFTMAX_KEYS = 64;
-
-/* A problem with activations of type T; every pointer in device memory. */
-template <class T> struct at_softmax_view : at_attention_view<T> {
-    T *o;
-    float *lse;
-    float scale;
-
-    static at_softmax_view of(const struct at_problem *p) {
-        at_softmax_view view{};
-        view.attend_to(p);
-        view.o = static_cast<T *>(p->tensors[AT_SOFTMAX_O].data);
-        view.lse = static_cast<float *>(p->tensors[AT_SOFTMAX_LSE].data);
-        view.scale = p->params.scale;
-        return view;
-    }
-};
 
 /* What a lane keeps of rows g and g + 8. */
 struct at_online_rows {
@@ -44,8 +26,7 @@ struct at_online_rows {
                 now = fmaxf(now, s[n][i]);
         now = fmaxf(now, at_shuffle_xor(0xffffffffu, now, 1));
         now = fmaxf(now, at_shuffle_xor(0xffffffffu, now, 2));
-        const float base = now == -INFINITY ? 0.0f : now;
-        const float factor = most[half] == now ? 1.0f : at_exp(most[half] - base);
+        const float base = at_softmax_base(now), factor = at_softmax_factor(most[half], now);
         most[half] = now;
         sum[half] *= factor;
         for (int n = 0; n < N; n++)
@@ -58,6 +39,14 @@ struct at_online_rows {
     /* The sum of the row's weights, for all its lanes. */
     __device__ float total(int half) const { return at_group_sum<4>(sum[half]); }
 };
+
+/* Weights of two groups of eight keys as an operand. */
+template <class T> __device__ void at_softmax_operand(const float (&low)[4], const float (&high)[4], uint32_t (&p)[4]) {
+    p[0] = at_pack<T>(low[0], low[1]);
+    p[1] = at_pack<T>(low[2], low[3]);
+    p[2] = at_pack<T>(high[0], high[1]);
+    p[3] = at_pack<T>(high[2], high[3]);
+}
 
 /* Scores of 64 keys from `begin` on, -infinity for those that a query does not see. */
 template <int D, class T, class Sum>
@@ -102,8 +91,8 @@ static __global__ void __launch_bounds__(32 * WARPS, 1) at_softmax_prefill(at_so
             }
             AT_UNROLL
             for (int n = 0; n < AT_SOFTMAX_KEYS / 8; n += 2) {
-                const uint32_t p[4] = { at_pack<T>(s[n][0], s[n][1]), at_pack<T>(s[n][2], s[n][3]),
-                                        at_pack<T>(s[n + 1][0], s[n + 1][1]), at_pack<T>(s[n + 1][2], s[n + 1][3]) };
+                uint32_t p[4];
+                at_softmax_operand<T>(s[n], s[n + 1], p);
                 at_mma_values<D>(queries, begin + 8 * n, p, v + 8 * n * AT_MMA_STRIDE<D>, o);
             }
         }

@@ -118,7 +118,8 @@ static void begin_block(struct at_simt_block *block, int64_t number) {
         const struct at_fiber fiber = t->fiber;
         const uint32_t x = (uint32_t)i, grid_x = m->grid.x, grid_y = m->grid.y;
         *t = (struct at_simt_thread){ .in = block, .fiber = fiber, .index = i, .since = now };
-        t->known = block->clocks + (int64_t)i * at_simt_width(block->n, 1); /* older than all_since: it need not be cleared */
+        t->known =
+            block->clocks + (int64_t)i * at_simt_width(block->n, 1); /* older than all_since: it need not be cleared */
         t->self.thread = (struct at_dim3){ x % m->block.x, x / m->block.x % m->block.y, x / m->block.x / m->block.y };
         t->self.block = (struct at_dim3){ (uint32_t)(number % grid_x), (uint32_t)(number / grid_x % grid_y),
                                           (uint32_t)(number / grid_x / grid_y) };

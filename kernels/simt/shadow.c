@@ -45,8 +45,7 @@ static void split_cell(struct at_shadow_cell *cell) {
 
 /* ---- order ---- */
 
-static const char *const doing[] = { "reads",  "writes",    "adds atomically to", "copies to",
-                                     "copies", "multiplies" };
+static const char *const doing[] = { "reads", "writes", "adds atomically to", "copies to", "copies", "multiplies" };
 
 static void report_race(const struct at_spot *spot, enum at_access access, const char *did, uint32_t block, int thread,
                         const void *where) {

@@ -15,13 +15,20 @@ struct at_shadow_cell {
     uint32_t whole_warps, whole_lanes, last_lanes, readers;
     uint32_t bytes; /* number of the four cells that stand for this one; 0: none */
     uint16_t write_thread;
-    uint16_t async_reads; /* wgmma that read it and have not been waited for */
+    uint16_t async_reads;                                    /* wgmma that read it and have not been waited for */
     uint8_t last_warp, write_atomic : 1, read_by_blocks : 1, /* readers in several blocks */
         in_flight : 1;                                       /* the write is a copy that has not been waited for */
 };
 
 enum { AT_GRANULE = 4 };
-enum at_access { AT_ACCESS_READ, AT_ACCESS_WRITE, AT_ACCESS_ATOMIC, AT_ACCESS_COPY, AT_ACCESS_LANDING, AT_ACCESS_MULTIPLY };
+enum at_access {
+    AT_ACCESS_READ,
+    AT_ACCESS_WRITE,
+    AT_ACCESS_ATOMIC,
+    AT_ACCESS_COPY,
+    AT_ACCESS_LANDING,
+    AT_ACCESS_MULTIPLY
+};
 
 /* Checks and records one access of the running thread. `where`: a return address inside the kernel, for the message. */
 void at_shadow_access(const void *address, int bytes, enum at_access access, const void *where);

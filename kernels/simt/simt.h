@@ -46,7 +46,17 @@ void *at_simt_shared_dynamic(void);
 /* Waits until every thread of the block that has not left is here; all must come by the same place. */
 void at_simt_barrier(struct at_simt_place place);
 /* Warp operations: every lane named in `mask` takes part, at the same place and with the same mask. */
-enum at_simt_warp_kind { AT_SIMT_SYNCWARP, AT_SIMT_SHUFFLE, AT_SIMT_BALLOT, AT_SIMT_MMA, AT_SIMT_MATRIX, AT_SIMT_WGMMA, AT_SIMT_WGMMA_FENCE, AT_SIMT_WGMMA_COMMIT, AT_SIMT_WGMMA_WAIT };
+enum at_simt_warp_kind {
+    AT_SIMT_SYNCWARP,
+    AT_SIMT_SHUFFLE,
+    AT_SIMT_BALLOT,
+    AT_SIMT_MMA,
+    AT_SIMT_MATRIX,
+    AT_SIMT_WGMMA,
+    AT_SIMT_WGMMA_FENCE,
+    AT_SIMT_WGMMA_COMMIT,
+    AT_SIMT_WGMMA_WAIT
+};
 /* Shuffle: the value of lane `from` (0..31), which must be in the mask. Ballot: bit i is set when lane i's value is
  * not 0. Syncwarp: 0, and orders memory between its lanes, which the other two do not. */
 uint64_t at_simt_warp(enum at_simt_warp_kind kind, uint32_t mask, uint64_t value, int from, struct at_simt_place place);
@@ -106,8 +116,8 @@ struct at_simt_matrix {
     const void *at; /* a multiple of 16 */
     int leading, stride, swizzle;
 };
-/* d += a b: 64 rows, a warp of the four 16 of them, by `columns` columns. a: registers as for mma, or NULL and a_at; rows
- * of b_at are columns of b. d, a fragment of 16 x 8 for each 8 columns, is not touched before the wait. */
+/* d += a b: 64 rows, a warp of the four 16 of them, by `columns` columns. a: registers as for mma, or NULL and a_at;
+ * rows of b_at are columns of b. d, a fragment of 16 x 8 for each 8 columns, is not touched before the wait. */
 struct at_simt_wgmma {
     enum at_simt_mma_kind kind;
     int columns;

@@ -105,9 +105,10 @@ static struct registers *registers_at(struct at_simt_thread *const *members, uin
         if (warp->registers[i].at[0] == at[0] && warp->registers[i].words == words)
             r = &warp->registers[i];
     if (r ? r->touched != 0 : !warp->fenced)
-        at_simt_report(AT_FINDING_RACE, self->place,
-                       "block %lld: thread %d and its warp multiply with %s that were touched since the last wgmma fence",
-                       (long long)self->in->number, self->index, what);
+        at_simt_report(
+            AT_FINDING_RACE, self->place,
+            "block %lld: thread %d and its warp multiply with %s that were touched since the last wgmma fence",
+            (long long)self->in->number, self->index, what);
     if (r)
         return r;
     forget_overlapping(warp, at[0], words);
@@ -250,10 +251,11 @@ static void multiply(struct at_simt_thread *const *members, int n) {
     sums->pending = 1;
     sums->group = warp->group;
     sums->place = members[0]->place;
-    warp->operations[warp->n_operations++] = (struct operation){ .group = warp->group,
-                                                                 .a = first->a ? (struct at_simt_matrix){ 0 } : first->a_at,
-                                                                 .b = first->b_at,
-                                                                 .columns = first->columns };
+    warp->operations[warp->n_operations++] =
+        (struct operation){ .group = warp->group,
+                            .a = first->a ? (struct at_simt_matrix){ 0 } : first->a_at,
+                            .b = first->b_at,
+                            .columns = first->columns };
     warp->issued++;
 }
 

@@ -23,8 +23,7 @@ template <int N, class D> void at_wgmma_wait(D &, AT_PLACE) { at_simt_wgmma_wait
 
 /* The machine's number for a product. */
 template <class A, class B, class C> constexpr at_simt_mma_kind at_wgmma_kind = AT_SIMT_MMA_KINDS;
-#define AT_WGMMA(A, B, C, KIND) \
-    template <> inline constexpr at_simt_mma_kind at_wgmma_kind<A, B, C> = KIND;
+#define AT_WGMMA(A, B, C, KIND) template <> inline constexpr at_simt_mma_kind at_wgmma_kind<A, B, C> = KIND;
 AT_WGMMA(at_f16, at_f16, float, AT_SIMT_WGMMA_K16_F16_F32)
 AT_WGMMA(at_bf16, at_bf16, float, AT_SIMT_WGMMA_K16_BF16_F32)
 AT_WGMMA(at_f16, at_f16, uint32_t, AT_SIMT_WGMMA_K16_F16_F16)

@@ -1,0 +1,51 @@
+/* Softmax decode, plainly: a block for a query head of a request, its whole row of scores in shared memory.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Numerically: q.k is one chain of fmaf; the maximum of the row is known before the first exponential, which is one of
+ * our own, within one ulp and with the same bits everywhere; P.V is one chain of fmaf a channel; one division at the
+ * end.
+ * Launch: grid (query heads, requests), 128 threads; shared memory 4 bytes a key. Two barriers.
+ * Limits: f16 or bf16; at most 56,320 keys a request.
+ * Source: ours. */
+#include "kernels/device/softmax.h"
+
+namespace {
+
+template <class T> __global__ void __launch_bounds__(AT_DECODE_THREADS, AT_DECODE_BLOCKS) attend(at_softmax_view<T> a) {
+    AT_SHARED_DYNAMIC(float, row);
+    const at_softmax_query<T> query(a);
+    if (query.absent())
+        return;
+    at_softmax_row(query, row);
+}
+
+const char *supports(const struct at_problem *problem) { return at_softmax_decode_declines(problem, 4); }
+
+int launch(const struct at_launch *launch) {
+    const struct at_sizes *z = &launch->problem->sizes;
+    const dim3 grid{ (unsigned)z->h, (unsigned)z->b, 1 };
+    return at_attention_launch(launch, attend<at_f16>, attend<at_bf16>, grid, AT_DECODE_THREADS, z->capacity * 4);
+}
+
+} // namespace
+
+AT_KERNEL(softmax_decode, 01_naive) = {
+    .summary = "a block a query head, whole row of scores, one thread a key",
+    .source = "ours",
+    .numerics = {
+        .qk_unit = AT_UNIT_F32_FMA,
+        .qk_lanes = 1,
+        .scale_on = AT_SCALE_ON_SCORE,
+        .p = AT_F32,
+        .exp = AT_EXP_LIBM,
+        .pv_unit = AT_UNIT_F32_FMA,
+        .pv_chunk = 1,
+        .repeats = 1,
+        .batch_invariant = 1,
+        .tail = AT_TAIL_UNREAD,
+        .pv_zero = AT_PV_ZERO_MULTIPLIED,
+    },
+    .supports = supports,
+    .workspace = nullptr,
+    .launch = launch,
+};

@@ -1,0 +1,44 @@
+/* Softmax decode on tensor cores, mma.sync m16n8k16: the query heads of a kv head are the rows; f16, sums in f16.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Numerically: as 04_flash_decoding_mma_f16, but every step of 16 products and every rescaling within a range is
+ * rounded to nearest in f16; an overflow stays infinite. Ranges are joined in f32.
+ * Launch: grid (kv heads, requests, ranges that the longest request can have), 4 warps, shared memory
+ * 256 (d + 8) + 4608 bytes, three barriers a tile of 64 keys; then grid (query heads, requests), 128 threads.
+ * Limits: f16; d 32, 64, 96 or 128; at most 16 query heads a kv head.
+ * Source: 003, flash-decoding, with the query heads of a kv head as the rows of a tile; 004 for sums in f16. */
+#include "kernels/device/softmax_decode_mma.h"
+
+namespace {
+
+constexpr int RANGE = AT_SPLIT_RANGE;
+
+const char *supports(const struct at_problem *problem) {
+    return problem->dtype != AT_F16 ? "activations are f16" : at_softmax_heads_declines(problem);
+}
+
+} // namespace
+
+AT_KERNEL(softmax_decode, 04_flash_decoding_mma_f16_sum) = {
+    .summary = "mma.sync, query heads of a kv head as rows, ranges of 256 keys; f16, sums in f16",
+    .source = "003, 004",
+    .numerics = {
+        .qk_unit = AT_UNIT_TC_F16,
+        .qk_lanes = 1,
+        .scale_on = AT_SCALE_ON_SCORE,
+        .p = AT_F16,
+        .exp = AT_EXP_LIBM,
+        .block = AT_SOFTMAX_KEYS,
+        .pv_unit = AT_UNIT_TC_F16,
+        .pv_chunk = 16,
+        .split = RANGE,
+        .guard = AT_GUARD_NONE,
+        .repeats = 1,
+        .batch_invariant = 1,
+        .tail = AT_TAIL_UNREAD,
+        .pv_zero = AT_PV_ZERO_MULTIPLIED,
+    },
+    .supports = supports,
+    .workspace = at_softmax_split_workspace<RANGE>,
+    .launch = at_softmax_heads_launch<at_f16, RANGE, at_sum_f16<AT_GUARD_NONE>>,
+};
