@@ -5,7 +5,7 @@
  * weights and its sums of weights times V (a chain of fmaf a channel) follow the maximum from the first 32 keys to the
  * others. What 64 keys leave is joined in ascending order with weights e^(own maximum - the row's); one division at the
  * end. Exponentials as in 01. Launch: grid (query heads, requests), 256 threads; shared memory 4 (d + 2) bytes for 64
- * keys. One barrier. Limits: f16 or bf16; d 32, 64, 96, 128 or 256; at most 27,648 keys a request when d = 128. Source:
+ * keys. One barrier. Limits: f16 or bf16; d 32, 64, 96, 128 or 256; at most 27,712 keys a request when d = 128. Source:
  * 002, optimisation 1. */
 #include "kernels/device/softmax_split.h"
 

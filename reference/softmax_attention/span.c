@@ -120,7 +120,8 @@ static double pv_end(const struct at_softmax_math *math, int n, const double *we
         return at_accumulate(&math->pv, n, weights, 1, v, sv, c, NULL);
     for (int t = 0; t < n; t++)
         c += weights[t] * v[t * sv];
-    return at_tc_convert(rule, c + slack);
+    c = at_tc_convert(rule, c + slack);
+    return math->accumulator == AT_F16 ? at_guarded(math->pv.guard, c) : c;
 }
 
 /* n terms that are one step of a tensor core, or any number of another unit's. */

@@ -86,9 +86,7 @@ static void watch_step(struct terms *t, int64_t step, double value, int finite) 
     t->watch->ledger->inf_made += isinf(value) && finite;
 }
 
-/* The value that is stored after a step of an f16 accumulator. The largest finite f16 is what the
- * source's 65500 becomes when it is written as f16. */
-static double guarded(enum at_guard guard, double x) {
+double at_guarded(enum at_guard guard, double x) {
     if (guard == AT_GUARD_NONE)
         return x;
     if (isnan(x))
@@ -132,7 +130,7 @@ static double lane_f16(struct terms *t, int64_t first, int64_t stride, double ac
             double x = t->a[i * t->sa], y = t->b[i * t->sb], old = acc;
             acc = fma_f16(x, y, old);
             watch_step(t, i, acc, isfinite(old) && isfinite(x) && isfinite(y));
-            acc = guarded(t->order->guard, acc);
+            acc = at_guarded(t->order->guard, acc);
         }
     return acc;
 }
@@ -158,7 +156,7 @@ static double join(struct terms *t, double x, double y) {
     if (format == AT_F16)
         sum = at_round(AT_F16, sum); /* the sum of two f16 values is exact in double */
     watch_step(t, t->n, sum, isfinite(x) && isfinite(y));
-    return format == AT_F16 ? guarded(t->order->guard, sum) : sum;
+    return format == AT_F16 ? at_guarded(t->order->guard, sum) : sum;
 }
 
 static double join_in_order(struct terms *t, double c) {
@@ -194,7 +192,7 @@ static double tensor_core(struct terms *t, const struct at_tc_rule *rule, double
         acc = at_fdpa(rule, t->order->input, t->a + i * t->sa, t->sa, t->b + i * t->sb, t->sb, n, old);
         if (t->watch)
             watch_step(t, step, acc, isfinite(old) && block_is_finite(t, i, n));
-        acc = half ? guarded(t->order->guard, acc) : acc;
+        acc = half ? at_guarded(t->order->guard, acc) : acc;
     }
     return acc;
 }

@@ -61,6 +61,9 @@ struct at_sum_error at_accumulate_error(const struct at_order *order, int64_t n)
  * are subnormal in the tensor core's input format cost beside large ones (at_accumulate_error assumes
  * the largest value of the format there). */
 struct at_sum_error at_accumulate_error_within(const struct at_order *order, int64_t n, double largest);
+/* What is stored where a step of an f16 accumulator gives x. The largest finite f16 is what the source's 65500 becomes
+ * when it is written as f16. */
+double at_guarded(enum at_guard guard, double x);
 /* The format results are held in between steps: AT_F64, AT_F32 or AT_F16. */
 enum at_format at_unit_format(enum at_unit unit);
 /* The tensor-core rule of a unit; NULL for units that are none. tc_f16 is mma.sync's row. */

@@ -51,6 +51,8 @@ ln -s "$PWD/datasets/activations" "$scratch/activations"
         [[ $((made % 4)) == 0 ]] &&
             echo "$(pick norms) tokens=$((RANDOM % 5 + 1)) channels=$((RANDOM % 200 + 1)) dtype=$(pick formats) data=$(pick norm_data) seed=$RANDOM"
         [[ $((made % 8)) == 1 ]] && cache_write
+        [[ $((made % 4)) == 2 ]] &&
+            echo "softmax_decode b=2 $(pick heads) sk=$((RANDOM % 300))/$((RANDOM % 40)) d=$(pick cuda_sizes) $(pick cuda_layouts) dtype=$(pick cuda_formats) data=$x seed=$RANDOM"
     done
 } > "$scratch/cases/cuda.cases"
 

@@ -115,6 +115,24 @@ static void test_ties_of_p_widen_the_interval(void **state) {
     }
 }
 
+/* Sums past the range of f16 that another exponential leaves elsewhere: the guard holds the ends of the interval as it
+ * holds the value. */
+static void test_guarded_sums_keep_an_interval(void **state) {
+    (void)state;
+    struct at_test_problem p = make(3, 1, AT_F16);
+    at_test_set(&p.problem, "q", 0, 1);
+    p.problem.params.scale = nextafterf((float)log(0.5 * (1 + 0x1p-11)), 0); /* the last weight: by a tie of f16 */
+    for (int64_t t = 0; t < 3; t++) {
+        at_test_set(&p.problem, "k", t, t == 2);
+        at_test_set(&p.problem, "v", t, t == 2 ? 1000 : 60000);
+    }
+    struct at_test_eval e = model(&p, "pv_unit=tc_f16 pv_chunk=16 p=f16 guard=isinf", NULL);
+    at_assert_same(e.eval.value[AT_SOFTMAX_O][0], 26192); /* 65504 / 2.50024, in f16 */
+    at_assert_true(e.eval.limit[AT_SOFTMAX_O][0] <= 16, "interval %g", e.eval.limit[AT_SOFTMAX_O][0]);
+    at_test_eval_release(&e);
+    at_test_problem_release(&p);
+}
+
 /* Rows own their elements in order, none twice, none left out; inputs belong to no row. */
 static void test_row_spans(void **state) {
     (void)state;
@@ -272,6 +290,7 @@ int main(void) {
         cmocka_unit_test(test_order_by_hand),
         cmocka_unit_test(test_exact_cases_have_no_interval),
         cmocka_unit_test(test_ties_of_p_widen_the_interval),
+        cmocka_unit_test(test_guarded_sums_keep_an_interval),
         cmocka_unit_test(test_row_spans),
         cmocka_unit_test(test_what_is_refused),
         cmocka_unit_test(test_specials),
