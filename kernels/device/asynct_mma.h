@@ -88,11 +88,12 @@ template <class T, int D, class Sum, int KEYS, class Load> struct at_mma_walk {
     __device__ void store() const {
         const int g = at_lane() / 4, t = at_lane() % 4;
         AT_UNROLL
-        for (int half = 0; half < 2; half++)
+        for (int half = 0; half < 2; half++) {
             AT_UNROLL
-        for (int i = 0; i < D / 8 && queries.first + g + 8 * half < queries.end; i++)
-            at_store32(a.o + queries.element(g + 8 * half) + 8 * i + 2 * t,
-                       at_pack<T>(o[i][2 * half], o[i][2 * half + 1]));
+            for (int i = 0; i < D / 8 && queries.first + g + 8 * half < queries.end; i++)
+                at_store32(a.o + queries.element(g + 8 * half) + 8 * i + 2 * t,
+                           at_pack<T>(o[i][2 * half], o[i][2 * half + 1]));
+        }
     }
 };
 
