@@ -197,7 +197,8 @@ $(BUILD)/attest-cuda: $(call obj,$(CUDA_SRC) $(RUNNER_SHARED_SRC) $(CUDA_TABLE))
 	$(Q)$(CXX) $(LDFLAGS_ALL) $^ -o $@ -L$(CUDA_HOME)/lib64 -lcudart_static -ldl -lrt -lm
 
 # Wrong kernels that a device must survive: they hang, crash, ask for too much.
-CUDA_MUTANTS := $(wildcard $(addprefix tests/mutants/asynct_decode/,34_*.patch 35_*.patch 38_*.patch 45_*.patch 46_*.patch))
+CUDA_MUTANTS := $(wildcard $(addprefix tests/mutants/asynct_decode/,34_*.patch 35_*.patch 38_*.patch 45_*.patch 46_*.patch)) \
+    $(wildcard $(addprefix tests/mutants/asynct_prefill/,73_*.patch 74_*.patch 75_*.patch)) # see tests/build/on_device.sh
 CUDA_MUTANT_OBJ := $(patsubst tests/mutants/%.patch,$(BUILD)/cuda-mutants/%.o,$(CUDA_MUTANTS))
 $(BUILD)/cuda-mutants/%.o: tests/mutants/%.patch $(CUDA_KERNEL_OBJ) tests/build/build_mutant.sh
 	$(call say,NVCC,$<)

@@ -63,6 +63,7 @@ static at_status bench(const struct at_args *args) {
     struct at_runner *runner = NULL;
     struct at_run_reply reply;
     struct at_bench_row row = { 0 };
+    const char *name = args->n_words > 1 ? args->words[1] : DEFAULT_VARIANT;
     double on, off;
     int64_t rounds;
     at_status status = AT_OK;
@@ -72,9 +73,9 @@ static at_status bench(const struct at_args *args) {
         AT_FAIL_OUT(AT_USAGE, "bench: --case expands to %lld cases, wanted one", (long long)cases.n);
     AT_TRY_OUT(at_case_build(&cases.items[0], &data));
     AT_TRY_OUT(at_runner_open("cpu", &runner));
-    const int variant = find_variant(runner, DEFAULT_VARIANT);
-    if (variant < 0 || strcmp(data.problem.op->name, "asynct_attention") != 0)
-        AT_FAIL_OUT(AT_USAGE, "bench simt: times %s, wanted one of its cases", DEFAULT_VARIANT);
+    const int variant = find_variant(runner, name);
+    if (variant < 0 || strcmp(at_runner_variant(runner, variant)->family, cases.items[0].family->name) != 0)
+        AT_FAIL_OUT(AT_USAGE, "bench simt: found %s, wanted a variant and one of its cases (attest list kernels)", name);
     AT_TRY_OUT(at_bench_verify(runner, variant, &data.problem, 1, &row));
     if (row.wrong || row.compared == 0)
         AT_FAIL_OUT(AT_UNSUPPORTED, "bench simt: %s", row.verdict);
@@ -82,7 +83,7 @@ static at_status bench(const struct at_args *args) {
     AT_TRY_OUT(median(runner, variant, &data.problem, 0, (int)rounds, &on));
     AT_TRY_OUT(median(runner, variant, &data.problem, 1, (int)rounds, &off));
     const double seen = (double)reply.counters.lane_accesses, flops = at_bench_flops(&data.problem);
-    printf("case         %s\nvariant      %s, %s\n", cases.items[0].id, DEFAULT_VARIANT, row.verdict);
+    printf("case         %s\nvariant      %s, %s\n", cases.items[0].id, name, row.verdict);
     printf("work         %.0f memory accesses of lanes, %.0f multiply-adds of QK and PV, as g++ compiled the kernel\n",
            seen, flops / 2);
     printf("checks on    %8.3f s  %8.1f million accesses/s  %8.1f million multiply-adds/s (median of %lld, one core)\n",

@@ -21,14 +21,14 @@ static const struct at_option options[] = {
 static int run(const struct at_args *args) {
     if (args->n_words == 1 && strcmp(args->words[0], "reference") == 0)
         return at_bench_reference(args);
-    if (args->n_words == 1 && strcmp(args->words[0], "simt") == 0)
+    if (args->n_words <= 2 && strcmp(args->words[0], "simt") == 0)
         return at_bench_simt(args);
     return at_bench_kernels(args);
 }
 
 const struct at_command at_command_bench = {
     .name = "bench",
-    .synopsis = "bench GLOB... | reference | simt [options]",
+    .synopsis = "bench GLOB... | reference | simt [FAMILY/VARIANT] [options]",
     .summary = "times: of verified kernels on a GPU, of the fast tier beside dgemm, of the SIMT machine",
     .example = "attest bench 'asynct_decode/*' --runner cuda --out bench.h5",
     .options = options,

@@ -1,6 +1,6 @@
 #!/bin/bash
 # On a GPU host, from the unpacked bundle: judges, times, and plays the kernels that must not bring a run down.
-# on_device.sh BUNDLE.tar.gz OUT [verify|bench|sanitize|faults ...]
+# on_device.sh BUNDLE.tar.gz OUT [verify|bench|sanitize|faults|fences ...]
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
 bundle=$(realpath "$1") out=$2; shift 2
@@ -9,13 +9,13 @@ mkdir -p "$out"; out=$(realpath "$out")
 tar -C "$work" -xzf "$bundle"; cd "$work/attest" || exit 3
 ./attest doctor > "$out/doctor.txt" 2>&1
 cases='@(smoke|exact|edge|shapes|nonfinite|real):*'
-for part in "${@:-verify bench sanitize faults}"; do
+for part in "${@:-verify bench sanitize faults fences}"; do
     echo "== $part"
     start=$SECONDS
     case $part in
         verify) ./attest verify --runner cuda --cases "$cases" --strict --quiet --out "$out/verify.h5" > "$out/verify.txt" 2>&1
                 echo "exit $?"; tail -n 8 "$out/verify.txt"; rm -f "$out/verify.h5.jsonl" ;;
-        bench) ./attest bench 'asynct_decode/*' '*norm/*' 'post_*/*' 'kv_write/*' --runner cuda --out "$out/bench.h5" > "$out/bench.txt" 2> "$out/bench.err"
+        bench) ./attest bench "${AT_BENCH:-*}" --runner cuda --out "$out/bench.h5" > "$out/bench.txt" 2> "$out/bench.err"
                echo "exit $?"; tail -n 30 "$out/bench.txt" ;;
         sanitize)
             for tool in memcheck racecheck initcheck synccheck; do
@@ -27,6 +27,14 @@ for part in "${@:-verify bench sanitize faults}"; do
         faults) # each is a state of its job, and the others go on
             ./attest verify --runner ./attest-cuda-mutants --timeout 3 --jobs 1 --cases 'smoke:asynct_decode b=2*' > "$out/faults.txt" 2>&1
             echo "exit $?"; grep -E '^(PASS|WRONG|CRASHED|HUNG|ERROR|DIRTY|RACY|UNSUPPORTED|[0-9])|cause' "$out/faults.txt" ;;
+        fences) # proxy fences left out: what the GPU's results and the sanitizer say of them
+            for tool in "" memcheck racecheck; do
+                runner=./attest-cuda-mutants
+                [[ -n "$tool" ]] && runner="compute-sanitizer --tool $tool --log-file $work/fences.$tool.%p ./attest-cuda-mutants"
+                ./attest verify 'asynct_prefill/*' --runner "$runner" --timeout 600 --jobs 4 --cases '@(smoke|exact|shapes):*' > "$work/fences.txt" 2>&1
+                echo "${tool:-results}: attest exit $?"; grep -E '^[0-9]+ results' "$work/fences.txt"; grep -hE 'SUMMARY' "$work/fences.$tool".[0-9]* 2> /dev/null
+            done > "$out/fences.txt" 2>&1
+            cat "$out/fences.txt" ;;
     esac
     echo "$part: $((SECONDS - start)) s"
 done
