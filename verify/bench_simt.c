@@ -75,7 +75,8 @@ static at_status bench(const struct at_args *args) {
     AT_TRY_OUT(at_runner_open("cpu", &runner));
     const int variant = find_variant(runner, name);
     if (variant < 0 || strcmp(at_runner_variant(runner, variant)->family, cases.items[0].family->name) != 0)
-        AT_FAIL_OUT(AT_USAGE, "bench simt: found %s, wanted a variant and one of its cases (attest list kernels)", name);
+        AT_FAIL_OUT(AT_USAGE, "bench simt: found %s, wanted a variant and one of its cases (attest list kernels)",
+                    name);
     AT_TRY_OUT(at_bench_verify(runner, variant, &data.problem, 1, &row));
     if (row.wrong || row.compared == 0)
         AT_FAIL_OUT(AT_UNSUPPORTED, "bench simt: %s", row.verdict);

@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "kernels/simt/counters.h"
 #include "kernels/simt/machine.h"
@@ -40,6 +41,8 @@ int64_t at_simt_path(void) { return (int64_t)(at_simt_machine.path & INT64_MAX);
 void at_simt_expect_stream(const void *stream) { at_simt_machine.stream = stream; }
 
 static void put_place(struct at_simt_place place) {
+    if (place.file && strncmp(place.file, "./", 2) == 0)
+        place.file += 2;
     snprintf(finding.text, sizeof finding.text, "%s:%d: %s", place.file ? place.file : "an unknown place", place.line,
              words);
 }

@@ -215,7 +215,7 @@ static void multiply(struct at_simt_thread *const *members, int n) {
     const struct at_tc_instruction *t = at_mma_instruction(first->kind, &rule);
     struct at_wgmma_warp *warp = warp_of(members[0]);
     struct at_simt_thread reader;
-    uint32_t *at[AT_WARP], *a_at[AT_WARP];
+    uint32_t *at[AT_WARP] = { 0 }, *a_at[AT_WARP] = { 0 };
     const int words = first->columns / 8 * (rule->out == AT_F32 ? 4 : 2);
     const int row = members[0]->index / AT_WARP % GROUP_WARPS * ROWS;
     for (int lane = 0; lane < n; lane++) {

@@ -63,6 +63,7 @@ static void fill(uint32_t *to, int rows, int (*value)(int, int)) {
 static int row_of(int i) { return TID / 32 * 16 + TID % 32 / 4 + i / 2 % 2 * 8; }
 static int column_of(int i) { return i / 4 * 8 + TID % 4 * 2 + i % 2; }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): written when the warp has met */
 static void issue(const uint32_t *a, const uint32_t *a_tile, const uint32_t *b_tile, uint32_t *d) {
     const struct at_simt_wgmma operation = { .kind = f16_sums ? AT_SIMT_WGMMA_K16_F16_F16 : AT_SIMT_WGMMA_K16_F16_F32,
                                              .columns = columns,
@@ -87,8 +88,7 @@ static void take_sums(const uint32_t *d) {
     for (int i = 0; i < columns / 2; i++) {
         float x;
         memcpy(&x, &d[i], sizeof x);
-        results[row_of(i)][column_of(i)] =
-            f16_sums ? (float)at_decode(AT_F16, d[i / 2] >> 16 * (i % 2) & 0xffff) : x;
+        results[row_of(i)][column_of(i)] = f16_sums ? (float)at_decode(AT_F16, d[i / 2] >> 16 * (i % 2) & 0xffff) : x;
     }
 }
 
