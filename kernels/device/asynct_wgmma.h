@@ -217,12 +217,11 @@ static __global__ void __launch_bounds__(AT_WGMMA_THREADS, 1) at_wgmma_prefill(a
     at_wgmma_stage_q<D>(queries, warp, q);
     if (Plan::SCORES == AT_WGMMA_TAIL_IN_SHARED)
         at_put_tail(rows, tail);
-    at_proxy_fence();
     for (int begin = 0; begin < keys; begin += AT_MMA_KEYS) {
         const bool infinite = at_wgmma_stage_kv<D, BY_MMA>(queries, begin, keys, first.least, k, v);
         if (at_lane() == 0)
             found[warp] = infinite;
-        at_proxy_fence();
+        at_proxy_fence(); /* behind q too, the first time */
         at_sync();
         float s[AT_MMA_KEYS / COLUMNS][COLUMNS / 8][4] = {};
         uint32_t p[4];

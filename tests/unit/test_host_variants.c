@@ -182,7 +182,8 @@ static void judge_family(const char *family, const char *op_name, int decode) {
         print_message("%s/%s: %lld runs, %lld declined; model %lld of %lld equal; worst error/limit %.3g\n", v->family,
                       v->name, (long long)model.runs, (long long)model.declined, (long long)model.exact,
                       (long long)model.elements, limit.worst);
-        at_assert_true(model.runs > 2, "%s/%s took only %lld problems", v->family, v->name, (long long)model.runs);
+        at_assert_true(model.runs > (int64_t)problems / 60, "%s/%s took only %lld problems", v->family, v->name,
+                       (long long)model.runs);
         at_assert_true(!decode == !strstr(v->family, "decode"), "%s is not of this phase", v->family);
         if (strcmp(op_name, "asynct_attention") == 0)
             assert_int_equal(model.exact, model.elements);
@@ -241,26 +242,36 @@ static void test_norms(void **state) {
     assert_true(variants >= 12);
 }
 
+/* Whether a variant declines a request with two queries for that reason; the other it may give is the format. */
+static int declines_two_queries(int variant, enum at_format dtype) {
+    const int sq[] = { 2 }, sk[] = { 5 };
+    const struct at_test_shape shape = { .b = 1, .d = 64, .page = 16, .sq = sq, .sk = sk, .dtype = dtype };
+    const struct at_variant *v = at_runner_variant(runner, variant);
+    struct at_test_problem problem;
+    struct at_run_reply reply;
+    struct at_outputs outputs;
+    at_assert_ok(at_test_attention_problem(at_op_find(at_family_find(v->family)->op), &shape, 1, &problem));
+    at_assert_ok(at_guarded_launch(runner, variant, &problem.problem, AT_POISON_JUDGED, NULL, 1, 30, &reply, &outputs));
+    assert_int_equal(reply.outcome, AT_RUN_UNSUPPORTED);
+    at_test_problem_release(&problem);
+    const int by_queries = strstr(reply.reason, "one query") != NULL;
+    at_assert_true(by_queries || strstr(reply.reason, "activations are"), "%s/%s: %s", v->family, v->name,
+                   reply.reason);
+    return by_queries;
+}
+
 /* Decode variants decline a request with two queries instead of answering for one of them. */
 static void test_decode_declines(void **state) {
     (void)state;
-    const int sq[] = { 2 }, sk[] = { 5 };
-    const struct at_test_shape shape = { .b = 1, .d = 64, .page = 16, .sq = sq, .sk = sk, .dtype = AT_F16 };
     int declined = 0;
     for (int i = 0; i < at_runner_variant_count(runner); i++) {
         const struct at_variant *v = at_runner_variant(runner, i);
         const struct at_family *family = at_family_find(v->family);
-        struct at_test_problem problem;
-        struct at_run_reply reply;
-        struct at_outputs outputs;
         assert_non_null(family);
         if (!family->decode)
             continue;
-        at_assert_ok(at_test_attention_problem(at_op_find(family->op), &shape, 1, &problem));
-        at_assert_ok(at_guarded_launch(runner, i, &problem.problem, AT_POISON_JUDGED, NULL, 1, 30, &reply, &outputs));
-        assert_int_equal(reply.outcome, AT_RUN_UNSUPPORTED);
-        at_assert_true(strstr(reply.reason, "one query"), "%s/%s: %s", v->family, v->name, reply.reason);
-        at_test_problem_release(&problem);
+        const int f16 = declines_two_queries(i, AT_F16), bf16 = declines_two_queries(i, AT_BF16);
+        at_assert_true(f16 || bf16, "%s/%s gives no such reason", v->family, v->name);
         declined++;
     }
     assert_true(declined >= 10);
