@@ -165,7 +165,7 @@ __device__ void at_wgmma_values_by_query(const at_mma_queries<T> &queries, int b
             uint32_t seen[2];
             for (int r = 0; r < 2; r++)
                 seen[r] = at_load32(v + at_core(8 * i + g, 8 * r + 2 * t, AT_MMA_KEYS));
-            float(&sum)[4] = o[8 * i / COLUMNS][8 * i / 8 % (COLUMNS / 8)];
+            float(&sum)[4] = o[8 * i / COLUMNS][i % (COLUMNS / 8)];
             float all[4];
             at_mma_hide(seen, queries.visible(row) - begin);
             at_mma_16816(all, p, seen, sum, T{});
