@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0
 source "$(dirname "$0")/lib.sh"
 cases=10000 cuda_cases=400
-[[ "${AT_EFFORT:-full}" == fast ]] && cases=150 cuda_cases=12
+[[ "${AT_EFFORT:-full}" == fast ]] && cases=80 cuda_cases=6
 RANDOM=20261120
 pick() { local -n from=$1; echo "${from[RANDOM % ${#from[@]}]}"; }
 # shellcheck disable=SC2034

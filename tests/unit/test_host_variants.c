@@ -165,7 +165,9 @@ static void judge(int variant, const struct at_problem *problem, uint64_t n, str
 static void judge_family(const char *family, const char *op_name, int decode) {
     const struct at_op *op = at_op_find(op_name);
     assert_non_null(op);
-    const uint64_t problems = (uint64_t)(48 * at_test_effort(3)); /* few suit a variant for paged keys alone */
+    /* few suit a variant for paged keys alone; at fast effort the first three that do are enough */
+    const uint64_t problems = (uint64_t)(48 * at_test_effort(3));
+    const int64_t enough = 3 * at_test_effort(1000);
     int variants = 0;
     for (int i = 0; i < at_runner_variant_count(runner); i++) {
         const struct at_variant *v = at_runner_variant(runner, i);
@@ -173,7 +175,7 @@ static void judge_family(const char *family, const char *op_name, int decode) {
         if (strcmp(v->family, family) != 0)
             continue;
         variants++;
-        for (uint64_t n = 0; n < problems; n++) {
+        for (uint64_t n = 0; n < problems && model.runs < enough; n++) {
             struct at_test_problem problem;
             make_problem(op, decode, n, &problem);
             judge(i, &problem.problem, n, &model, &limit);
