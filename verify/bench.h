@@ -51,10 +51,6 @@ void at_source_times_find(const struct at_source_times *times, int64_t b, int64_
 
 #include <stdio.h>
 void at_bench_table(const struct at_bench_row *rows, int n, const char *device, FILE *out);
-/* verify/archive: the rows as /bench, with the provenance of `record`. The times make it the one group that differs
- * from run to run. */
-at_status at_bench_archive(const struct at_bench_row *rows, int n, const struct at_run_record *record,
-                           const char *path);
 
 /* The kinds; each is a process's exit code. */
 int at_bench_reference(const struct at_args *args);

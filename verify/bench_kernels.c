@@ -9,6 +9,7 @@
 #include "verify/launch.h"
 #include "verify/progress.h"
 #include "verify/provenance.h"
+#include "verify/table.h"
 
 static const double timeout_seconds = 120;
 
@@ -122,7 +123,8 @@ static at_status run_bench(const struct at_args *args, struct bench *b, struct a
     at_progress_end(&progress);
     AT_TRY(status);
     at_bench_table(b->rows, b->n, at_runner_device(b->runner), stdout);
-    return b->options.out ? at_bench_archive(b->rows, b->n, record, b->options.out) : AT_OK;
+    const struct at_table_rows table = { &at_bench_table_kernels, b->rows, b->n };
+    return b->options.out ? at_archive_write_tables(&table, 1, record, b->options.out) : AT_OK;
 }
 
 /* 1: something was wrong; 4: nothing was timed. */

@@ -8,6 +8,7 @@
 
 #include "verify/bench.h"
 #include "verify/report_text.h"
+#include "verify/table.h"
 
 /* clang-format off */
 #define BENCH_FIELDS(X)                                                                              \
@@ -36,15 +37,7 @@
 /* clang-format on */
 
 static const struct at_field fields[] = {
-#define X(kind, field, units, meaning) \
-    { #field, \
-      AT_FIELD_##kind, \
-      AT_FIELD_NOWHERE, \
-      offsetof(struct at_bench_row, field), \
-      sizeof(((struct at_bench_row *)0)->field), \
-      1, \
-      units, \
-      meaning },
+#define X(kind, field, units, meaning) AT_ROW_FIELD(at_bench_row, kind, field, units, meaning)
     BENCH_FIELDS(X)
 #undef X
 };
@@ -52,6 +45,15 @@ static const struct at_field fields[] = {
 const struct at_field *at_bench_field(int i) {
     return i >= 0 && (size_t)i < sizeof fields / sizeof *fields ? &fields[i] : NULL;
 }
+
+const struct at_table at_bench_table_kernels = {
+    .group = "bench",
+    .type = "attest.bench",
+    .signal = "cold",
+    .row = "row: one variant on one case",
+    .field = at_bench_field,
+    .row_bytes = sizeof(struct at_bench_row),
+};
 
 /* ---- the table ---- */
 

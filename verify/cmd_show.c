@@ -1,13 +1,16 @@
-/* attest show: what an archive says was judged, how near to its limit, and where the worst elements are.
- * SPDX-License-Identifier: Apache-2.0 */
+/* attest show: what an archive says was judged, how near to its limit, and where the worst elements are; of a study's
+ * or a benchmark's archive its table. SPDX-License-Identifier: Apache-2.0 */
 #include <fnmatch.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "verify/commands.h"
-#include "verify/record.h"
+#include "verify/bench.h"
+#include "verify/study.h"
+#include "verify/study_tensor_core.h"
+#include "verify/table.h"
 
 static const struct at_option options[] = {
     { "--worst", "N", "only the N results nearest to, or furthest beyond, their limit" },
@@ -50,8 +53,77 @@ static at_status show(const struct at_args *args, struct at_run_record *record) 
     return AT_OK;
 }
 
+/* ---- studies and benchmarks ---- */
+
+static void show_tensor_core(const struct at_tc_stratum_row *rows, int64_t n) {
+    at_tc_study_head(stdout);
+    for (int64_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && strcmp(rows[end].instruction, rows[i].instruction) == 0;)
+            end++;
+        at_tc_study_print(&rows[i], end - i, stdout);
+    }
+}
+
+static void show_probes(const struct at_tc_probe_row *rows, int64_t n) {
+    int64_t wrong = 0;
+    for (int64_t i = 0; i < n; i++) {
+        wrong += !rows[i].right;
+        if (!rows[i].right)
+            printf("%s %s, %s: predicted %.10g, model %.10g, runner %.10g\n", rows[i].name, rows[i].what,
+                   rows[i].instruction, rows[i].predicted, rows[i].model, rows[i].runner);
+    }
+    printf("%lld probes, %lld not as predicted\n", (long long)n, (long long)wrong);
+}
+
+static void show_bench(const struct at_table_rows *t, const char *provenance) {
+    json_t *build = json_loads(provenance, 0, NULL);
+    const char *device = json_string_value(json_object_get(build, "device"));
+    at_bench_table(t->rows, (int)t->n, device ? device : "a device of no name", stdout);
+    json_decref(build);
+}
+
+static void show_table(const struct at_table_rows *t, const char *provenance) {
+    if (t->table == &at_study_table_accumulate)
+        at_study_table(&(struct at_study_rows){ .items = t->rows, .n = t->n }, stdout);
+    else if (t->table == &at_study_table_tensor_core)
+        show_tensor_core(t->rows, t->n);
+    else if (t->table == &at_study_table_probes)
+        show_probes(t->rows, t->n);
+    else
+        show_bench(t, provenance);
+}
+
+/* *shown: tables that the file has. */
+static at_status show_tables(const char *path, int *shown) {
+    struct at_table_rows tables[] = { { .table = &at_study_table_accumulate },
+                                      { .table = &at_study_table_tensor_core },
+                                      { .table = &at_study_table_probes },
+                                      { .table = &at_bench_table_kernels } };
+    const int n = (int)(sizeof tables / sizeof *tables);
+    struct at_run_record record;
+    at_run_record_init(&record);
+    const at_status status = at_archive_read_tables(path, tables, n, &record);
+    *shown = 0;
+    for (int i = 0; i < n; i++) {
+        if (status == AT_OK && tables[i].n >= 0) {
+            if ((*shown)++ == 0)
+                printf("%s\n", record.request);
+            show_table(&tables[i], record.provenance);
+        }
+        free(tables[i].rows);
+    }
+    at_run_record_release(&record);
+    return status;
+}
+
 static int run(const struct at_args *args) {
     struct at_run_record record;
+    int tables;
+    const at_status read = show_tables(args->words[0], &tables);
+    if (read != AT_OK)
+        return at_report_failure(read);
+    if (tables)
+        return 0;
     at_run_record_init(&record);
     at_status status = show(args, &record);
     int code =
@@ -63,7 +135,7 @@ static int run(const struct at_args *args) {
 const struct at_command at_command_show = {
     .name = "show",
     .synopsis = "show RUN.h5 [GLOB...] [options]",
-    .summary = "what an archive says was judged, and how near to its limit",
+    .summary = "what an archive says was judged, and how near to its limit; a study's or benchmark's table",
     .example = "attest show run.h5 --worst 10",
     .options = options,
     .min_words = 1,

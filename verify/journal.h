@@ -1,12 +1,10 @@
-/* The journal of a run: `RUN.h5.jsonl`, one JSON line per event, appended and fsynced, so that every result
- * that was printed survives a kill -9.
+/* The journal of a run of verify, `RUN.h5.jsonl`: every result that was printed survives a kill -9.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef AT_JOURNAL_H
 #define AT_JOURNAL_H
 
+#include "verify/journal_file.h"
 #include "verify/record.h"
-
-struct at_journal;
 
 /* Opens or creates. With `resume`: reads the finished results of an earlier run into `done` after checking
  * that its request equals record->request (AT_USAGE otherwise: what differs); a torn last line is dropped.
@@ -15,9 +13,6 @@ at_status at_journal_open(const char *path, const struct at_run_record *record, 
                           struct at_journal **journal);
 /* Appends the results of one finished job (all tensors) as one durable step. */
 at_status at_journal_append(struct at_journal *journal, const struct at_result *results, int n);
-/* Marks the end of the run and closes. `shard`: "1/4" or "". */
-at_status at_journal_finish(struct at_journal *journal, const char *shard);
-void at_journal_abandon(struct at_journal *journal); /* close without the end mark */
 /* Reads a whole journal (for merge): record with request and results; *finished. */
 at_status at_journal_read(const char *path, struct at_run_record *record, char shard[32], int *finished);
 

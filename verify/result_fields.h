@@ -32,6 +32,11 @@ struct at_field {
     const char *units, *meaning;
 };
 
+/* A field of a struct of rows that are not results: one value, units and meaning. */
+#define AT_ROW_FIELD(type, kind, field, units, meaning) \
+    { #field, AT_FIELD_##kind, AT_FIELD_NOWHERE, offsetof(struct type, field), sizeof(((struct type *)0)->field), \
+      1,      units,           meaning },
+
 /* Field i of struct at_result / at_ledger_row / at_ledger (its counters), in order; NULL past the end.
  * The ledger itself and its places (`first`, `first_laundered`) are not in these tables. */
 const struct at_field *at_result_field(int i);

@@ -41,6 +41,8 @@ struct at_study_rows {
     int64_t n, capacity;
 };
 void at_study_rows_release(struct at_study_rows *rows);
+/* `more` zeroed rows at the end; *first is the first of them until rows are added again. */
+at_status at_study_rows_add(struct at_study_rows *rows, int64_t more, struct at_study_row **first);
 
 /* Adds a row for each mode of `modes` (n_modes) with at most `sums` sums of this product, spread over the case. Same
  * bits for any number of threads. */
@@ -58,8 +60,6 @@ at_status at_study_demos(FILE *out);
 at_status at_study_attention_demos(FILE *out); /* those of them that are about attention */
 /* SVG files in the folder `dir`, which is made when it is not there. *n: how many. */
 at_status at_study_plots(const struct at_study_rows *rows, const char *dir, int *n);
-/* verify/archive: the rows as /study, with the provenance of `record`. Equal rows give equal bytes. */
-at_status at_study_archive(const struct at_study_rows *rows, const struct at_run_record *record, const char *path);
 
 /* The kinds; each is a process's exit code. */
 int at_study_accumulate(const struct at_args *args);

@@ -11,7 +11,9 @@
 #include "verify/progress.h"
 #include "verify/provenance.h"
 #include "verify/study.h"
+#include "verify/study_journal.h"
 #include "verify/study_plan.h"
+#include "verify/table.h"
 
 enum { MOST_MODES = 64, MOST_LENGTH = 1 << 22 };
 
@@ -23,6 +25,7 @@ struct study {
     int64_t sums, seed;
     struct at_study_plan plan;
     struct at_study_rows rows;
+    struct at_journal *journal; /* NULL without --out */
 };
 
 static const char *or_else(const char *text, const char *fallback) { return text ? text : fallback; }
@@ -49,6 +52,8 @@ static at_status read_options(const struct at_args *args, struct study *s) {
     s->attention = or_else(at_args_get(args, "--attention"), "both");
     s->asynct = strcmp(s->attention, "softmax") != 0;
     s->softmax = strcmp(s->attention, "asynct") != 0;
+    if (at_args_has(args, "--resume") && !at_args_get(args, "--out"))
+        return AT_FAIL(AT_USAGE, "--resume wants --out S.h5: the journal lies beside the archive");
     if (s->asynct && s->softmax && strcmp(s->attention, "both") != 0)
         return AT_FAIL(AT_USAGE, "study: --attention '%s', wanted asynct, softmax or both", s->attention);
     AT_TRY(choose_modes(s));
@@ -109,6 +114,7 @@ static at_status describe(const struct study *s, struct at_run_record *record) {
 /* ---- the study ---- */
 
 static at_status measure_case(struct study *s, const struct at_study_case *c) {
+    const int64_t before = s->rows.n;
     struct at_study_input input = { 0 };
     at_status status = at_study_input_open(c->line, &input);
     for (int p = 0; p < AT_STUDY_PRODUCTS && status == AT_OK; p++)
@@ -116,14 +122,28 @@ static at_status measure_case(struct study *s, const struct at_study_case *c) {
             status = at_study_measure(&input, (enum at_study_product)p, c->attention, c->data, s->modes, s->n_modes,
                                       s->sums, &s->rows);
     at_study_input_release(&input);
+    if (status == AT_OK && s->journal)
+        status = at_study_journal_append(s->journal, s->rows.items + before, s->rows.n - before);
     return status;
+}
+
+static at_status open_journal(const struct at_args *args, const struct at_run_record *record, struct study *s) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s.jsonl", at_args_get(args, "--out"));
+    AT_TRY(at_study_journal_open(path, record, at_args_has(args, "--resume"), &s->rows, &s->journal));
+    return at_journal_lines(s->journal) <= s->plan.n
+               ? AT_OK
+               : AT_FAIL(AT_USAGE, "%s: holds %lld cases of a study that has %lld", path,
+                         (long long)at_journal_lines(s->journal), (long long)s->plan.n);
 }
 
 static at_status measure(struct study *s) {
     struct at_progress progress;
     at_status status = AT_OK;
+    const int64_t done = s->journal ? at_journal_lines(s->journal) : 0;
     at_progress_start(&progress, "adding up", s->plan.n);
-    for (int64_t i = 0; i < s->plan.n && status == AT_OK; i++) {
+    at_progress_step(&progress, done, 0, "");
+    for (int64_t i = done; i < s->plan.n && status == AT_OK; i++) {
         status = measure_case(s, &s->plan.items[i]);
         at_progress_step(&progress, 1, 0, s->plan.items[i].line);
     }
@@ -140,12 +160,19 @@ static at_status run_study(const struct at_args *args, struct study *s, struct a
     if (at_args_has(args, "--demos"))
         return AT_OK;
     fflush(stdout);
+    if (at_args_get(args, "--out")) {
+        AT_TRY(describe(s, record));
+        AT_TRY(open_journal(args, record, s));
+    }
     AT_TRY(measure(s));
     AT_TRY(at_study_fit(&s->rows));
     at_study_table(&s->rows, stdout);
     if (at_args_get(args, "--out")) {
-        AT_TRY(describe(s, record));
-        AT_TRY(at_study_archive(&s->rows, record, at_args_get(args, "--out")));
+        const struct at_table_rows table = { &at_study_table_accumulate, s->rows.items, s->rows.n };
+        struct at_journal *journal = s->journal;
+        AT_TRY(at_archive_write_tables(&table, 1, record, at_args_get(args, "--out")));
+        s->journal = NULL;
+        AT_TRY(at_journal_finish(journal, NULL));
     }
     if (at_args_get(args, "--plots")) {
         AT_TRY(at_study_plots(&s->rows, at_args_get(args, "--plots"), &plots));
@@ -170,6 +197,7 @@ int at_study_accumulate(const struct at_args *args) {
     at_run_record_init(&record);
     const at_status status = run_study(args, &s, &record);
     const int code = status == AT_OK ? exit_code(&s) : at_report_failure(status);
+    at_journal_abandon(s.journal);
     at_study_plan_release(&s.plan);
     at_study_rows_release(&s.rows);
     at_run_record_release(&record);

@@ -198,29 +198,13 @@ static void reduce(const struct work *w, int mode, int64_t sums, uint64_t *ulps,
     row->ledger = ledger.stage[stage_of(w)];
 }
 
-static at_status grow(struct at_study_rows *rows, int64_t more) {
-    if (rows->n + more <= rows->capacity)
-        return AT_OK;
-    const int64_t capacity = 2 * rows->capacity + more;
-    struct at_study_row *items = realloc(rows->items, (size_t)capacity * sizeof *items);
-    if (!items)
-        return AT_FAIL(AT_NO_MEMORY, "study: no memory for %lld rows", (long long)capacity);
-    rows->items = items;
-    rows->capacity = capacity;
-    return AT_OK;
-}
-
-void at_study_rows_release(struct at_study_rows *rows) {
-    free(rows->items);
-    *rows = (struct at_study_rows){ 0 };
-}
-
 at_status at_study_measure(const struct at_study_input *input, enum at_study_product product, const char *attention,
                            const char *data, const struct at_study_mode *const *modes, int n_modes, int64_t sums,
                            struct at_study_rows *rows) {
     struct work w = { .input = input, .product = product, .modes = modes, .n_modes = n_modes };
     const int64_t all = at_study_sum_count(input, product);
     uint64_t *ulps = NULL;
+    struct at_study_row *first;
     at_status status = AT_OK;
     sums = sums < all ? sums : all;
     w.found = calloc((size_t)(sums * n_modes) + 1, sizeof *w.found);
@@ -228,10 +212,10 @@ at_status at_study_measure(const struct at_study_input *input, enum at_study_pro
     if (!w.found || !ulps)
         AT_FAIL_OUT(AT_NO_MEMORY, "study: no memory for %lld sums by %d modes", (long long)sums, n_modes);
     AT_TRY_OUT(at_parallel(sums, 4, at_threads(), add_sums, &w));
-    AT_TRY_OUT(grow(rows, n_modes));
+    AT_TRY_OUT(at_study_rows_add(rows, n_modes, &first));
     for (int m = 0; m < n_modes; m++) {
-        struct at_study_row *row = &rows->items[rows->n++];
-        *row = (struct at_study_row){ .d = input->data.problem.sizes.d };
+        struct at_study_row *row = first + m;
+        row->d = input->data.problem.sizes.d;
         snprintf(row->attention, sizeof row->attention, "%s", attention);
         snprintf(row->product, sizeof row->product, "%s", at_study_product_name(product));
         snprintf(row->mode, sizeof row->mode, "%s", modes[m]->name);

@@ -102,7 +102,10 @@ static at_status run(struct at_runner *runner, int variant, const struct at_tc_i
     return AT_OK;
 }
 
-at_status at_tc_study_probes(struct at_runner *runner, int *ran, int *wrong) {
+_Static_assert(sizeof probes / sizeof *probes <= AT_TC_PROBES, "room for every probe");
+
+at_status at_tc_study_probes(struct at_runner *runner, struct at_tc_probe_row rows[AT_TC_PROBES], int *ran,
+                             int *wrong) {
     *ran = *wrong = 0;
     printf("%-4s %-32s %-26s %-16s %-16s %-16s\n", "", "probe", "instruction", "predicted", "model", "runner");
     for (size_t i = 0; i < sizeof probes / sizeof *probes; i++) {
@@ -119,8 +122,12 @@ at_status at_tc_study_probes(struct at_runner *runner, int *ran, int *wrong) {
         const int right = same(hardware, probe->want) && same(model, probe->want);
         printf("%-4s %-32s %-26s %-16.10g %-16.10g %-16.10g%s\n", probe->name, probe->what, probe->instruction,
                probe->want, model, hardware, right ? "" : "  DIFFERENT");
+        struct at_tc_probe_row *row = &rows[(*ran)++];
+        *row = (struct at_tc_probe_row){ .predicted = probe->want, .model = model, .runner = hardware, .right = right };
+        snprintf(row->name, sizeof row->name, "%s", probe->name);
+        snprintf(row->what, sizeof row->what, "%s", probe->what);
+        snprintf(row->instruction, sizeof row->instruction, "%s", probe->instruction);
         *wrong += !right;
-        ++*ran;
     }
     return AT_OK;
 }

@@ -7,6 +7,7 @@
 #include <gsl/gsl_fit.h>
 
 #include "verify/study.h"
+#include "verify/table.h"
 
 /* clang-format off */
 #define STUDY_FIELDS(X)                                                                                      \
@@ -47,21 +48,45 @@
 /* clang-format on */
 
 static const struct at_field fields[] = {
-#define X(kind, field, units, meaning) \
-    { #field, \
-      AT_FIELD_##kind, \
-      AT_FIELD_NOWHERE, \
-      offsetof(struct at_study_row, field), \
-      sizeof(((struct at_study_row *)0)->field), \
-      1, \
-      units, \
-      meaning },
+#define X(kind, field, units, meaning) AT_ROW_FIELD(at_study_row, kind, field, units, meaning)
     STUDY_FIELDS(X)
 #undef X
 };
 
 const struct at_field *at_study_field(int i) {
     return i >= 0 && (size_t)i < sizeof fields / sizeof *fields ? &fields[i] : NULL;
+}
+
+const struct at_table at_study_table_accumulate = {
+    .parent = "studies",
+    .group = "accumulate",
+    .type = "attest.study",
+    .signal = "err_mean",
+    .row = "row: one mode on one product of a case",
+    .field = at_study_field,
+    .row_bytes = sizeof(struct at_study_row),
+    .has_ledger = 1,
+    .ledger = offsetof(struct at_study_row, ledger),
+};
+
+void at_study_rows_release(struct at_study_rows *rows) {
+    free(rows->items);
+    *rows = (struct at_study_rows){ 0 };
+}
+
+at_status at_study_rows_add(struct at_study_rows *rows, int64_t more, struct at_study_row **first) {
+    if (rows->n + more > rows->capacity) {
+        const int64_t capacity = 2 * rows->capacity + more;
+        struct at_study_row *items = realloc(rows->items, (size_t)capacity * sizeof *items);
+        if (!items)
+            return AT_FAIL(AT_NO_MEMORY, "study: no memory for %lld rows", (long long)capacity);
+        rows->items = items;
+        rows->capacity = capacity;
+    }
+    *first = &rows->items[rows->n];
+    memset(*first, 0, (size_t)more * sizeof **first);
+    rows->n += more;
+    return AT_OK;
 }
 
 /* ---- fits ---- */

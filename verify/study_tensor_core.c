@@ -11,6 +11,7 @@
 #include <fnmatch.h>
 
 #include "attest/env.h"
+#include "verify/atomic_file.h"
 #include "verify/commands.h"
 
 enum { MAX_ROWS = 1024 };
@@ -92,43 +93,13 @@ out:
     return status;
 }
 
-/* ---- tables ---- */
-
-static void print_head(void) {
-    printf("%-30s %9s %10s ", "instruction", "patterns", "mismatches");
-    for (int k = 0; k < AT_TC_NEIGHBOURS; k++)
-        printf("%10s", at_tc_neighbour_name((enum at_tc_neighbour)k));
-    printf("   (%% of the stratum that tells it best)\n");
-}
-
-/* Rows [first, first + n) are those of one instruction. 0 when some neighbour is told in less than 1 % of every
- * stratum. */
-static int print_instruction(const struct at_tc_study_row *rows, int n) {
-    int64_t patterns = 0, mismatches = 0;
-    int told = 1;
-    for (int i = 0; i < n; i++) {
-        patterns += rows[i].patterns;
-        mismatches += rows[i].mismatches;
-    }
-    printf("%-30s %9lld %10lld ", rows->instruction->name, (long long)patterns, (long long)mismatches);
-    for (int k = 0; k < AT_TC_NEIGHBOURS; k++) {
-        double best = -1;
-        for (int i = 0; i < n; i++)
-            if (rows[i].neighbour[k] >= 0 && rows[i].patterns)
-                best = fmax(best, 100.0 * (double)rows[i].neighbour[k] / (double)rows[i].patterns);
-        if (best < 0)
-            printf("%10s", "-");
-        else
-            printf("%10.1f", best);
-        told &= best < 0 || best >= 1;
-    }
-    printf("%s\n", told ? "" : "  a neighbour is not told");
-    for (int i = 0; i < n; i++)
-        if (rows[i].example[0])
-            printf("    %s: %lld, %s\n", at_tc_stratum_name(rows[i].stratum), (long long)rows[i].mismatches,
-                   rows[i].example);
-    fflush(stdout);
-    return told;
+static at_status check_place(const char *out) {
+    struct at_atomic_file file;
+    if (!out)
+        return AT_OK;
+    AT_TRY(at_atomic_open(out, &file));
+    at_atomic_abandon(&file);
+    return AT_OK;
 }
 
 /* ---- runs ---- */
@@ -144,15 +115,21 @@ static at_status study_instruction(struct study *s, int variant, const struct at
         *bad += row->mismatches > 0;
         s->n++;
     }
-    *bad += !print_instruction(&s->rows[first], s->n - first);
+    struct at_tc_stratum_row rows[AT_TC_STRATA];
+    for (int i = first; i < s->n; i++)
+        rows[i - first] = at_tc_study_stratum(&s->rows[i]);
+    *bad += !at_tc_study_print(rows, s->n - first, stdout);
     return AT_OK;
 }
 
 static at_status study_device(struct study *s, const struct at_args *args, int *bad) {
     const char *glob = at_args_get(args, "--instructions"), *golden = at_args_get(args, "--golden");
+    const char *out = at_args_get(args, "--out"), *device = at_runner_device(s->runner);
+    struct at_tc_probe_row probes[AT_TC_PROBES];
     int ran = 0, wrong = 0;
-    printf("%s\n", at_runner_device(s->runner));
-    print_head();
+    AT_TRY(check_place(out));
+    printf("%s\n", device);
+    at_tc_study_head(stdout);
     for (int i = 0; i < at_tc_instruction_count(); i++) {
         const struct at_tc_instruction *t = at_tc_instruction_at(i);
         if (glob && fnmatch(glob, t->name, 0) != 0)
@@ -165,10 +142,12 @@ static at_status study_device(struct study *s, const struct at_args *args, int *
         return AT_FAIL(AT_USAGE, "study: this runner has no variant for an instruction that matches '%s'",
                        glob ? glob : "*");
     printf("\n");
-    AT_TRY(at_tc_study_probes(s->runner, &ran, &wrong));
+    AT_TRY(at_tc_study_probes(s->runner, probes, &ran, &wrong));
     printf("%d probes, %d not as predicted\n", ran, wrong);
     *bad += wrong;
-    return golden ? at_tc_golden_write(golden, s->rows, s->n, at_runner_device(s->runner)) : AT_OK;
+    if (golden)
+        AT_TRY(at_tc_golden_write(golden, s->rows, s->n, device));
+    return out ? at_tc_study_archive(out, device, s->seed, s->rows, s->n, probes, ran) : AT_OK;
 }
 
 /* The model makes the golden results again. */
@@ -208,6 +187,8 @@ static at_status study(const struct at_args *args, int *bad) {
     AT_TRY_OUT(at_args_int(args, "--patterns", AT_TC_STRATA, (int64_t)1 << 26, (int64_t)1 << 20, &s->patterns));
     AT_TRY_OUT(at_args_int(args, "--seed", 0, INT64_MAX, 1, &seed));
     s->seed = (uint64_t)seed;
+    if (!runner && at_args_get(args, "--out"))
+        AT_FAIL_OUT(AT_USAGE, "study tensor-core: --out wants --runner R: without one there is nothing new to keep");
     if (!runner && !golden)
         AT_FAIL_OUT(AT_USAGE, "study tensor-core: wants --runner R, or --golden FILE for the model against a file");
     if (runner) {

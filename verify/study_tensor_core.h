@@ -3,6 +3,8 @@
 #ifndef AT_STUDY_TENSOR_CORE_H
 #define AT_STUDY_TENSOR_CORE_H
 
+#include <stdio.h>
+
 #include "datasets/tc_patterns.h"
 #include "verify/options.h"
 #include "verify/runner.h"
@@ -32,9 +34,31 @@ int at_tc_study_variant(struct at_runner *runner, const struct at_tc_instruction
 at_status at_tc_study_launch(struct at_runner *runner, int variant, const struct at_tc_instruction *instruction,
                              int64_t patterns, uint32_t *a, uint32_t *b, float *c, float *d);
 
+struct at_tc_probe_row {
+    char name[8], what[48], instruction[40];
+    double predicted, model, runner;
+    int right;
+};
+enum { AT_TC_PROBES = 64 };
 /* The probes: a few operands each, whose result tells one parameter of the model from its neighbours. Prints a line for
- * each that the runner has a variant for; *wrong counts results that are not as predicted. */
-at_status at_tc_study_probes(struct at_runner *runner, int *ran, int *wrong);
+ * each, and fills rows[*ran] for those that the runner has a variant for; *wrong counts results that are not as
+ * predicted. */
+at_status at_tc_study_probes(struct at_runner *runner, struct at_tc_probe_row rows[AT_TC_PROBES], int *ran, int *wrong);
+
+/* A row as an archive has it; neighbours -1: it cannot be told. */
+struct at_tc_stratum_row {
+    char instruction[40], stratum[32], example[512];
+    uint64_t seed, hash;
+    int64_t patterns, mismatches, kept_less, kept_more, block_half, block_twice, other_rounding, floor_less, floor_more;
+};
+struct at_tc_stratum_row at_tc_study_stratum(const struct at_tc_study_row *row);
+/* The table: its head; and a line for the n rows of one instruction with its mismatches. 0 when some neighbour is told
+ * in less than 1 % of every stratum. */
+void at_tc_study_head(FILE *out);
+int at_tc_study_print(const struct at_tc_stratum_row *rows, int64_t n, FILE *out);
+/* verify/archive: /studies/tensor_core and /studies/probes. */
+at_status at_tc_study_archive(const char *path, const char *device, uint64_t seed, const struct at_tc_study_row *rows,
+                              int n, struct at_tc_probe_row *probes, int n_probes);
 
 /* A line of a file of golden vectors for each row, and back; `#` begins a comment. */
 at_status at_tc_golden_write(const char *path, const struct at_tc_study_row *rows, int n, const char *device);

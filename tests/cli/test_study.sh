@@ -49,6 +49,30 @@ diff -q <(grep -v " plots in " "$scratch/table") <(grep -v " plots in " "$scratc
 cmp -s "$scratch/1.h5" "$scratch/2.h5" && fail "another seed, the same archive"
 wants 0 f16_k16_saturate "$attest" study modes
 
+# ---- killed and gone on: the same bytes; another study's journal, and --resume without one, are refused
+"$attest" study accumulate "${options[@]}" --out "$scratch/k.h5" > /dev/null 2>&1 &
+pid=$!
+for _ in $(seq 600); do [[ -e "$scratch/k.h5.jsonl" && $(wc -l < "$scratch/k.h5.jsonl") -ge 5 ]] && break; sleep 0.01; done
+kill -9 $pid; wait $pid 2> /dev/null
+[[ ! -e "$scratch/k.h5" ]] || fail "the study had ended before it was killed"
+lines=$(wc -l < "$scratch/k.h5.jsonl")
+echo -n '{"event":"rows","rows":[{"mode":"f16' >> "$scratch/k.h5.jsonl" # as if the last write was cut
+wants 2 '--resume continues it' "$attest" study accumulate "${options[@]}" --out "$scratch/k.h5"
+wants 2 'of another request: seed: 2 here, 1 there' "$attest" study accumulate "${options[@]}" --seed 2 --out "$scratch/k.h5" --resume
+[[ $(grep -c . "$scratch/k.h5.jsonl") == $((lines + 1)) ]] || fail "a refused study changed the journal"
+head -n "$lines" "$scratch/k.h5.jsonl" > "$scratch/before"
+AT_THREADS=1 wants 0 'asynct pv; normal' "$attest" study accumulate "${options[@]}" --out "$scratch/k.h5" --resume
+cmp "$scratch/before" <(head -n "$lines" "$scratch/k.h5.jsonl") || fail "what was done was done again"
+same "$scratch/1.h5" "$scratch/k.h5"
+wants 2 '--resume wants --out' "$attest" study accumulate --quick --resume
+cp "$scratch/1.h5.jsonl" "$scratch/d.h5.jsonl"
+sed -i '3s/"err_max":[^,]*/"err_max":"much"/' "$scratch/d.h5.jsonl"
+wants 2 'key "err_max" is "much", wanted a number' "$attest" study accumulate "${options[@]}" --out "$scratch/d.h5" --resume
+
+# ---- shown again from the archive: the table that was printed
+wants 0 'asynct pv; normal: 256 products, d 64' "$attest" show "$scratch/1.h5"
+diff <(sed -n '/^mean and bias/,$p' "$scratch/out") <(sed -n '/^mean and bias/,$p' "$scratch/table" | grep -v ' plots in ') || fail "show prints another table"
+
 # ---- what it refuses
 bad() { local says=$1; shift; wants 2 "$says" "$attest" study "$@"; grep -q '^attest: ' "$scratch/out" || fail "$*: no message"; }
 bad "wanted accumulate, modes or tensor-core" nonsense
@@ -67,7 +91,7 @@ AT_DATASETS=$scratch wants 0 'going on without recorded activations' "$attest" s
 /usr/bin/python3 - "$scratch/1.h5" "$scratch/1" <<'P' || fail "archive or plots do not hold together"
 import sys, glob, h5py, math, xml.dom.minidom
 f = h5py.File(sys.argv[1])
-s = f["study"]
+s = f["studies/accumulate"]
 assert s.attrs["encoding-type"] == "attest.study" and f["provenance"].attrs["tool"].startswith("attest")
 text = {k: list(s[k].asstr()) for k in ("attention", "product", "mode", "data")}
 col = {k: list(s[k][()]) for k in s if k not in text and k != "case_id"}
@@ -116,7 +140,13 @@ for p in plots:
 P
 
 # Tensor cores: the SIMT machine's instructions against the model, and the device's golden vectors, one of them altered.
-wants 0 '36 probes, 0 not as predicted' "$attest" study tensor-core --runner cpu --patterns 2000
+wants 0 '36 probes, 0 not as predicted' "$attest" study tensor-core --runner cpu --patterns 2000 --out "$scratch/tc.h5"
+cp "$scratch/out" "$scratch/printed"
+wants 0 '36 probes, 0 not as predicted' "$attest" show "$scratch/tc.h5"
+diff <(grep '^hopper' "$scratch/out") <(grep '^hopper' "$scratch/printed") || fail "show prints another table of instructions"
+wants 3 'No such file' "$attest" study tensor-core --runner cpu --patterns 2000 --out "$scratch/none/tc.h5"
+wants 2 '--out wants --runner' "$attest" study tensor-core --golden datasets/measurements/h200_tensor_core.txt --out "$scratch/x.h5"
+cp "$scratch/printed" "$scratch/out"
 [[ $(grep -c '^hopper_.*mma_k.* 2000 *0 ' "$scratch/out") == 23 ]] || fail "not 23 instructions without a mismatch"
 head -n 6 datasets/measurements/h200_tensor_core.txt > "$scratch/golden"
 wants 0 ', 0 differ' "$attest" study tensor-core --golden "$scratch/golden"

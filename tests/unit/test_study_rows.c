@@ -2,8 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/at_test.h"
 
-#include "verify/study.h"
+#include "verify/study_journal.h"
 #include "verify/study_plan.h"
+#include "verify/table.h"
+
+#include <unistd.h>
 
 static double left[4096], right[4096];
 
@@ -256,6 +259,82 @@ static void test_fit(void **state) {
     at_assert_true(isnan(items[0].slope) && items[0].slope_points == 1, "slope %g", items[0].slope);
 }
 
+/* ---- files ---- */
+
+/* A row with another value in every field: text, counts, measures, one NaN, one infinity, the ledger and its place. */
+static void fill_row(struct at_study_row *row, int seed) {
+    const struct at_field *field;
+    *row = (struct at_study_row){ .ledger.has_first = 1 };
+    for (int part = 0; part < 2; part++)
+        for (int i = 0; (field = part ? at_ledger_row_field(i) : at_study_field(i)); i++) {
+            void *at = part ? at_field_at(field, &row->ledger) : at_field_at(field, row);
+            const int value = seed + 3 * i + 100 * part;
+            if (field->kind == AT_FIELD_TEXT)
+                snprintf(at, field->size, "t%d", value % 1000);
+            else if (field->kind == AT_FIELD_INT)
+                *(int *)at = value;
+            else if (field->kind == AT_FIELD_F64)
+                *(double *)at = value % 7 == 0 ? (double)NAN : value % 7 == 1 ? -INFINITY : value + 0x1p-40;
+            else if (field->kind != AT_FIELD_BOOL)
+                *(int64_t *)at = value;
+        }
+    row->ledger.has_first = seed % 2;
+    if (row->ledger.has_first)
+        row->ledger.first = (struct at_place){ .b = seed, .h = 2, .q = 3, .k = 4, .step = 5 };
+}
+
+static void assert_rows_equal(const struct at_study_rows *got, const struct at_study_row *want, int64_t n) {
+    assert_int_equal(got->n, n);
+    for (int64_t i = 0; i < n; i++)
+        assert_memory_equal(&got->items[i], &want[i], sizeof *want);
+}
+
+/* Whatever a row holds comes back to the bit, from the journal and from the archive. */
+static void test_files_give_rows_back(void **state) {
+    (void)state;
+    char folder[] = "/tmp/at_study_XXXXXX", journal_path[64], archive[64];
+    struct at_study_row rows[5];
+    struct at_study_rows got = { 0 };
+    struct at_run_record record;
+    struct at_journal *journal;
+    at_run_record_init(&record);
+    record.request = strdup("{\"a\":1}");
+    record.provenance = strdup("{\"device\":\"none\"}");
+    assert_non_null(mkdtemp(folder));
+    snprintf(journal_path, sizeof journal_path, "%s/s.h5.jsonl", folder);
+    snprintf(archive, sizeof archive, "%s/s.h5", folder);
+    for (int i = 0; i < 5; i++)
+        fill_row(&rows[i], 1 + i);
+    at_assert_ok(at_study_journal_open(journal_path, &record, 0, &got, &journal));
+    assert_int_equal(at_journal_lines(journal), 0);
+    at_assert_ok(at_study_journal_append(journal, rows, 3));
+    at_assert_ok(at_study_journal_append(journal, rows, 0));
+    at_assert_ok(at_study_journal_append(journal, rows + 3, 2));
+    at_journal_abandon(journal);
+    at_assert_ok(at_study_journal_open(journal_path, &record, 1, &got, &journal));
+    assert_int_equal(at_journal_lines(journal), 3);
+    assert_rows_equal(&got, rows, 5);
+    at_journal_abandon(journal);
+
+    const struct at_table_rows out = { &at_study_table_accumulate, rows, 5 };
+    struct at_table_rows in[] = { { .table = &at_bench_table_kernels }, { .table = &at_study_table_accumulate } };
+    struct at_run_record read;
+    at_run_record_init(&read);
+    at_assert_ok(at_archive_write_tables(&out, 1, &record, archive));
+    at_assert_ok(at_archive_read_tables(archive, in, 2, &read));
+    assert_int_equal(in[0].n, -1);
+    assert_rows_equal(&(struct at_study_rows){ .items = in[1].rows, .n = in[1].n }, rows, 5);
+    assert_string_equal(read.request, record.request);
+    assert_string_equal(read.provenance, record.provenance);
+    free(in[1].rows);
+    at_run_record_release(&read);
+    at_run_record_release(&record);
+    at_study_rows_release(&got);
+    unlink(archive);
+    unlink(journal_path);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sums_are_those_of_attention),
@@ -265,6 +344,7 @@ int main(void) {
         cmocka_unit_test(test_earliest_step),
         cmocka_unit_test(test_series),
         cmocka_unit_test(test_fit),
+        cmocka_unit_test(test_files_give_rows_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
