@@ -11,13 +11,6 @@
 
 namespace {
 
-const char *supports(const struct at_problem *problem) {
-    const struct at_params &p = problem->params;
-    if (!p.relu_pre || p.clip_min < 0.0f || p.clip_min > 0.0f || p.clip_max < 1.0f || p.clip_max > 1.0f)
-        return "a ReLU before the filter and a gate from 0 to 1 are compiled in";
-    return at_wgmma_declines(problem, 3);
-}
-
 using plan = at_wgmma_plan<16, AT_WGMMA_TAIL_IN_REGISTERS, AT_WGMMA_P_IN_SHARED, true>;
 
 } // namespace
@@ -26,7 +19,7 @@ AT_KERNEL(asynct_prefill, 15_wgmma_gate_constants) = {
     .summary = "as 14 with the gate's constants compiled in",
     .source = "000 6.6",
     .numerics = AT_ASYNCT_MMA_NUMERICS,
-    .supports = supports,
+    .supports = at_wgmma_constants_decline,
     .workspace = nullptr,
     .launch = at_wgmma_prefill_launch<at_bf16, plan>,
 };

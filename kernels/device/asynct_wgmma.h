@@ -18,8 +18,19 @@ constexpr int AT_WGMMA_QUERIES = 64, AT_WGMMA_WARPS = 4, AT_WGMMA_THREADS = 128,
 /* What a kernel does in which way. COLUMNS: of a product, 8 or 16. */
 enum at_wgmma_scores { AT_WGMMA_SCORES_IN_SHARED, AT_WGMMA_TAIL_IN_SHARED, AT_WGMMA_TAIL_IN_REGISTERS };
 enum at_wgmma_values { AT_WGMMA_VALUES_BY_MMA, AT_WGMMA_P_IN_SHARED, AT_WGMMA_P_IN_REGISTERS };
-template <int COLUMNS_, at_wgmma_scores SCORES_, at_wgmma_values VALUES_, bool CONSTANTS_ = false>
+struct at_wgmma_staging {                         /* how q, K and V come to shared memory */
+    static constexpr bool Q_BY_PAIRS = false;     /* stores of two elements of a row, not of eight */
+    static constexpr bool V_BY_KEY_PAIRS = false; /* stores of one channel of two keys, not of one */
+
+    /* First element of a key, in k and in v. */
+    template <class T> static __device__ int64_t key(const at_attention_view<T> &a, int request, int t, int kv_head) {
+        return a.key(request, t, kv_head);
+    }
+};
+template <int COLUMNS_, at_wgmma_scores SCORES_, at_wgmma_values VALUES_, bool CONSTANTS_ = false,
+          class STAGING_ = at_wgmma_staging>
 struct at_wgmma_plan {
+    using STAGING = STAGING_;
     static constexpr int COLUMNS = COLUMNS_;
     static constexpr at_wgmma_scores SCORES = SCORES_;
     static constexpr at_wgmma_values VALUES = VALUES_;
@@ -116,19 +127,49 @@ __device__ inline void at_put_tail(float *rows, const at_score_tail &tail) {
 }
 
 /* The warp's queries to core matrices. */
-template <int D, class T> __device__ void at_wgmma_stage_q(const at_mma_queries<T> &queries, int warp, T *q) {
+template <int D, class Staging, class T>
+__device__ void at_wgmma_stage_q(const at_mma_queries<T> &queries, int warp, T *q) {
     constexpr int EACH = 8, PARTS = D / EACH;
     for (int i = at_lane(); i < AT_MMA_ROWS * PARTS; i += 32) {
         const int row = i / PARTS, channel = i % PARTS * EACH;
         T x[EACH];
         at_load16(queries.a.q + queries.element(row) + channel, x);
-        at_store16(q + at_core(warp * AT_MMA_ROWS + row, channel, D), x);
+        T *to = q + at_core(warp * AT_MMA_ROWS + row, channel, D);
+        if (Staging::Q_BY_PAIRS)
+            for (int j = 0; j < EACH; j += 2)
+                at_store32(to + j, at_pair(x[j], x[j + 1]));
+        else
+            at_store16(to, x);
     }
+}
+
+/* V of a tile by channels, two keys a store. */
+template <int D, class Staging, class T>
+__device__ bool at_wgmma_stage_v_pairs(const at_mma_queries<T> &queries, int begin, int keys, int hidden, T *v) {
+    constexpr int EACH = 8, PARTS = D / EACH;
+    bool found = false;
+    for (int i = (int)threadIdx.x; i < AT_MMA_KEYS / 2 * PARTS; i += AT_WGMMA_THREADS) {
+        const int row = i / PARTS * 2, channel = i % PARTS * EACH;
+        T from[2][EACH] = {};
+        for (int n = 0; n < 2; n++)
+            if (begin + row + n < keys)
+                at_load16(queries.a.v + channel +
+                              Staging::key(queries.a, queries.request, begin + row + n, queries.kv_head),
+                          from[n]);
+        for (int j = 0; j < EACH; j++) {
+            for (int n = 0; n < 2; n++) {
+                const float x = at_float(from[n][j]);
+                found |= begin + row + n >= hidden && !(x - x == 0.0f);
+            }
+            at_store32(v + at_core(channel + j, row, AT_MMA_KEYS), at_pair(from[0][j], from[1][j]));
+        }
+    }
+    return found;
 }
 
 /* 16 keys of K and V, zeros from `keys` on: K in core matrices; V too, by channels, or in rows for mma.sync. Whether
  * one of the rows of V from `hidden` on holds an infinity or a NaN among what this warp has loaded. */
-template <int D, bool BY_ROWS, class T>
+template <int D, class Staging, bool BY_ROWS, class T>
 __device__ bool at_wgmma_stage_kv(const at_mma_queries<T> &queries, int begin, int keys, int hidden, T *k, T *v) {
     constexpr int EACH = 8, PARTS = D / EACH;
     bool found = false;
@@ -136,21 +177,25 @@ __device__ bool at_wgmma_stage_kv(const at_mma_queries<T> &queries, int begin, i
         const int row = i / PARTS, channel = i % PARTS * EACH, t = begin + row;
         T from_k[EACH] = {}, from_v[EACH] = {};
         if (t < keys) {
-            const int64_t at = queries.a.key(queries.request, t, queries.kv_head) + channel;
+            const int64_t at = Staging::key(queries.a, queries.request, t, queries.kv_head) + channel;
             at_load16(queries.a.k + at, from_k);
-            at_load16(queries.a.v + at, from_v);
+            if (!Staging::V_BY_KEY_PAIRS)
+                at_load16(queries.a.v + at, from_v);
         }
         at_store16(k + at_core(row, channel, D), from_k);
         if (BY_ROWS) {
             at_store16(v + row * AT_MMA_STRIDE<D> + channel, from_v);
             continue;
         }
-        for (int j = 0; j < EACH; j++) {
-            const float x = at_float(from_v[j]);
-            found |= t >= hidden && !(x - x == 0.0f);
-            v[at_core(channel + j, row, AT_MMA_KEYS)] = from_v[j];
-        }
+        if constexpr (!Staging::V_BY_KEY_PAIRS)
+            for (int j = 0; j < EACH; j++) {
+                const float x = at_float(from_v[j]);
+                found |= t >= hidden && !(x - x == 0.0f);
+                v[at_core(channel + j, row, AT_MMA_KEYS)] = from_v[j];
+            }
     }
+    if constexpr (Staging::V_BY_KEY_PAIRS)
+        found = at_wgmma_stage_v_pairs<D, Staging>(queries, begin, keys, hidden, v);
     return at_ballot(0xffffffffu, found) != 0;
 }
 
@@ -214,11 +259,12 @@ static __global__ void __launch_bounds__(AT_WGMMA_THREADS, 1) at_wgmma_prefill(a
     float *rows = floats + warp * AT_MMA_ROWS * (Plan::SCORES == AT_WGMMA_SCORES_IN_SHARED ? length : 2);
     at_score_tail tail;
     float o[D / COLUMNS][COLUMNS / 8][4] = {};
-    at_wgmma_stage_q<D>(queries, warp, q);
+    at_wgmma_stage_q<D, typename Plan::STAGING>(queries, warp, q);
     if (Plan::SCORES == AT_WGMMA_TAIL_IN_SHARED)
         at_put_tail(rows, tail);
     for (int begin = 0; begin < keys; begin += AT_MMA_KEYS) {
-        const bool infinite = at_wgmma_stage_kv<D, BY_MMA>(queries, begin, keys, first.least, k, v);
+        const bool infinite =
+            at_wgmma_stage_kv<D, typename Plan::STAGING, BY_MMA>(queries, begin, keys, first.least, k, v);
         if (at_lane() == 0)
             found[warp] = infinite;
         at_proxy_fence(); /* behind q too, the first time */
@@ -300,6 +346,13 @@ static inline const char *at_wgmma_declines(const struct at_problem *problem, in
     if (problem->sizes.taps > most_taps)
         return "a filter of more than 3 taps";
     return at_mma_declines(problem);
+}
+/* The same where the gate's constants are compiled in. */
+static inline const char *at_wgmma_constants_decline(const struct at_problem *problem) {
+    const struct at_params &p = problem->params;
+    if (!p.relu_pre || p.clip_min < 0.0f || p.clip_min > 0.0f || p.clip_max < 1.0f || p.clip_max > 1.0f)
+        return "a ReLU before the filter and a gate from 0 to 1 are compiled in";
+    return at_wgmma_declines(problem, 3);
 }
 
 #endif

@@ -8,9 +8,12 @@
 #include "attest/numerics.h"
 #include "kernels/device/device.h"
 
+/* Two elements as they are, the first in the lower half. */
+template <class T> __device__ uint32_t at_pair(T low, T high) { return low.bits | (uint32_t)high.bits << 16; }
+
 /* Two numbers as a register of operands: rounded to T, the first in the lower half. */
 template <class T> __device__ uint32_t at_pack(float low, float high) {
-    return at_round_to<T>(low).bits | (uint32_t)at_round_to<T>(high).bits << 16;
+    return at_pair(at_round_to<T>(low), at_round_to<T>(high));
 }
 
 struct at_sum_f32 {

@@ -1,0 +1,27 @@
+/* AsyncT prefill on wgmma: q comes to shared memory two elements a store.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Numerically: as 04; wgmma sums as mma.sync does.
+ * Launch: as 15.
+ * Limits: those of 15.
+ * Source: 000 section 6.7, where it changed nothing against stores of one element; 15 stores eight. */
+#include "kernels/device/asynct_wgmma.h"
+
+namespace {
+
+struct staging : at_wgmma_staging {
+    static constexpr bool Q_BY_PAIRS = true;
+};
+
+using plan = at_wgmma_plan<16, AT_WGMMA_TAIL_IN_REGISTERS, AT_WGMMA_P_IN_SHARED, true, staging>;
+
+} // namespace
+
+AT_KERNEL(asynct_prefill, 18_wgmma_q_pair_store) = {
+    .summary = "as 15 with stores of q by pairs of elements",
+    .source = "000 6.7",
+    .numerics = AT_ASYNCT_MMA_NUMERICS,
+    .supports = at_wgmma_constants_decline,
+    .workspace = nullptr,
+    .launch = at_wgmma_prefill_launch<at_bf16, plan>,
+};
