@@ -8,7 +8,14 @@
 #include "kernels/simt/machine.h"
 #include "kernels/simt/shadow.h"
 
-enum { RESIDENT = 4, STACK_BYTES = 64 * 1024, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_CONFIGURATION = 9 };
+enum {
+    RESIDENT = 4,
+    LANDS_ONE_IN = 4,
+    STACK_BYTES = 64 * 1024,
+    INVALID_VALUE = 1,
+    OUT_OF_MEMORY = 2,
+    INVALID_CONFIGURATION = 9
+};
 
 struct at_simt_machine at_simt_machine;
 struct at_simt_self *at_simt_current;
@@ -37,6 +44,7 @@ static void leave(struct at_simt_thread *self) {
     at_simt_barrier_left(self->in);
     at_named_left(self);
     at_wgmma_left(self);
+    at_bulk_left(self);
     if (self->in->n_left == self->in->n)
         at_copy_forget(self->in);
     at_simt_wait();
@@ -93,7 +101,7 @@ static int make_room(struct at_simt_block *block, int n) {
     block->threads = calloc((size_t)n, sizeof *block->threads);
     block->clocks = calloc((size_t)n * (size_t)at_simt_width(n, 1), sizeof *block->clocks);
     if (!block->arena)
-        block->arena = aligned_alloc(256, AT_SHARED_MOST + 1024);
+        block->arena = aligned_alloc(1024, AT_SHARED_MOST + 1024) /* as swizzles begin */;
     if (!block->threads || !block->clocks || !block->arena)
         return -1;
     for (; block->n < n; block->n++)
@@ -112,6 +120,8 @@ static void begin_block(struct at_simt_block *block, int64_t number) {
     block->n_variables = block->n_mbarriers = block->fenced = 0;
     at_named_begin(block);
     at_wgmma_begin(block);
+    at_registers_begin(block);
+    block->n_bulk = 0;
     block->arena_used = (m->dynamic_shared + 15) / 16 * 16;
     for (int i = 0; i < block->n; i++) {
         struct at_simt_thread *t = &block->threads[i];
@@ -154,6 +164,10 @@ static int run_block(struct at_simt_block *block) {
     int ran = 0;
     for (int i = 0, w = first; i < warps && !at_simt_machine.stop; i++, w = (w + step) % warps)
         ran += run_warp(block, w);
+    /* Bulk copies land when nothing else can be done, or when the seed says so. */
+    if (block->n_bulk > 0 && !at_simt_machine.stop &&
+        (!ran || (at_simt_machine.seeded && at_simt_random_below(LANDS_ONE_IN) == 0)))
+        ran += at_bulk_land_one(block);
     return ran;
 }
 
@@ -180,9 +194,10 @@ static void report_deadlock(const struct at_simt_block *block) {
     if (!waits)
         return; /* every thread has left */
     if (!other) {
-        char also[160] = "";
+        char also[240] = "";
         at_named_waits(block, also, sizeof also);
         at_mbarrier_waits(block, also, sizeof also);
+        at_registers_waits(block, also, sizeof also);
         at_simt_report(AT_FINDING_DEADLOCK, waits->place, "block %lld: every thread waits: thread %d and others here%s",
                        (long long)block->number, waits->index, also);
         return;
@@ -277,6 +292,7 @@ int at_simt_launch(void (*entry)(void *), void *arguments, int64_t arguments_byt
         m->resident[i].in_use = 0;
     at_shadow_launch();
     at_copy_launch();
+    at_bulk_launch();
     while (any_work())
         run_round();
     at_simt_locate_finding();

@@ -45,7 +45,7 @@ static int place(int row, int chunk) {
     return line * 128 + (column ^ line % 8 % chunks) * 16;
 }
 static struct at_simt_matrix matrix(const void *at) {
-    return (struct at_simt_matrix){ at, 128, swizzle ? 8 * swizzle : 256, swizzle };
+    return (struct at_simt_matrix){ at, 128, swizzle ? 8 * swizzle : 256, swizzle, 0 };
 }
 
 static uint32_t two(int low, int high) {
