@@ -16,6 +16,7 @@ enum at_thread_state {
     AT_THREAD_IN_NAMED,
     AT_THREAD_IN_MBARRIER,
     AT_THREAD_IN_REGISTERS,
+    AT_THREAD_IN_CLUSTER,
     AT_THREAD_LEFT
 };
 
@@ -87,6 +88,9 @@ struct at_simt_thread {
     /* known has a second part, in use once a thread of the block has put up a proxy fence: the same, and element n as
      * all_since, of those accesses that a proxy fence stands behind (proxy.c). The last AT_MBARRIERS_MOST elements are
      * of bulk copies: what landed by mbarrier m at that time or earlier is ordered before what this thread does now. */
+    /* The phase of the cluster's barrier in which it has arrived and not waited, counted from 1; 0: none. How many it
+     * has waited for, and when the last of those opened. */
+    uint32_t cluster_arrived, cluster_waits, cluster_opened;
     uint32_t bulk_group; /* of its stores in bulk: the one not committed yet */
 };
 
@@ -113,6 +117,11 @@ struct at_simt_block {
     int n_mbarriers;
     struct at_mbarrier_state mbarriers[AT_MBARRIERS_MOST];
     int n_bulk; /* bulk copies in flight */
+    /* Another block of the cluster reached this one's shared memory, after that many barriers of the cluster; 0: none.
+     */
+    uint32_t reached;
+    int reached_by;
+    int64_t reached_from;
     struct at_registers registers;
     struct at_wgmma_warp *wgmma; /* of its warps; NULL until one multiplies */
 };
@@ -125,6 +134,7 @@ struct at_simt_machine {
     int64_t dynamic_shared, next_block, n_blocks;
     struct at_simt_block *resident;
     int n_resident;
+    int cluster;     /* blocks of a cluster; 1: there are none */
     void *scheduler; /* its stack pointer while a thread runs */
     uint32_t now;    /* counts synchronisations; never reset within a job */
     uint32_t launch_began, job_began;
@@ -175,6 +185,20 @@ void at_mbarrier_landed(struct at_simt_block *block, struct at_mbarrier_state *m
 int at_bulk_land_one(struct at_simt_block *block);
 void at_bulk_left(const struct at_simt_thread *thread);
 void at_bulk_launch(void);
+/* cluster.c: the blocks of a cluster begin, the first of which this is; a thread has left; what a block waits for. */
+void at_cluster_begin(const struct at_simt_block *first);
+void at_cluster_left(const struct at_simt_thread *thread);
+void at_cluster_waits(const struct at_simt_block *block, char *text, size_t size);
+/* The other block of the cluster in whose arena the running thread reaches for an address; NULL: none. */
+struct at_simt_block *at_cluster_reach(const uint8_t *address, const void *where);
+/* Whether what a thread of another block of the cluster did in a stretch begun at `time` is ordered before what self
+ * does now. */
+int at_cluster_knows(const struct at_simt_thread *self, uint32_t block, int thread, uint32_t time);
+/* Whether two blocks are of one cluster. */
+static inline int at_cluster_same(uint32_t a, uint32_t b) {
+    return a == b || (at_simt_machine.cluster > 1 &&
+                      a / (uint32_t)at_simt_machine.cluster == b / (uint32_t)at_simt_machine.cluster);
+}
 /* registers.c: the start of a block; what it waits for. */
 void at_registers_begin(struct at_simt_block *block);
 void at_registers_waits(const struct at_simt_block *block, char *text, size_t size);

@@ -100,9 +100,16 @@ static void check_write_before(const struct at_shadow_cell *c, const struct at_s
     if (!recent(c->write_time) || (access == AT_ACCESS_ATOMIC && c->write_atomic))
         return;
     const int other_block = c->write_block != (uint32_t)self->in->number;
-    if (spot->shared && other_block)
+    const int cluster = at_cluster_same(c->write_block, (uint32_t)self->in->number);
+    if (spot->shared && !cluster)
         return; /* an earlier block's, in the same arena */
-    if (c->write_thread >= AT_BLOCK_MOST) {
+    if (other_block && cluster && !c->in_flight) {
+        if (!at_cluster_knows(self, c->write_block, c->write_thread, c->write_time))
+            report_race(spot, access, c->write_atomic ? "adds to atomically" : "writes", c->write_block,
+                        c->write_thread < AT_BLOCK_MOST ? c->write_thread : -1, where);
+        return;
+    }
+    if (c->write_thread >= AT_BLOCK_MOST && !other_block) {
         if (c->in_flight || !at_shadow_knows(self, c->write_thread, c->write_time))
             report_bulk(c, spot, access, where);
         return;
@@ -141,9 +148,17 @@ static void check_not_multiplied(const struct at_shadow_cell *c, const struct at
                           self->in->wgmma ? "a wgmma" : "a bulk store");
 }
 
-/* Whether the readers a cell remembers are of this launch, and in shared memory of this block. */
+/* Whether the readers a cell remembers are of this launch, and in shared memory of this block or its cluster; those of
+ * other blocks of a cluster, no longer once its barrier has opened. */
 static int has_readers(const struct at_shadow_cell *c, const struct at_spot *spot) {
-    return recent(c->read_time) && !(spot->shared && c->read_block != (uint32_t)at_simt_thread()->in->number);
+    const struct at_simt_thread *self = at_simt_thread();
+    if (!recent(c->read_time))
+        return 0;
+    if (c->read_block == (uint32_t)self->in->number && !c->read_by_blocks)
+        return 1;
+    if (!at_cluster_same(c->read_block, (uint32_t)self->in->number))
+        return !spot->shared;
+    return (c->read_by_blocks && !spot->shared) || c->read_time >= self->cluster_opened;
 }
 
 static void check_reads_before(const struct at_shadow_cell *c, const struct at_spot *spot, enum at_access access,
@@ -166,10 +181,12 @@ static void note_read(struct at_shadow_cell *c, const struct at_spot *spot) {
         at_readers_clear(c);
         c->read_by_blocks = 0;
     } else if (c->read_block != block) {
-        c->read_by_blocks = 1; /* no order will ever reach all of them */
+        c->read_by_blocks = 1; /* no order will ever reach all of them, but in a cluster */
     }
-    if (c->read_by_blocks)
+    if (c->read_by_blocks) {
+        c->read_time = self->since > c->read_time ? self->since : c->read_time;
         return;
+    }
     c->read_block = block;
     at_readers_add(c, self);
 }
@@ -177,7 +194,7 @@ static void note_read(struct at_shadow_cell *c, const struct at_spot *spot) {
 static void check_written(const struct at_shadow_cell *c, const struct at_spot *spot, const void *where) {
     const struct at_simt_thread *self = at_simt_thread();
     const uint32_t began = spot->shared ? at_simt_machine.launch_began : at_simt_machine.job_began;
-    if (c->write_time >= began && !(spot->shared && c->write_block != (uint32_t)self->in->number))
+    if (c->write_time >= began && !(spot->shared && !at_cluster_same(c->write_block, (uint32_t)self->in->number)))
         return;
     at_simt_report_at(AT_FINDING_UNWRITTEN, where, "block %lld: thread %d reads byte %lld of %s, which nobody wrote",
                       (long long)self->in->number, self->index, (long long)(spot->offset - spot->named_from),

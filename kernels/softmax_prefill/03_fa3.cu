@@ -11,7 +11,7 @@
 namespace {
 
 const char *supports(const struct at_problem *problem) {
-    return problem->dtype != AT_BF16 ? "activations are bf16" : at_softmax_tma_declines(problem);
+    return problem->dtype != AT_BF16 ? "activations are bf16" : at_tma_declines(problem);
 }
 
 } // namespace

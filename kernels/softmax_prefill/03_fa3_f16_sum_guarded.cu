@@ -12,7 +12,7 @@
 namespace {
 
 const char *supports(const struct at_problem *problem) {
-    return problem->dtype != AT_F16 ? "activations are f16" : at_softmax_tma_declines(problem);
+    return problem->dtype != AT_F16 ? "activations are f16" : at_tma_declines(problem);
 }
 
 } // namespace
