@@ -138,13 +138,23 @@ template <class T, int D> __device__ bool at_tma_not_finite(const T *v, int from
     return at_ballot(0xffffffffu, found) != 0;
 }
 
-/* o += P V of 16 keys from `key` of a tile on, by mma.sync, a query at a time, rows hidden from it as zeros. */
+/* o += P V of 16 keys from `key` of a tile on, by mma.sync, with rows as zeros that are hidden: once for all queries
+ * that see the same of them. */
 template <int D, class T, class Sum>
 __device__ void at_tma_values_by_query(const at_mma_queries<T> &queries, int begin, int key, const uint32_t (&p)[4],
                                        const T *v, Sum (&o)[D / 8]) {
-    const int line = key + at_lane() / 8 % 2 * 8 + at_lane() % 8;
-    for (int row = 0; row < AT_MMA_ROWS; row++) {
+    const auto seen_by = [&](int row) {
         const int seen = queries.visible(row) - begin - key;
+        return seen < 0 ? 0 : seen < 16 ? seen : 16;
+    };
+    const int line = key + at_lane() / 8 % 2 * 8 + at_lane() % 8;
+    const int own[2] = { seen_by(at_lane() / 4), seen_by(at_lane() / 4 + 8) };
+    int last = 0; /* who sees none of them takes nothing */
+    for (int row = 0; row < AT_MMA_ROWS; row++) {
+        const int seen = seen_by(row);
+        if (seen == last)
+            continue; /* visible() does not fall */
+        last = seen;
         AT_UNROLL
         for (int i = 0; i < D / 8; i += 2) {
             const int channel = 8 * i + at_lane() / 16 * 8;
@@ -159,7 +169,7 @@ __device__ void at_tma_values_by_query(const at_mma_queries<T> &queries, int beg
                 sum.template add<T>(p, b);
                 AT_UNROLL
                 for (int half = 0; half < 2; half++)
-                    if (row == at_lane() / 4 + 8 * half && seen > 0)
+                    if (own[half] == seen)
                         o[i + n].take(sum, half);
             }
         }
