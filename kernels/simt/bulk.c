@@ -50,6 +50,13 @@ static void drop(struct bulk *c) {
     memmove(c, c + 1, (size_t)(copies + --n_copies - c) * sizeof *c);
 }
 
+/* Who only reads and who writes is known by the copy, not by the pointer. */
+static uint8_t *either_way(const void *at) {
+    uint8_t *address;
+    memcpy(&address, &at, sizeof address);
+    return address;
+}
+
 /* ---- boxes ---- */
 
 /* 16 bytes of a box: where they lie in shared memory, and what they are of the tensor. */
@@ -86,7 +93,7 @@ static struct chunk chunk_at(const struct bulk *c, int64_t number) {
         along += x * map->stride[i];
     }
     chunk.to = chunk.to < chunk.from ? chunk.from : chunk.to;
-    chunk.global = (uint8_t *)((uintptr_t)map->base + (uintptr_t)along);
+    chunk.global = chunk.to > chunk.from ? map->base + along : NULL;
     return chunk;
 }
 
@@ -193,7 +200,7 @@ static struct at_simt_tensor_map plain(const void *global, int bytes) {
                        "block %lld: thread %d copies %d bytes in bulk from or to byte %d after a multiple of 16; both "
                        "must be multiples",
                        (long long)self->in->number, self->index, bytes, (int)((uintptr_t)global % CHUNK));
-    return (struct at_simt_tensor_map){ .base = (uint8_t *)(uintptr_t)global,
+    return (struct at_simt_tensor_map){ .base = either_way(global),
                                         .rank = 1,
                                         .element_bytes = CHUNK,
                                         .size = { bytes / CHUNK },
@@ -240,7 +247,7 @@ static void store(const struct at_simt_tensor_map *map, const int32_t *at, const
     *c = (struct bulk){ .block = self->in,
                         .thread = self,
                         .map = *map,
-                        .shared = (uint8_t *)(uintptr_t)from,
+                        .shared = either_way(from),
                         .group = self->bulk_group,
                         .place = place };
     memcpy(c->at, at, (size_t)map->rank * sizeof *at);

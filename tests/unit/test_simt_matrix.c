@@ -203,7 +203,7 @@ static void stores(void *unused) {
     (void)unused;
     SHARED(uint32_t, 32 * 32, tile);
     const uint32_t registers[4] = { fragment(0), fragment(1), fragment(2), fragment(3) };
-    uint8_t *row = (uint8_t *)(uintptr_t)row_of(tile);
+    uint8_t *row = TID < 8 * count ? (uint8_t *)tile + TID * stride : NULL;
     if (store_fault == STORE_MISALIGNED && TID == 3)
         row += 8;
     if (store_fault == STORE_NOT_SHARED && TID == 3)
