@@ -87,11 +87,12 @@ struct at_score_tail {
     float before[2][2] = {}; /* the older first */
 };
 
-/* P of a tile as an operand, from its scores in fragments of 8 keys: a lane's two keys stand beside those of its
- * neighbour in the quad. The tail goes on to the next tile, for all four lanes. */
-template <class T, bool CONSTANTS>
-__device__ void at_fragment_gates(const at_mma_queries<T> &queries, const at_fragment_gate<CONSTANTS> &gate,
-                                  const float (&s)[2][4], int begin, at_score_tail &tail, uint32_t (&p)[4]) {
+/* P of a tile from its scores in fragments of 8 keys: a lane's two keys stand beside those of its neighbour in the
+ * quad. put(r, low, high) for what register r of an operand has. The tail goes on to the next tile, for all four lanes.
+ */
+template <class T, bool CONSTANTS, class F>
+__device__ void at_fragment_gates_of(const at_mma_queries<T> &queries, const at_fragment_gate<CONSTANTS> &gate,
+                                     const float (&s)[2][4], int begin, at_score_tail &tail, F put) {
     const int g = at_lane() / 4, t = at_lane() % 4;
     AT_UNROLL
     for (int half = 0; half < 2; half++) {
@@ -105,11 +106,19 @@ __device__ void at_fragment_gates(const at_mma_queries<T> &queries, const at_fra
             const float b2 = t == 0 ? before[0] : up0, b1 = t == 0 ? before[1] : up1;
             const float low = key < keys ? gate(r0, b1, b2, key) : 0.0f;
             const float high = key + 1 < keys ? gate(r1, r0, b1, key + 1) : 0.0f;
-            p[2 * n + half] = at_pack<T>(low, high);
+            put(2 * n + half, low, high);
             before[0] = at_shuffle(0xffffffffu, r0, 3, 4);
             before[1] = at_shuffle(0xffffffffu, r1, 3, 4);
         }
     }
+}
+
+/* The same as an operand. */
+template <class T, bool CONSTANTS>
+__device__ void at_fragment_gates(const at_mma_queries<T> &queries, const at_fragment_gate<CONSTANTS> &gate,
+                                  const float (&s)[2][4], int begin, at_score_tail &tail, uint32_t (&p)[4]) {
+    at_fragment_gates_of(queries, gate, s, begin, tail,
+                         [&](int r, float low, float high) { p[r] = at_pack<T>(low, high); });
 }
 
 /* A tail in shared memory, two floats a row of the block. */

@@ -16,6 +16,12 @@
  *   at_matrix::swizzled<W>(at, stride)        rows of W = 32, 64 or 128 bytes, at (r / 8) stride + (r % 8) W, their
  *                                             chunks of 16 bytes permuted: at_swizzle<W>(byte)
  *   m.moved(bytes)                            the same from another byte on: along k, or from another row on
+ *   at_matrix_mn (b of 16-bit elements only)  the columns of the product side by side, k from line to line:
+ *     ::plain(at, along_mn, along_k)          columns n to n + 7 of line k at (n / 8) along_mn + (k / 8) along_k +
+ *                                             (k % 8) 16
+ *     ::swizzled<W>(at, along_mn, along_k)    lines of W bytes, W / 2 columns, at (n / (W / 2)) along_mn +
+ *                                             (k / 8) along_k + (k % 8) W, permuted by at_swizzle<W>(byte)
+ *     .moved(bytes)
  *   at_proxy_fence()   what this thread wrote to shared memory, and what it knows others to have written, wgmma sees
  *                      when an order of the usual kind leads from here to it
  *

@@ -21,6 +21,20 @@ struct at_matrix {
     __device__ at_matrix moved(int bytes) const { return { bits + (uint64_t)(bytes >> 4) }; }
 };
 
+/* Columns side by side. Unswizzled, the first offset is the one along k. */
+struct at_matrix_mn {
+    uint64_t bits;
+
+    __device__ static at_matrix_mn plain(const void *at, int along_mn, int along_k) {
+        return { at_matrix::k_major(at, along_k, along_mn).bits };
+    }
+    template <int W> __device__ static at_matrix_mn swizzled(const void *at, int along_mn, int along_k) {
+        return { (at_matrix::swizzled<W>(at, along_k).bits & ~at_matrix::field(0x3fff0, 16)) |
+                 at_matrix::field(along_mn, 16) };
+    }
+    __device__ at_matrix_mn moved(int bytes) const { return { bits + (uint64_t)(bytes >> 4) }; }
+};
+
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 #define AT_SM90A(...) __VA_ARGS__
 #else
@@ -42,8 +56,8 @@ template <class T, int N> __device__ void at_pin(T (&x)[N]) {
     for (int i = 0; i < N; i++)
         at_pin(x[i]);
 }
-template <class D> __device__ void at_wgmma_fence(D &d) {
-    at_pin(d);
+template <class... D> __device__ void at_wgmma_fence(D &...d) {
+    (at_pin(d), ...);
     AT_SM90A(asm volatile("wgmma.fence.sync.aligned;" ::: "memory"));
 }
 __device__ inline void at_wgmma_commit() { AT_SM90A(asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory")); }
@@ -93,22 +107,24 @@ template <int N, class D> __device__ void at_wgmma_wait(D &d) {
 #define AT_H_16_MM "%32, %33"
 
 /* One product: SHAPE and TYPES as the PTX ISA names them; NEGATE: scale of d, signs of a and b; the transposes follow
- * for 16-bit operands, of both matrices when a is one. */
-#define AT_WGMMA(A, B, C, W, N, X, SHAPE, TYPES, NEGATE, T_AB, T_MM) \
-    __device__ inline void at_wgmma(C(&d)[N][W], const uint32_t(&a)[4], at_matrix b, A, B) { \
+ * for 16-bit operands, of both matrices when a is one. MATRIX: of b. */
+#define AT_WGMMA_OF(MATRIX, A, B, C, W, N, X, SHAPE, TYPES, NEGATE, T_AB, T_MM) \
+    __device__ inline void at_wgmma(C(&d)[N][W], const uint32_t(&a)[4], MATRIX b, A, B) { \
         AT_SM90A(asm volatile("wgmma.mma_async.sync.aligned." SHAPE TYPES " " AT_##X##_##N ", " AT_##X##_##N##_AB \
                               ", " NEGATE T_AB ";" \
                               : AT_EACH_##N(AT_##X) \
                               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b.bits) \
                               : "memory")); \
     } \
-    __device__ inline void at_wgmma(C(&d)[N][W], at_matrix a, at_matrix b, A, B) { \
+    __device__ inline void at_wgmma(C(&d)[N][W], at_matrix a, MATRIX b, A, B) { \
         AT_SM90A(asm volatile("wgmma.mma_async.sync.aligned." SHAPE TYPES " " AT_##X##_##N ", " AT_##X##_##N##_MM \
                               ", " NEGATE T_MM ";" \
                               : AT_EACH_##N(AT_##X) \
                               : "l"(a.bits), "l"(b.bits) \
                               : "memory")); \
     }
+#define AT_WGMMA(...) AT_WGMMA_OF(at_matrix, __VA_ARGS__)
+#define AT_WGMMA_MN(...) AT_WGMMA_OF(at_matrix_mn, __VA_ARGS__)
 #define AT_WGMMA_N(A, B, C, W, X, K, TYPES, T_AB, T_MM) \
     AT_WGMMA(A, B, C, W, 1, X, "m64n8" K, TYPES, "1, 1, 1", T_AB, T_MM) \
     AT_WGMMA(A, B, C, W, 2, X, "m64n16" K, TYPES, "1, 1, 1", T_AB, T_MM) \
@@ -126,8 +142,19 @@ AT_WGMMA_N(at_e5m2, at_e4m3, float, 4, F, "k32", ".f32.e5m2.e4m3", "", "")
 AT_WGMMA_N(at_e5m2, at_e4m3, uint32_t, 2, H, "k32", ".f16.e5m2.e4m3", "", "")
 AT_WGMMA_N(at_e5m2, at_e5m2, float, 4, F, "k32", ".f32.e5m2.e5m2", "", "")
 AT_WGMMA_N(at_e5m2, at_e5m2, uint32_t, 2, H, "k32", ".f16.e5m2.e5m2", "", "")
+#define AT_WGMMA_MN_N(A, C, W, X, TYPES) \
+    AT_WGMMA_MN(A, A, C, W, 1, X, "m64n8k16", TYPES, "1, 1, 1", ", 1", ", 0, 1") \
+    AT_WGMMA_MN(A, A, C, W, 2, X, "m64n16k16", TYPES, "1, 1, 1", ", 1", ", 0, 1") \
+    AT_WGMMA_MN(A, A, C, W, 8, X, "m64n64k16", TYPES, "1, 1, 1", ", 1", ", 0, 1") \
+    AT_WGMMA_MN(A, A, C, W, 16, X, "m64n128k16", TYPES, "1, 1, 1", ", 1", ", 0, 1")
+AT_WGMMA_MN_N(at_f16, float, 4, F, ".f32.f16.f16")
+AT_WGMMA_MN_N(at_bf16, float, 4, F, ".f32.bf16.bf16")
+AT_WGMMA_MN_N(at_f16, uint32_t, 2, H, ".f16.f16.f16")
+#undef AT_WGMMA_MN_N
+#undef AT_WGMMA_MN
 #undef AT_WGMMA_N
 #undef AT_WGMMA
+#undef AT_WGMMA_OF
 #undef AT_SM90A
 #undef AT_F
 #undef AT_H

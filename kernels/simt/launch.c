@@ -3,12 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/simt/cluster.h"
 #include "kernels/simt/copy.h"
 #include "kernels/simt/counters.h"
 #include "kernels/simt/machine.h"
 #include "kernels/simt/shadow.h"
 
-enum { RESIDENT = 4, STACK_BYTES = 64 * 1024, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_CONFIGURATION = 9 };
+enum { RESIDENT = 4, RESIDENT_MOST = AT_SIMT_CLUSTER_MOST, LANDS_ONE_IN = 4, STACK_BYTES = 64 * 1024 };
+enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_CONFIGURATION = 9, INVALID_CLUSTER = 912 }; /* CUDA's numbers */
 
 struct at_simt_machine at_simt_machine;
 struct at_simt_self *at_simt_current;
@@ -37,6 +39,8 @@ static void leave(struct at_simt_thread *self) {
     at_simt_barrier_left(self->in);
     at_named_left(self);
     at_wgmma_left(self);
+    at_bulk_left(self);
+    at_cluster_left(self);
     if (self->in->n_left == self->in->n)
         at_copy_forget(self->in);
     at_simt_wait();
@@ -73,7 +77,7 @@ void at_simt_order(struct at_simt_block *block, struct at_simt_thread *const *me
 void at_simt_begin_time(void) {
     struct at_simt_machine *m = &at_simt_machine;
     m->now = 0;
-    for (int i = 0; m->resident && i < RESIDENT; i++)
+    for (int i = 0; m->resident && i < RESIDENT_MOST; i++)
         if (m->resident[i].clocks)
             memset(m->resident[i].clocks, 0,
                    (size_t)m->resident[i].n * (size_t)at_simt_width(m->resident[i].n, 1) *
@@ -93,7 +97,7 @@ static int make_room(struct at_simt_block *block, int n) {
     block->threads = calloc((size_t)n, sizeof *block->threads);
     block->clocks = calloc((size_t)n * (size_t)at_simt_width(n, 1), sizeof *block->clocks);
     if (!block->arena)
-        block->arena = aligned_alloc(256, AT_SHARED_MOST + 1024);
+        block->arena = aligned_alloc(1024, AT_SHARED_MOST + 1024) /* as swizzles begin */;
     if (!block->threads || !block->clocks || !block->arena)
         return -1;
     for (; block->n < n; block->n++)
@@ -112,6 +116,9 @@ static void begin_block(struct at_simt_block *block, int64_t number) {
     block->n_variables = block->n_mbarriers = block->fenced = 0;
     at_named_begin(block);
     at_wgmma_begin(block);
+    at_registers_begin(block);
+    block->n_bulk = 0;
+    block->reached = 0;
     block->arena_used = (m->dynamic_shared + 15) / 16 * 16;
     for (int i = 0; i < block->n; i++) {
         struct at_simt_thread *t = &block->threads[i];
@@ -127,6 +134,19 @@ static void begin_block(struct at_simt_block *block, int64_t number) {
         t->self.blocks = m->grid;
         at_fiber_start(&t->fiber, thread_main, t);
     }
+}
+
+/* The next blocks, of one cluster, in the place of those that `block` was one of, once all of them have left. */
+static void begin_cluster(const struct at_simt_block *block) {
+    struct at_simt_machine *m = &at_simt_machine;
+    struct at_simt_block *first = &m->resident[(block - m->resident) / m->cluster * m->cluster];
+    for (int i = 0; i < m->cluster; i++)
+        if (first[i].in_use)
+            return;
+    for (int i = 0; i < m->cluster; i++)
+        begin_block(&first[i], m->next_block++);
+    if (m->cluster > 1)
+        at_cluster_begin(first);
 }
 
 /* Runs every ready thread of a warp once, ascending or by the seed from another lane on or descending; how many ran. */
@@ -154,6 +174,10 @@ static int run_block(struct at_simt_block *block) {
     int ran = 0;
     for (int i = 0, w = first; i < warps && !at_simt_machine.stop; i++, w = (w + step) % warps)
         ran += run_warp(block, w);
+    /* Bulk copies land when nothing else can be done, or when the seed says so. */
+    if (block->n_bulk > 0 && !at_simt_machine.stop &&
+        (!ran || (at_simt_machine.seeded && at_simt_random_below(LANDS_ONE_IN) == 0)))
+        ran += at_bulk_land_one(block);
     return ran;
 }
 
@@ -180,9 +204,11 @@ static void report_deadlock(const struct at_simt_block *block) {
     if (!waits)
         return; /* every thread has left */
     if (!other) {
-        char also[160] = "";
+        char also[240] = "";
         at_named_waits(block, also, sizeof also);
         at_mbarrier_waits(block, also, sizeof also);
+        at_registers_waits(block, also, sizeof also);
+        at_cluster_waits(block, also, sizeof also);
         at_simt_report(AT_FINDING_DEADLOCK, waits->place, "block %lld: every thread waits: thread %d and others here%s",
                        (long long)block->number, waits->index, also);
         return;
@@ -205,7 +231,7 @@ static void run_round(void) {
     for (int i = 0; i < m->n_resident && !m->stop; i++) {
         struct at_simt_block *block = &m->resident[(first + i) % m->n_resident];
         if (!block->in_use && m->next_block < m->n_blocks)
-            begin_block(block, m->next_block++);
+            begin_cluster(block);
         if (!block->in_use)
             continue;
         int mine = run_block(block);
@@ -240,10 +266,17 @@ static void note_path(const void *arguments, int64_t arguments_bytes, struct at_
 
 int at_simt_launch(void (*entry)(void *), void *arguments, int64_t arguments_bytes, struct at_dim3 grid,
                    struct at_dim3 block, int64_t dynamic_shared, const void *stream) {
+    return at_simt_launch_cluster(entry, arguments, arguments_bytes, grid, block, 1, dynamic_shared, stream);
+}
+
+int at_simt_launch_cluster(void (*entry)(void *), void *arguments, int64_t arguments_bytes, struct at_dim3 grid,
+                           struct at_dim3 block, int size, int64_t dynamic_shared, const void *stream) {
     struct at_simt_machine *m = &at_simt_machine;
     const int64_t n = (int64_t)block.x * block.y * block.z, blocks = (int64_t)grid.x * grid.y * grid.z;
     if (n < 1 || n > AT_BLOCK_MOST || blocks < 1 || grid.x > INT32_MAX || grid.y > 65535 || grid.z > 65535)
         return INVALID_CONFIGURATION;
+    if (size < 1 || size > AT_SIMT_CLUSTER_MOST || (size & (size - 1)) || grid.x % (uint32_t)size)
+        return INVALID_CLUSTER;
     if (dynamic_shared < 0 || dynamic_shared > AT_SHARED_MOST)
         return INVALID_VALUE;
     if (at_simt_finding()->kind != AT_FINDING_NONE)
@@ -255,10 +288,11 @@ int at_simt_launch(void (*entry)(void *), void *arguments, int64_t arguments_byt
         return 0;
     }
     if (!m->resident)
-        m->resident = calloc(RESIDENT, sizeof *m->resident);
+        m->resident = calloc(RESIDENT_MOST, sizeof *m->resident);
     if (!m->resident)
         return OUT_OF_MEMORY;
-    m->n_resident = blocks < RESIDENT ? (int)blocks : RESIDENT;
+    m->cluster = size;
+    m->n_resident = size > RESIDENT ? size : blocks < RESIDENT ? (int)blocks : RESIDENT;
     for (int i = 0; i < m->n_resident; i++)
         if (make_room(&m->resident[i], (int)n) != 0)
             return OUT_OF_MEMORY;
@@ -277,6 +311,7 @@ int at_simt_launch(void (*entry)(void *), void *arguments, int64_t arguments_byt
         m->resident[i].in_use = 0;
     at_shadow_launch();
     at_copy_launch();
+    at_bulk_launch();
     while (any_work())
         run_round();
     at_simt_locate_finding();

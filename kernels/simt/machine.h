@@ -15,6 +15,8 @@ enum at_thread_state {
     AT_THREAD_IN_BARRIER,
     AT_THREAD_IN_NAMED,
     AT_THREAD_IN_MBARRIER,
+    AT_THREAD_IN_REGISTERS,
+    AT_THREAD_IN_CLUSTER,
     AT_THREAD_LEFT
 };
 
@@ -29,9 +31,13 @@ struct at_pending_copy {
 
 /* What a barrier with a name waits for, and who used it last. */
 struct at_named_barrier {
-    int threads, n_waiting; /* threads: the count the first that waits gave */
+    int threads, n_waiting; /* threads: the count the first that came gave; n_waiting: all that have come */
     const struct at_simt_thread *first;
-    uint32_t warps;      /* some lane of which waits */
+    struct at_simt_place first_place;
+    uint32_t warps; /* some lane of which has come */
+    uint32_t
+        arrived[AT_BLOCK_MOST / AT_WARP]; /* lanes of each that came without waiting; known: what those have done */
+    uint32_t *known;
     uint32_t last_warps; /* that took part when it last opened */
     uint32_t last_time;  /* when that was */
     int last_thread;     /* one of those */
@@ -44,6 +50,19 @@ struct at_mbarrier_state {
     struct at_simt_place init_place;
     int init_thread;
     uint32_t init_time, count, pending, phase, *known_next, *known_done;
+    int64_t bytes;                   /* that bulk copies still have to bring in this phase; less than 0: before they are
+                                      * expected */
+    uint32_t landed;                 /* when the last bulk copy did; 0: none */
+    struct at_simt_place copy_place; /* of the last bulk copy */
+    int copy_thread;
+};
+
+/* Registers of the block's warpgroups, once one has given or taken some; free: of the block's, held by none. */
+struct at_registers {
+    int in_use, free;
+    int each[AT_BLOCK_MOST / 128], wanted[AT_BLOCK_MOST / 128]; /* a thread's; wanted 0: it waits for none */
+    int warps[AT_BLOCK_MOST / 128];                             /* that have come to the present setmaxnreg */
+    struct at_simt_place place[AT_BLOCK_MOST / 128];            /* of that */
 };
 
 struct at_simt_thread {
@@ -67,7 +86,12 @@ struct at_simt_thread {
      * began then or earlier is ordered before what this thread does now; so is all before the block's all_since. */
     uint32_t since, *known;
     /* known has a second part, in use once a thread of the block has put up a proxy fence: the same, and element n as
-     * all_since, of those accesses that a proxy fence stands behind (proxy.c). */
+     * all_since, of those accesses that a proxy fence stands behind (proxy.c). The last AT_MBARRIERS_MOST elements are
+     * of bulk copies: what landed by mbarrier m at that time or earlier is ordered before what this thread does now. */
+    /* The phase of the cluster's barrier in which it has arrived and not waited, counted from 1; 0: none. How many it
+     * has waited for, and when the last of those opened. */
+    uint32_t cluster_arrived, cluster_waits, cluster_opened;
+    uint32_t bulk_group; /* of its stores in bulk: the one not committed yet */
 };
 
 struct at_shared_variable {
@@ -92,6 +116,13 @@ struct at_simt_block {
     struct at_named_barrier named[AT_NAMED_BARRIERS];
     int n_mbarriers;
     struct at_mbarrier_state mbarriers[AT_MBARRIERS_MOST];
+    int n_bulk; /* bulk copies in flight */
+    /* Another block of the cluster reached this one's shared memory, after that many barriers of the cluster; 0: none.
+     */
+    uint32_t reached;
+    int reached_by;
+    int64_t reached_from;
+    struct at_registers registers;
     struct at_wgmma_warp *wgmma; /* of its warps; NULL until one multiplies */
 };
 
@@ -103,6 +134,7 @@ struct at_simt_machine {
     int64_t dynamic_shared, next_block, n_blocks;
     struct at_simt_block *resident;
     int n_resident;
+    int cluster;     /* blocks of a cluster; 1: there are none */
     void *scheduler; /* its stack pointer while a thread runs */
     uint32_t now;    /* counts synchronisations; never reset within a job */
     uint32_t launch_began, job_began;
@@ -119,8 +151,9 @@ extern struct at_simt_machine at_simt_machine;
 static inline struct at_simt_thread *at_simt_thread(void) { return (struct at_simt_thread *)(void *)at_simt_current; }
 /* Gives the processor back until the scheduler makes this thread ready; never returns once a finding stands. */
 void at_simt_wait(void);
-/* Elements of `known` in a block of n threads. */
-static inline int at_simt_width(int n, int fenced) { return fenced ? 2 * n + 1 : n; }
+/* Elements of `known` in a block of n threads. Behind the second part: per mbarrier, the latest bulk copy known. */
+static inline int at_simt_width(int n, int fenced) { return fenced ? 2 * n + 1 + AT_MBARRIERS_MOST : n; }
+enum { AT_SIMT_WIDTH_MOST = 2 * AT_BLOCK_MOST + 1 + AT_MBARRIERS_MOST };
 /* Everything the threads of `members` did so far is ordered before what each of them does next. */
 void at_simt_order(struct at_simt_block *block, struct at_simt_thread *const *members, int n);
 /* Sets the count of synchronisations back, and with it what resident threads know of each other. */
@@ -143,6 +176,32 @@ void at_named_waits(const struct at_simt_block *block, char *text, size_t size);
 void at_mbarrier_waits(const struct at_simt_block *block, char *text, size_t size);
 /* proxy.c: the vectors of a whole block come together at its barrier, by their second parts. */
 void at_proxy_order(struct at_simt_block *block);
+/* mbarrier.c: for bulk copies. The mbarrier at an address, used by the running thread; `bytes` of a copy land at one.
+ */
+struct at_mbarrier_state *at_mbarrier_use(struct at_simt_thread *self, void *at, const void *site);
+void at_mbarrier_landed(struct at_simt_block *block, struct at_mbarrier_state *m, int64_t bytes);
+/* bulk.c: a copy in flight lands, one that the seed names; 0: there is none. A thread has left; the start of a launch.
+ */
+int at_bulk_land_one(struct at_simt_block *block);
+void at_bulk_left(const struct at_simt_thread *thread);
+void at_bulk_launch(void);
+/* cluster.c: the blocks of a cluster begin, the first of which this is; a thread has left; what a block waits for. */
+void at_cluster_begin(const struct at_simt_block *first);
+void at_cluster_left(const struct at_simt_thread *thread);
+void at_cluster_waits(const struct at_simt_block *block, char *text, size_t size);
+/* The other block of the cluster in whose arena the running thread reaches for an address; NULL: none. */
+struct at_simt_block *at_cluster_reach(const uint8_t *address, const void *where);
+/* Whether what a thread of another block of the cluster did in a stretch begun at `time` is ordered before what self
+ * does now. */
+int at_cluster_knows(const struct at_simt_thread *self, uint32_t block, int thread, uint32_t time);
+/* Whether two blocks are of one cluster. */
+static inline int at_cluster_same(uint32_t a, uint32_t b) {
+    return a == b || (at_simt_machine.cluster > 1 &&
+                      a / (uint32_t)at_simt_machine.cluster == b / (uint32_t)at_simt_machine.cluster);
+}
+/* registers.c: the start of a block; what it waits for. */
+void at_registers_begin(struct at_simt_block *block);
+void at_registers_waits(const struct at_simt_block *block, char *text, size_t size);
 /* wgmma.c: the start of a block; a thread has left. */
 void at_wgmma_begin(struct at_simt_block *block);
 void at_wgmma_left(const struct at_simt_thread *thread);

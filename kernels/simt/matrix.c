@@ -1,8 +1,10 @@
-/* ldmatrix: matrices of 8 x 8 elements from shared memory to the registers of a warp.
+/* ldmatrix, stmatrix: matrices of 8 x 8 elements between shared memory and the registers of a warp.
  * SPDX-License-Identifier: Apache-2.0
  *
  * Two lanes read an element: the one that names its row, and the one that gets it. Both must be ordered after who wrote
  * it; the instruction itself orders no memory. Requests are counted for the lanes that name rows. */
+#include "kernels/simt/matrix.h"
+
 #include <string.h>
 
 #include "kernels/simt/counters.h"
@@ -16,18 +18,16 @@ struct request {
     uint32_t *out;
 };
 
-static void check_row(const void *row) {
+static void check_row(const void *row, const char *does) {
     const struct at_simt_thread *self = at_simt_thread();
     struct at_spot spot;
     if ((uintptr_t)row % ROW_BYTES)
-        at_simt_report(AT_FINDING_BOUNDS, self->place,
-                       "block %lld: thread %d loads a matrix row from an address that is no multiple of 16",
-                       (long long)self->in->number, self->index);
+        at_simt_report(AT_FINDING_BOUNDS, self->place, "block %lld: thread %d %s an address that is no multiple of 16",
+                       (long long)self->in->number, self->index, does);
     at_memory_find(row, ROW_BYTES, AT_ACCESS_READ, &spot, NULL);
     if (!spot.name || !spot.shared)
-        at_simt_report(AT_FINDING_BOUNDS, self->place,
-                       "block %lld: thread %d loads a matrix row from memory that is not shared",
-                       (long long)self->in->number, self->index);
+        at_simt_report(AT_FINDING_BOUNDS, self->place, "block %lld: thread %d %s memory that is not shared",
+                       (long long)self->in->number, self->index, does);
 }
 
 /* Reads four bytes of shared memory for a lane that waits. */
@@ -70,8 +70,49 @@ void at_simt_load_matrix(int count, int transposed, const void *row, uint32_t *o
     const struct request mine = { row, out };
     self->place = place;
     if (self->index % AT_WARP < SIDE * count && !at_simt_machine.unchecked) {
-        check_row(row);
+        check_row(row, "loads a matrix row from");
         at_shadow_access_at(row, ROW_BYTES, AT_ACCESS_READ, __builtin_return_address(0));
     }
     at_simt_warp_operation(AT_SIMT_MATRIX, 0xffffffffu, 0, 2 * count + (transposed != 0), &mine, load, place);
+}
+
+/* ---- and back ---- */
+
+struct store {
+    uint8_t *row;
+    const uint32_t *from;
+};
+
+/* The elements a lane has of one matrix: two neighbours of a row, or one of each of two rows. */
+static void put(struct at_simt_thread *writer, struct at_simt_thread *const *names, int transposed, uint32_t word) {
+    struct at_simt_self *running = at_simt_current;
+    const int lane = writer->index % AT_WARP, counting = at_counters_on;
+    at_counters_on = 0;
+    at_simt_current = &writer->self;
+    for (int i = 0; i < 1 + transposed; i++) {
+        const int along = 2 * (lane % 4) + i, row = transposed ? along : lane / 4,
+                  column = transposed ? lane / 4 : along, bytes = transposed ? 2 : 4;
+        uint8_t *to = ((const struct store *)names[row]->deposit)->row + 2 * column;
+        const uint32_t elements = word >> 16 * i;
+        at_shadow_access_at(to, bytes, AT_ACCESS_WRITE, NULL);
+        memcpy(to, &elements, (size_t)bytes);
+    }
+    at_simt_current = running;
+    at_counters_on = counting;
+}
+
+static void store(struct at_simt_thread *const *members, int n) {
+    const int count = members[0]->from / 2, transposed = members[0]->from % 2;
+    for (int lane = 0; lane < n; lane++)
+        for (int m = 0; m < count; m++)
+            put(members[lane], members + SIDE * m, transposed, ((const struct store *)members[lane]->deposit)->from[m]);
+}
+
+void at_simt_store_matrix(int count, int transposed, void *row, const uint32_t *from, struct at_simt_place place) {
+    struct at_simt_thread *self = at_simt_thread();
+    const struct store mine = { row, from };
+    self->place = place;
+    if (self->index % AT_WARP < SIDE * count && !at_simt_machine.unchecked)
+        check_row(row, "stores a matrix row to");
+    at_simt_warp_operation(AT_SIMT_MATRIX_STORE, 0xffffffffu, 0, 2 * count + (transposed != 0), &mine, store, place);
 }

@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/simt/bulk.h"
 #include "kernels/simt/shadow.h"
 
-enum { COUNT_MOST = (1 << 20) - 1 };
+enum { COUNT_MOST = (1 << 20) - 1, BYTES_MOST = (1 << 20) - 1 };
 
 /* What the eight bytes hold: whoever changes them otherwise is seen at the next use. */
 static uint64_t word_of(const struct at_mbarrier_state *m) { return (uint64_t)m->phase << 32 | m->pending; }
@@ -80,7 +81,7 @@ void at_simt_mbarrier_init(void *at, uint32_t count, struct at_simt_place place)
 }
 
 /* The mbarrier at an address, for use by self. Uses are not accesses that race with each other. */
-static struct at_mbarrier_state *use(struct at_simt_thread *self, void *at, const void *site) {
+struct at_mbarrier_state *at_mbarrier_use(struct at_simt_thread *self, void *at, const void *site) {
     check_place(self, at);
     struct at_mbarrier_state *m = find(self->in, at);
     if (!m) {
@@ -109,7 +110,10 @@ static void acquire(struct at_simt_thread *thread, const struct at_mbarrier_stat
     join(thread->known, m->known_done, at_simt_width(thread->in->n, thread->in->fenced));
 }
 
+/* Ends the phase once all have arrived and all bytes are there. */
 static void complete(struct at_simt_block *block, struct at_mbarrier_state *m) {
+    if (m->pending > 0 || m->bytes != 0)
+        return;
     const int number = (int)(m - block->mbarriers);
     join(m->known_done, m->known_next, at_simt_width(block->n, block->fenced));
     for (int i = 0; i < block->n; i++) {
@@ -123,22 +127,55 @@ static void complete(struct at_simt_block *block, struct at_mbarrier_state *m) {
     m->pending = m->count;
 }
 
-void at_simt_mbarrier_arrive(void *at, struct at_simt_place place) {
-    struct at_simt_thread *self = at_simt_thread();
-    self->place = place;
-    struct at_mbarrier_state *m = use(self, at, __builtin_return_address(0));
+static void arrive(struct at_simt_thread *self, void *at, uint32_t bytes, const void *site) {
+    struct at_mbarrier_state *m = at_mbarrier_use(self, at, site);
+    if (m->pending == 0)
+        at_simt_report(
+            AT_FINDING_RACE, self->place,
+            "block %lld: thread %d arrives at an mbarrier once more than the %u times of a phase, which waits "
+            "for %lld bytes of bulk copies",
+            (long long)self->in->number, self->index, m->count, (long long)m->bytes);
     join(m->known_next, self->known, at_simt_width(self->in->n, self->in->fenced));
     m->known_next[self->index] = self->since;
     self->since = ++at_simt_machine.now; /* what it does from here on has not arrived */
-    if (--m->pending == 0)
-        complete(self->in, m);
+    m->bytes += bytes;
+    m->pending--;
+    complete(self->in, m);
+    put_word(m);
+}
+
+void at_simt_mbarrier_arrive(void *at, struct at_simt_place place) {
+    struct at_simt_thread *self = at_simt_thread();
+    self->place = place;
+    arrive(self, at, 0, __builtin_return_address(0));
+}
+
+void at_simt_mbarrier_arrive_expect(void *at, uint32_t bytes, struct at_simt_place place) {
+    struct at_simt_thread *self = at_simt_thread();
+    self->place = place;
+    if (bytes > BYTES_MOST)
+        at_simt_report(AT_FINDING_BOUNDS, place, "block %lld: thread %d expects %u bytes at an mbarrier; at most %d",
+                       (long long)self->in->number, self->index, bytes, (int)BYTES_MOST);
+    arrive(self, at, bytes, __builtin_return_address(0));
+}
+
+void at_mbarrier_landed(struct at_simt_block *block, struct at_mbarrier_state *m, int64_t bytes) {
+    const int number = (int)(m - block->mbarriers);
+    m->landed = at_simt_machine.now;
+    m->known_next[at_simt_width(block->n, 1) - AT_MBARRIERS_MOST + number] = m->landed;
+    m->bytes -= bytes;
+    if (m->bytes < -BYTES_MOST)
+        at_simt_report(AT_FINDING_RACE, m->copy_place,
+                       "block %lld: more bytes of bulk copies come in than an mbarrier counts: nobody expects them",
+                       (long long)block->number);
+    complete(block, m);
     put_word(m);
 }
 
 void at_simt_mbarrier_wait(void *at, uint32_t parity, struct at_simt_place place) {
     struct at_simt_thread *self = at_simt_thread();
     self->place = place;
-    struct at_mbarrier_state *m = use(self, at, __builtin_return_address(0));
+    struct at_mbarrier_state *m = at_mbarrier_use(self, at, __builtin_return_address(0));
     if (parity > 1)
         at_simt_report(AT_FINDING_RACE, place, "block %lld: thread %d waits for parity %u; wanted 0 or 1",
                        (long long)self->in->number, self->index, parity);
@@ -162,5 +199,8 @@ void at_mbarrier_waits(const struct at_simt_block *block, char *text, size_t siz
         const size_t used = strlen(text);
         snprintf(text + used, size - used, "; phase %u of the mbarrier of %s:%d has %u arrivals of %u", m->phase,
                  m->init_place.file, m->init_place.line, m->count - m->pending, m->count);
+        if (m->bytes)
+            snprintf(text + strlen(text), size - strlen(text), " and %lld bytes of bulk copies %s",
+                     (long long)(m->bytes > 0 ? m->bytes : -m->bytes), m->bytes > 0 ? "to come" : "too many");
     }
 }

@@ -75,24 +75,32 @@ void at_memory_job(const struct at_simt_region *told, int n) {
     }
 }
 
+/* Bytes of a block's shared memory, of which `like` knows the variables: the block itself, or the one that asks. */
+static int in_variables(const struct at_simt_block *like, int64_t at, int bytes, int64_t *first) {
+    for (int i = 0; i < like->n_variables; i++) {
+        *first = like->variables[i].offset;
+        if (at >= *first && at + bytes <= *first + like->variables[i].bytes)
+            return 1;
+    }
+    return 0;
+}
+
 static int in_arena(const uint8_t *address, int bytes, struct at_spot *spot, const void *where) {
-    const struct at_simt_block *block = at_simt_thread()->in;
+    const struct at_simt_block *self = at_simt_thread()->in, *block = self;
+    if ((uint64_t)(address - block->arena) >= AT_SHARED_MOST + 1024) {
+        block = at_simt_machine.cluster > 1 ? at_cluster_reach(address, where) : NULL;
+        if (!block)
+            return 0;
+    }
     const int64_t at = address - block->arena;
-    if ((uint64_t)at >= AT_SHARED_MOST + 1024)
-        return 0;
     const int resident = (int)(block - at_simt_machine.resident);
     const int is_dynamic = at + bytes <= at_simt_machine.dynamic_shared;
     const char *name = is_dynamic ? "dynamic shared memory" : "a variable in shared memory";
     int64_t first = 0;
-    int inside = is_dynamic;
-    for (int i = 0; i < block->n_variables && !inside; i++) {
-        first = block->variables[i].offset;
-        inside = at >= first && at + bytes <= first + block->variables[i].bytes;
-    }
-    if (!inside)
+    if (!is_dynamic && !in_variables(block, at, bytes, &first) && !in_variables(self, at, bytes, &first))
         at_simt_report_at(AT_FINDING_BOUNDS, where,
                           "block %lld: thread %d reaches %d bytes of shared memory that belong to no variable",
-                          (long long)block->number, at_simt_thread()->index, bytes);
+                          (long long)self->number, at_simt_thread()->index, bytes);
     if (!arena_cells[resident])
         arena_cells[resident] = map_cells(AT_SHARED_MOST + 1024, &arena_cells_bytes);
     *spot = (struct at_spot){ arena_cells[resident], name, at, first, 1, 1 };

@@ -1,11 +1,16 @@
 /* Barriers with a name: some warps of a block wait for each other.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "kernels/simt/registers.h"
 #include "kernels/simt/shadow.h"
 
-void at_named_begin(struct at_simt_block *block) { memset(block->named, 0, sizeof block->named); }
+void at_named_begin(struct at_simt_block *block) {
+    for (int id = 0; id < AT_NAMED_BARRIERS; id++)
+        block->named[id] = (struct at_named_barrier){ .known = block->named[id].known };
+}
 
 static int lanes_of_warp(const struct at_simt_block *block, int warp) {
     return block->n - warp * AT_WARP < AT_WARP ? block->n - warp * AT_WARP : AT_WARP;
@@ -25,7 +30,7 @@ static void check_numbers(const struct at_simt_thread *self, const struct at_nam
                        "block %lld: thread %d is at barrier %d for %d threads while thread %d waits there for %d, at "
                        "%s:%d",
                        (long long)self->in->number, self->index, id, threads, b->first->index, b->threads,
-                       b->first->place.file, b->first->place.line);
+                       b->first_place.file, b->first_place.line);
 }
 
 /* Threads of one warp come together. */
@@ -68,42 +73,103 @@ static int complete(const struct at_simt_block *block, const struct at_named_bar
     return b->n_waiting == lanes && __builtin_popcount(b->warps) * AT_WARP == b->threads;
 }
 
-static void release(struct at_simt_block *block, int id) {
+static void release(struct at_simt_block *block, int id, const struct at_simt_thread *last) {
     struct at_named_barrier *b = &block->named[id];
     struct at_simt_thread *members[AT_BLOCK_MOST];
+    const int width = at_simt_width(block->n, block->fenced);
+    uint32_t arrived = 0;
     int n = 0;
     for (int i = 0; i < block->n; i++)
         if (block->threads[i].state == AT_THREAD_IN_NAMED && block->threads[i].barrier == id) {
             block->threads[i].state = AT_THREAD_READY;
             members[n++] = &block->threads[i];
         }
-    at_simt_order(block, members, n);
+    if (n > 0)
+        at_simt_order(block, members, n);
+    for (int w = 0; w < AT_BLOCK_MOST / AT_WARP; w++) {
+        arrived |= b->arrived[w];
+        b->arrived[w] = 0;
+    }
+    for (int i = 0; i < n && arrived; i++)
+        for (int t = 0; t < width; t++)
+            members[i]->known[t] = b->known[t] > members[i]->known[t] ? b->known[t] : members[i]->known[t];
     b->last_warps = b->warps;
-    b->last_time = at_simt_machine.now;
-    b->last_thread = members[0]->index;
+    b->last_time = n > 0 ? at_simt_machine.now : last->since - 1;
+    b->last_thread = n > 0 ? members[0]->index : last->index;
     b->warps = 0;
     b->n_waiting = 0;
 }
 
-void at_simt_named_barrier(int id, int threads, struct at_simt_place place) {
-    struct at_simt_thread *self = at_simt_thread();
+static void come(const struct at_simt_thread *self, int id, int threads) {
     struct at_named_barrier *b = &self->in->named[id & (AT_NAMED_BARRIERS - 1)];
     const int warp = self->index / AT_WARP;
-    self->place = place;
     check_numbers(self, b, id, threads);
     check_warp(self, id);
-    if (b->n_waiting == 0)
+    if (b->arrived[warp] >> self->index % AT_WARP & 1)
+        at_simt_report(
+            AT_FINDING_RACE, self->place,
+            "block %lld: thread %d is at barrier %d, where it has arrived already: the barrier has not opened "
+            "since",
+            (long long)self->in->number, self->index, id);
+    if (b->n_waiting == 0) {
         b->first = self;
+        b->first_place = self->place;
+    }
     b->threads = threads;
     b->warps |= 1u << warp;
     b->n_waiting++;
     check_order(self, b, id, warp);
+}
+
+void at_simt_named_barrier(int id, int threads, struct at_simt_place place) {
+    struct at_simt_thread *self = at_simt_thread();
+    self->place = place;
+    come(self, id, threads);
     self->barrier = id;
     self->state = AT_THREAD_IN_NAMED;
-    if (complete(self->in, b))
-        release(self->in, id);
+    if (complete(self->in, &self->in->named[id]))
+        release(self->in, id, self);
     else
         at_simt_wait();
+}
+
+/* What a thread has done so far is ordered before what those do that wait there. */
+static void arrive(struct at_named_barrier *b, struct at_simt_thread *self) {
+    const int n = self->in->n, width = at_simt_width(n, self->in->fenced);
+    int first = 1;
+    for (int w = 0; w < AT_BLOCK_MOST / AT_WARP; w++)
+        first &= !b->arrived[w];
+    if (!b->known)
+        b->known = malloc(AT_SIMT_WIDTH_MOST * sizeof *b->known);
+    if (!b->known) {
+        fprintf(stderr, "attest-cpu: no memory for a barrier\n");
+        exit(3);
+    }
+    if (first)
+        memset(b->known, 0, (size_t)at_simt_width(n, 1) * sizeof *b->known);
+    for (int t = 0; t < width; t++)
+        b->known[t] = self->known[t] > b->known[t] ? self->known[t] : b->known[t];
+    b->known[self->index] = self->since;
+    self->since = ++at_simt_machine.now; /* what it does from here on has not arrived */
+    b->arrived[self->index / AT_WARP] |= 1u << self->index % AT_WARP;
+}
+
+static void warp_arrives(struct at_simt_thread *const *members, int n) {
+    const int id = members[0]->from / (2 * AT_BLOCK_MOST), threads = members[0]->from % (2 * AT_BLOCK_MOST);
+    for (int i = 0; i < n; i++) {
+        come(members[i], id, threads);
+        arrive(&members[i]->in->named[id], members[i]);
+    }
+    if (complete(members[0]->in, &members[0]->in->named[id]))
+        release(members[0]->in, id, members[0]);
+}
+
+void at_simt_named_arrive(int id, int threads, struct at_simt_place place) {
+    struct at_simt_thread *self = at_simt_thread();
+    self->place = place;
+    check_numbers(self, &self->in->named[id & (AT_NAMED_BARRIERS - 1)], id, threads);
+    at_simt_warp_operation(AT_SIMT_NAMED_ARRIVE, 0xffffffffu, 0, id * 2 * AT_BLOCK_MOST + threads, NULL, warp_arrives,
+                           place);
 }
 
 void at_named_left(const struct at_simt_thread *left) {

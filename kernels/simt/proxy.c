@@ -16,6 +16,9 @@ static void begin(struct at_simt_block *block) {
         memset(block->mbarriers[i].known_next + n, 0, (size_t)(width - n) * sizeof(uint32_t));
         memset(block->mbarriers[i].known_done + n, 0, (size_t)(width - n) * sizeof(uint32_t));
     }
+    for (int i = 0; i < AT_NAMED_BARRIERS; i++)
+        if (block->named[i].known)
+            memset(block->named[i].known + n, 0, (size_t)(width - n) * sizeof(uint32_t));
     block->fenced = 1;
 }
 
@@ -34,15 +37,15 @@ void at_simt_proxy_fence(struct at_simt_place place) {
 }
 
 void at_proxy_order(struct at_simt_block *block) {
-    const int n = block->n;
+    const int n = block->n, rest = at_simt_width(n, 1) - n;
     uint32_t *most = block->threads[0].known + n;
     if (!block->fenced)
         return;
     for (int i = 1; i < n; i++)
-        for (int t = 0; t <= n; t++) {
+        for (int t = 0; t < rest; t++) {
             const uint32_t other = block->threads[i].known[n + t];
             most[t] = other > most[t] ? other : most[t];
         }
     for (int i = 1; i < n; i++)
-        memcpy(block->threads[i].known + n, most, (size_t)(n + 1) * sizeof *most);
+        memcpy(block->threads[i].known + n, most, (size_t)rest * sizeof *most);
 }

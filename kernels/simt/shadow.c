@@ -45,7 +45,9 @@ static void split_cell(struct at_shadow_cell *cell) {
 
 /* ---- order ---- */
 
-static const char *const doing[] = { "reads", "writes", "adds atomically to", "copies to", "copies", "multiplies" };
+static const char *const doing[] = { "reads",      "writes",         "adds atomically to", "copies to",     "copies",
+                                     "multiplies", "stores in bulk", "copies in bulk to",  "copies in bulk" };
+static int bulk_mbarrier; /* of AT_ACCESS_BULK_WRITE and AT_ACCESS_BULK_LANDING */
 
 static void report_race(const struct at_spot *spot, enum at_access access, const char *did, uint32_t block, int thread,
                         const void *where) {
@@ -63,6 +65,13 @@ static void report_race(const struct at_spot *spot, enum at_access access, const
 static void report_in_flight(const struct at_shadow_cell *c, const struct at_spot *spot, enum at_access access,
                              const void *where) {
     const struct at_simt_thread *self = at_simt_thread();
+    if (!spot->shared)
+        at_simt_report_at(
+            AT_FINDING_RACE, where,
+            "block %lld: thread %d %s byte %lld of %s, to which a bulk store of thread %d of block %u has "
+            "not been waited for",
+            (long long)self->in->number, self->index, doing[access], (long long)(spot->offset - spot->named_from),
+            spot->name, c->write_thread, c->write_block);
     const struct at_pending_copy *copy = at_copy_to(self->in, self->in->arena + spot->offset);
     at_simt_report_at(AT_FINDING_RACE, where,
                       "block %lld: thread %d %s byte %lld of %s, to which the copy of thread %d at %s:%d has not been "
@@ -72,14 +81,39 @@ static void report_in_flight(const struct at_shadow_cell *c, const struct at_spo
                       copy ? copy->place.file : "an unknown place", copy ? copy->place.line : 0);
 }
 
+/* The write is a bulk load, in flight or not waited for by anybody that orders it before self. */
+static void report_bulk(const struct at_shadow_cell *c, const struct at_spot *spot, enum at_access access,
+                        const void *where) {
+    const struct at_simt_thread *self = at_simt_thread();
+    const struct at_mbarrier_state *m = &self->in->mbarriers[c->write_thread - AT_BLOCK_MOST];
+    at_simt_report_at(AT_FINDING_RACE, where,
+                      "block %lld: thread %d %s byte %lld of %s, to which the bulk copy of thread %d at %s:%d has not "
+                      "been waited for, at the mbarrier of %s:%d",
+                      (long long)self->in->number, self->index, doing[access],
+                      (long long)(spot->offset - spot->named_from), spot->name, m->copy_thread, m->copy_place.file,
+                      m->copy_place.line, m->init_place.file, m->init_place.line);
+}
+
 static void check_write_before(const struct at_shadow_cell *c, const struct at_spot *spot, enum at_access access,
                                const void *where) {
     const struct at_simt_thread *self = at_simt_thread();
     if (!recent(c->write_time) || (access == AT_ACCESS_ATOMIC && c->write_atomic))
         return;
     const int other_block = c->write_block != (uint32_t)self->in->number;
-    if (spot->shared && other_block)
+    const int cluster = at_cluster_same(c->write_block, (uint32_t)self->in->number);
+    if (spot->shared && !cluster)
         return; /* an earlier block's, in the same arena */
+    if (other_block && cluster && !c->in_flight) {
+        if (!at_cluster_knows(self, c->write_block, c->write_thread, c->write_time))
+            report_race(spot, access, c->write_atomic ? "adds to atomically" : "writes", c->write_block,
+                        c->write_thread < AT_BLOCK_MOST ? c->write_thread : -1, where);
+        return;
+    }
+    if (c->write_thread >= AT_BLOCK_MOST && !other_block) {
+        if (c->in_flight || !at_shadow_knows(self, c->write_thread, c->write_time))
+            report_bulk(c, spot, access, where);
+        return;
+    }
     if (c->in_flight)
         report_in_flight(c, spot, access, where);
     if (other_block || !at_shadow_knows(self, c->write_thread, c->write_time))
@@ -87,16 +121,20 @@ static void check_write_before(const struct at_shadow_cell *c, const struct at_s
                     where);
 }
 
-/* What other threads and this one wrote by ordinary stores, the tensor cores see only past a proxy fence. */
-static void check_fenced(const struct at_shadow_cell *c, const struct at_spot *spot, const void *where) {
+/* What other threads and this one wrote by ordinary stores, the tensor cores and bulk copies see, or write over, only
+ * past a proxy fence. */
+static void check_fenced(const struct at_shadow_cell *c, const struct at_spot *spot, enum at_access access,
+                         const void *where) {
     const struct at_simt_thread *self = at_simt_thread();
-    if (!recent(c->write_time) || at_shadow_fenced(self, c->write_thread, c->write_time))
+    if (!recent(c->write_time) || c->write_thread >= AT_BLOCK_MOST ||
+        (spot->shared && c->write_block != (uint32_t)self->in->number) ||
+        at_shadow_fenced(self, c->write_thread, c->write_time))
         return;
     at_simt_report_at(AT_FINDING_RACE, where,
-                      "block %lld: thread %d multiplies byte %lld of %s, which thread %d writes, without a proxy fence "
+                      "block %lld: thread %d %s byte %lld of %s, which thread %d writes, without a proxy fence "
                       "between them",
-                      (long long)self->in->number, self->index, (long long)(spot->offset - spot->named_from),
-                      spot->name, c->write_thread);
+                      (long long)self->in->number, self->index, doing[access],
+                      (long long)(spot->offset - spot->named_from), spot->name, c->write_thread);
 }
 
 static void check_not_multiplied(const struct at_shadow_cell *c, const struct at_spot *spot, enum at_access access,
@@ -104,14 +142,23 @@ static void check_not_multiplied(const struct at_shadow_cell *c, const struct at
     const struct at_simt_thread *self = at_simt_thread();
     if (c->async_reads)
         at_simt_report_at(AT_FINDING_RACE, where,
-                          "block %lld: thread %d %s byte %lld of %s, which a wgmma reads that has not been waited for",
+                          "block %lld: thread %d %s byte %lld of %s, which %s reads that has not been waited for",
                           (long long)self->in->number, self->index, doing[access],
-                          (long long)(spot->offset - spot->named_from), spot->name);
+                          (long long)(spot->offset - spot->named_from), spot->name,
+                          self->in->wgmma ? "a wgmma" : "a bulk store");
 }
 
-/* Whether the readers a cell remembers are of this launch, and in shared memory of this block. */
+/* Whether the readers a cell remembers are of this launch, and in shared memory of this block or its cluster; those of
+ * other blocks of a cluster, no longer once its barrier has opened. */
 static int has_readers(const struct at_shadow_cell *c, const struct at_spot *spot) {
-    return recent(c->read_time) && !(spot->shared && c->read_block != (uint32_t)at_simt_thread()->in->number);
+    const struct at_simt_thread *self = at_simt_thread();
+    if (!recent(c->read_time))
+        return 0;
+    if (c->read_block == (uint32_t)self->in->number && !c->read_by_blocks)
+        return 1;
+    if (!at_cluster_same(c->read_block, (uint32_t)self->in->number))
+        return !spot->shared;
+    return (c->read_by_blocks && !spot->shared) || c->read_time >= self->cluster_opened;
 }
 
 static void check_reads_before(const struct at_shadow_cell *c, const struct at_spot *spot, enum at_access access,
@@ -134,10 +181,12 @@ static void note_read(struct at_shadow_cell *c, const struct at_spot *spot) {
         at_readers_clear(c);
         c->read_by_blocks = 0;
     } else if (c->read_block != block) {
-        c->read_by_blocks = 1; /* no order will ever reach all of them */
+        c->read_by_blocks = 1; /* no order will ever reach all of them, but in a cluster */
     }
-    if (c->read_by_blocks)
+    if (c->read_by_blocks) {
+        c->read_time = self->since > c->read_time ? self->since : c->read_time;
         return;
+    }
     c->read_block = block;
     at_readers_add(c, self);
 }
@@ -145,36 +194,46 @@ static void note_read(struct at_shadow_cell *c, const struct at_spot *spot) {
 static void check_written(const struct at_shadow_cell *c, const struct at_spot *spot, const void *where) {
     const struct at_simt_thread *self = at_simt_thread();
     const uint32_t began = spot->shared ? at_simt_machine.launch_began : at_simt_machine.job_began;
-    if (c->write_time >= began && !(spot->shared && c->write_block != (uint32_t)self->in->number))
+    if (c->write_time >= began && !(spot->shared && !at_cluster_same(c->write_block, (uint32_t)self->in->number)))
         return;
     at_simt_report_at(AT_FINDING_UNWRITTEN, where, "block %lld: thread %d reads byte %lld of %s, which nobody wrote",
                       (long long)self->in->number, self->index, (long long)(spot->offset - spot->named_from),
                       spot->name);
 }
 
+static void note_write(struct at_shadow_cell *c, enum at_access access) {
+    const struct at_simt_thread *self = at_simt_thread();
+    const int bulk = access == AT_ACCESS_BULK_WRITE || access == AT_ACCESS_BULK_LANDING;
+    c->write_time = bulk ? at_simt_machine.now : self->since;
+    c->write_block = (uint32_t)self->in->number;
+    c->write_thread = (uint16_t)(bulk ? AT_BLOCK_MOST + bulk_mbarrier : self->index);
+    c->write_atomic = access == AT_ACCESS_ATOMIC;
+    c->in_flight = access == AT_ACCESS_COPY || access == AT_ACCESS_BULK_WRITE;
+}
+
 static void access_cell(struct at_shadow_cell *c, const struct at_spot *spot, enum at_access access,
                         const void *where) {
-    const struct at_simt_thread *self = at_simt_thread();
-    if (access != AT_ACCESS_LANDING)
-        check_write_before(c, spot, access, where);
-    if ((access == AT_ACCESS_READ || access == AT_ACCESS_ATOMIC || access == AT_ACCESS_MULTIPLY) && spot->unwritten)
-        check_written(c, spot, where);
-    if (access == AT_ACCESS_MULTIPLY) {
-        check_fenced(c, spot, where);
-        c->async_reads++;
+    const int multiply = access == AT_ACCESS_MULTIPLY || access == AT_ACCESS_BULK_READ;
+    if (access == AT_ACCESS_LANDING || access == AT_ACCESS_BULK_LANDING) {
+        if (access == AT_ACCESS_LANDING)
+            check_not_multiplied(c, spot, access, where);
+        note_write(c, access); /* since the copy began nobody can have come */
+        return;
     }
-    if (access == AT_ACCESS_READ || access == AT_ACCESS_MULTIPLY) {
+    check_write_before(c, spot, access, where);
+    if ((access == AT_ACCESS_READ || access == AT_ACCESS_ATOMIC || multiply) && spot->unwritten)
+        check_written(c, spot, where);
+    if (multiply || access == AT_ACCESS_BULK_WRITE)
+        check_fenced(c, spot, access, where);
+    if (multiply)
+        c->async_reads++;
+    if (access == AT_ACCESS_READ || multiply) {
         note_read(c, spot);
         return;
     }
     check_not_multiplied(c, spot, access, where);
-    if (access != AT_ACCESS_LANDING) /* since the copy began nobody can have come */
-        check_reads_before(c, spot, access, where);
-    c->write_time = self->since;
-    c->write_block = (uint32_t)self->in->number;
-    c->write_thread = (uint16_t)self->index;
-    c->write_atomic = access == AT_ACCESS_ATOMIC;
-    c->in_flight = access == AT_ACCESS_COPY;
+    check_reads_before(c, spot, access, where);
+    note_write(c, access);
 }
 
 static void access_cells(struct at_spot *spot, int bytes, enum at_access access, const void *where) {
@@ -232,6 +291,11 @@ void at_shadow_multiplied(const void *address, int bytes) {
         for (int k = 0; c->bytes && k < AT_GRANULE; k++)
             split.cells[c->bytes][k].async_reads--;
     }
+}
+
+void at_shadow_bulk(const void *to, int bytes, int m, enum at_access access) {
+    bulk_mbarrier = m;
+    at_shadow_access_at(to, bytes, access, NULL);
 }
 
 void at_shadow_landed(const void *to, const void *from, int bytes) {

@@ -13,9 +13,9 @@ struct at_shadow_cell {
     /* Readers of one block. As long as all have read_time: the lanes of whole_warps x whole_lanes, and last_lanes of
      * last_warp. Otherwise a vector of their times by thread, number `readers` of the launch. */
     uint32_t whole_warps, whole_lanes, last_lanes, readers;
-    uint32_t bytes; /* number of the four cells that stand for this one; 0: none */
-    uint16_t write_thread;
-    uint16_t async_reads;                                    /* wgmma that read it and have not been waited for */
+    uint32_t bytes;        /* number of the four cells that stand for this one; 0: none */
+    uint16_t write_thread; /* AT_BLOCK_MOST and more: a bulk copy by mbarrier number write_thread - AT_BLOCK_MOST */
+    uint16_t async_reads;  /* wgmma and bulk stores that read it and have not been waited for */
     uint8_t last_warp, write_atomic : 1, read_by_blocks : 1, /* readers in several blocks */
         in_flight : 1;                                       /* the write is a copy that has not been waited for */
 };
@@ -27,7 +27,10 @@ enum at_access {
     AT_ACCESS_ATOMIC,
     AT_ACCESS_COPY,
     AT_ACCESS_LANDING,
-    AT_ACCESS_MULTIPLY
+    AT_ACCESS_MULTIPLY,
+    AT_ACCESS_BULK_READ,   /* a bulk store of its source, until it has been waited for */
+    AT_ACCESS_BULK_WRITE,  /* a bulk load is on its way to shared memory */
+    AT_ACCESS_BULK_LANDING /* and is there */
 };
 
 /* Checks and records one access of the running thread. `where`: a return address inside the kernel, for the message. */
@@ -38,6 +41,8 @@ void at_shadow_access_at(const void *address, int bytes, enum at_access access, 
 void at_shadow_landed(const void *to, const void *from, int bytes);
 /* wgmma reads `bytes` of shared memory for the running thread (AT_ACCESS_MULTIPLY), until it has been waited for. */
 void at_shadow_multiplied(const void *address, int bytes);
+/* A bulk load by mbarrier number m, issued by the running thread: AT_ACCESS_BULK_WRITE or AT_ACCESS_BULK_LANDING. */
+void at_shadow_bulk(const void *to, int bytes, int m, enum at_access access);
 /* Forgets cells of single bytes (a job begins), and vectors of readers (a launch does). */
 void at_shadow_job(void);
 void at_shadow_launch(void);
@@ -53,6 +58,8 @@ void at_readers_launch(void);
 
 /* Whether what `thread` of self's block did in a stretch begun at `time` is ordered before what self does now. */
 static inline int at_shadow_knows(const struct at_simt_thread *self, int thread, uint32_t time) {
+    if (thread >= AT_BLOCK_MOST) /* no barrier helps where nobody has waited for the mbarrier */
+        return self->in->fenced && self->known[2 * self->in->n + 1 + thread - AT_BLOCK_MOST] >= time;
     return thread == self->index || time < self->in->all_since || self->known[thread] >= time;
 }
 

@@ -52,6 +52,9 @@ enum at_simt_warp_kind {
     AT_SIMT_BALLOT,
     AT_SIMT_MMA,
     AT_SIMT_MATRIX,
+    AT_SIMT_MATRIX_STORE,
+    AT_SIMT_REGISTERS,
+    AT_SIMT_NAMED_ARRIVE,
     AT_SIMT_WGMMA,
     AT_SIMT_WGMMA_FENCE,
     AT_SIMT_WGMMA_COMMIT,
@@ -111,10 +114,14 @@ void at_simt_proxy_fence(struct at_simt_place place);
 /* A matrix in shared memory, K-major: chunk c of 16 bytes of row r lies at
  *   swizzle 0:            (r / 8) stride + c leading + (r % 8) 16
  *   swizzle 32, 64, 128:  (r / 8) stride + (r % 8) swizzle + 16 c, then bits 4 and up of the place in shared memory
- *                         xor bits 7 and up: 1, 2 or 3 of them. */
+ *                         xor bits 7 and up: 1, 2 or 3 of them.
+ * Or MN-major, of 16-bit elements: chunk c holds rows 8 c to 8 c + 7 of one k; that of k lies at
+ *   swizzle 0:            c stride + (k / 8) leading + (k % 8) 16
+ *   swizzle 32, 64, 128:  (c / n) leading + (k / 8) stride + (k % 8) swizzle + 16 (c % n), n = swizzle / 16, then xor
+ */
 struct at_simt_matrix {
     const void *at; /* a multiple of 16 */
-    int leading, stride, swizzle;
+    int leading, stride, swizzle, mn_major;
 };
 /* d += a b: 64 rows, a warp of the four 16 of them, by `columns` columns. a: registers as for mma, or NULL and a_at;
  * rows of b_at are columns of b. d, a fragment of 16 x 8 for each 8 columns, is not touched before the wait. */

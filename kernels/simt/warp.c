@@ -6,8 +6,9 @@
 #include <string.h>
 
 static const char *kind_name(enum at_simt_warp_kind kind) {
-    static const char *const names[] = { "syncwarp", "shuffle",     "ballot",       "mma",       "matrix load",
-                                         "wgmma",    "wgmma fence", "wgmma commit", "wgmma wait" };
+    static const char *const names[] = { "syncwarp",    "shuffle",      "ballot",       "mma",
+                                         "matrix load", "matrix store", "setmaxnreg",   "barrier arrival",
+                                         "wgmma",       "wgmma fence",  "wgmma commit", "wgmma wait" };
     return names[kind];
 }
 

@@ -14,7 +14,7 @@
 #include "kernels/simt/shadow.h"
 
 enum { GROUP_WARPS = 4, ROWS = 16, WORDS_MOST = 128, REGISTERS_MOST = 64, OPERATIONS_MOST = 64, K_MOST = 32 };
-enum { COLUMNS_MOST = 256, CHUNK_BYTES = 16, K_CHUNKS = 2, PLAIN_NAN = 0x7fffffff };
+enum { COLUMNS_MOST = 256, CHUNK_BYTES = 16, K_CHUNKS = 2, K_LINES = 16, PLAIN_NAN = 0x7fffffff };
 
 /* A variable of the kernel, the same for every lane, that wgmma takes as registers. */
 struct registers {
@@ -123,12 +123,24 @@ static struct registers *registers_at(struct at_simt_thread *const *members, uin
 
 /* ---- operands ---- */
 
-static const uint8_t *chunk_of(const struct at_simt_block *block, const struct at_simt_matrix *m, int row, int chunk) {
+/* Chunk i of 16 bytes of the rows from `first` on: two of every row, or, MN-major, 16 lines of k of every 8 rows. */
+static const uint8_t *chunk_of(const struct at_simt_block *block, const struct at_simt_matrix *m, int first, int i) {
     const uint8_t *at = m->at;
-    if (!m->swizzle)
-        return at + row / 8 * m->stride + chunk * m->leading + row % 8 * CHUNK_BYTES;
-    const int64_t place = at - block->arena + row / 8 * m->stride + row % 8 * m->swizzle + chunk * CHUNK_BYTES;
-    return block->arena + (place ^ (place >> 7 & (m->swizzle / CHUNK_BYTES - 1)) * CHUNK_BYTES);
+    const int n = m->swizzle / CHUNK_BYTES, group = first / 8 + i / K_LINES, k = i % K_LINES;
+    const int row = first + i / K_CHUNKS, chunk = i % K_CHUNKS;
+    int64_t place;
+    if (m->mn_major && !n)
+        place = group * m->stride + k / 8 * m->leading + k % 8 * CHUNK_BYTES;
+    else if (m->mn_major)
+        place = group / n * m->leading + k / 8 * m->stride + k % 8 * m->swizzle + group % n * CHUNK_BYTES;
+    else if (!n)
+        place = row / 8 * m->stride + chunk * m->leading + row % 8 * CHUNK_BYTES;
+    else
+        place = row / 8 * m->stride + row % 8 * m->swizzle + chunk * CHUNK_BYTES;
+    if (!n)
+        return at + place;
+    place += at - block->arena;
+    return block->arena + (place ^ (place >> 7 & (n - 1)) * CHUNK_BYTES);
 }
 
 /* What all lanes know, by their least: products are made when the last of them has come. */
@@ -154,15 +166,19 @@ static void read_matrix(struct at_simt_thread *reader, const struct at_simt_matr
     const int counting = at_counters_on;
     at_counters_on = 0;
     at_simt_current = &reader->self;
-    for (int row = 0; row < rows; row++)
-        for (int chunk = 0; chunk < K_CHUNKS; chunk++) {
-            const uint8_t *at = chunk_of(reader->in, m, first + row, chunk);
-            uint32_t words[CHUNK_BYTES / 4];
-            at_shadow_access_at(at, CHUNK_BYTES, AT_ACCESS_MULTIPLY, NULL);
-            memcpy(words, at, sizeof words);
-            for (int i = 0; i < CHUNK_BYTES / bytes; i++)
-                out[row][chunk * CHUNK_BYTES / bytes + i] = at_mma_element(format, words[i / each], i % each);
+    for (int i = 0; i < rows * K_CHUNKS; i++) {
+        const uint8_t *at = chunk_of(reader->in, m, first, i);
+        uint32_t words[CHUNK_BYTES / 4];
+        at_shadow_access_at(at, CHUNK_BYTES, AT_ACCESS_MULTIPLY, NULL);
+        memcpy(words, at, sizeof words);
+        for (int j = 0; j < CHUNK_BYTES / bytes; j++) {
+            const double x = at_mma_element(format, words[j / each], j % each);
+            if (m->mn_major)
+                out[i / K_LINES * 8 + j][i % K_LINES] = x;
+            else
+                out[i / K_CHUNKS][i % K_CHUNKS * CHUNK_BYTES / bytes + j] = x;
         }
+    }
     at_simt_current = running;
     at_counters_on = counting;
 }
@@ -180,9 +196,8 @@ static void read_registers(struct at_simt_thread *const *members, enum at_format
 static void release_matrix(struct at_simt_thread *reader, const struct at_simt_matrix *m, int first, int rows) {
     struct at_simt_self *running = at_simt_current;
     at_simt_current = &reader->self;
-    for (int row = 0; m->at && row < rows; row++)
-        for (int chunk = 0; chunk < K_CHUNKS; chunk++)
-            at_shadow_multiplied(chunk_of(reader->in, m, first + row, chunk), CHUNK_BYTES);
+    for (int i = 0; m->at && i < rows * K_CHUNKS; i++)
+        at_shadow_multiplied(chunk_of(reader->in, m, first, i), CHUNK_BYTES);
     at_simt_current = running;
 }
 
@@ -208,7 +223,7 @@ static double sum_of(enum at_format format, const uint32_t *words, int i) {
 }
 
 static void multiply(struct at_simt_thread *const *members, int n) {
-    static uint32_t known[2 * AT_BLOCK_MOST + 1];
+    static uint32_t known[AT_SIMT_WIDTH_MOST];
     static double a[ROWS][K_MOST], b[COLUMNS_MOST][K_MOST];
     const struct at_simt_wgmma *first = members[0]->deposit;
     const struct at_tc_rule *rule;
@@ -271,6 +286,11 @@ void at_simt_wgmma(const struct at_simt_wgmma *operation, struct at_simt_place p
     check_matrix(&operation->b_at);
     if (!operation->a)
         check_matrix(&operation->a_at);
+    if (operation->b_at.mn_major && operation->kind != AT_SIMT_WGMMA_K16_F16_F32 &&
+        operation->kind != AT_SIMT_WGMMA_K16_BF16_F32 && operation->kind != AT_SIMT_WGMMA_K16_F16_F16)
+        at_simt_report(AT_FINDING_BOUNDS, place,
+                       "block %lld: thread %d multiplies an MN-major matrix of elements that have not 16 bits",
+                       (long long)self->in->number, self->index);
     at_simt_warp_operation(AT_SIMT_WGMMA, 0xffffffffu, 0, (int)operation->kind, operation, multiply, place);
 }
 

@@ -6,10 +6,22 @@
 struct at_matrix {
     at_simt_matrix m;
 
-    static at_matrix k_major(const void *at, int leading, int stride) { return { { at, leading, stride, 0 } }; }
-    template <int W> static at_matrix swizzled(const void *at, int stride) { return { { at, 0, stride, W } }; }
+    static at_matrix k_major(const void *at, int leading, int stride) { return { { at, leading, stride, 0, 0 } }; }
+    template <int W> static at_matrix swizzled(const void *at, int stride) { return { { at, 0, stride, W, 0 } }; }
     at_matrix moved(int bytes) const {
-        return { { static_cast<const char *>(m.at) + bytes, m.leading, m.stride, m.swizzle } };
+        return { { static_cast<const char *>(m.at) + bytes, m.leading, m.stride, m.swizzle, 0 } };
+    }
+};
+
+struct at_matrix_mn {
+    at_simt_matrix m;
+
+    static at_matrix_mn plain(const void *at, int along_mn, int along_k) { return { { at, along_k, along_mn, 0, 1 } }; }
+    template <int W> static at_matrix_mn swizzled(const void *at, int along_mn, int along_k) {
+        return { { at, along_mn, along_k, W, 1 } };
+    }
+    at_matrix_mn moved(int bytes) const {
+        return { { static_cast<const char *>(m.at) + bytes, m.leading, m.stride, m.swizzle, 1 } };
     }
 };
 
@@ -18,6 +30,13 @@ static inline void at_proxy_fence(AT_PLACE) { at_simt_proxy_fence({ file, line }
 /* The variables are named for the compiler that keeps them in registers; the machine knows them by their places. */
 
 template <class D> void at_wgmma_fence(D &, AT_PLACE) { at_simt_wgmma_fence({ file, line }); }
+template <class D, int N, int W, class E, int M, int L> void at_wgmma_fence(D (&)[N][W], E (&)[M][L], AT_PLACE) {
+    at_simt_wgmma_fence({ file, line });
+}
+template <class D, int N, int W, class E, int M, int L, class F, int K, int J>
+void at_wgmma_fence(D (&)[N][W], E (&)[M][L], F (&)[K][J], AT_PLACE) {
+    at_simt_wgmma_fence({ file, line });
+}
 static inline void at_wgmma_commit(AT_PLACE) { at_simt_wgmma_commit({ file, line }); }
 template <int N, class D> void at_wgmma_wait(D &, AT_PLACE) { at_simt_wgmma_wait(N, { file, line }); }
 
@@ -54,6 +73,17 @@ __attribute__((always_inline)) inline void at_wgmma(C (&d)[N][W], const uint32_t
 }
 template <class C, int N, int W, class A, class B>
 __attribute__((always_inline)) inline void at_wgmma(C (&d)[N][W], at_matrix a, at_matrix b, A, B, AT_PLACE) {
+    at_wgmma_issue<C, N, W, A, B>(d, nullptr, a.m, b.m, { file, line });
+}
+template <class C, int N, int W, class A, class B>
+__attribute__((always_inline)) inline void at_wgmma(C (&d)[N][W], const uint32_t (&a)[4], at_matrix_mn b, A, B,
+                                                    AT_PLACE) {
+    static_assert(sizeof(B) == 2, "columns side by side are of 16-bit elements");
+    at_wgmma_issue<C, N, W, A, B>(d, a, {}, b.m, { file, line });
+}
+template <class C, int N, int W, class A, class B>
+__attribute__((always_inline)) inline void at_wgmma(C (&d)[N][W], at_matrix a, at_matrix_mn b, A, B, AT_PLACE) {
+    static_assert(sizeof(B) == 2, "columns side by side are of 16-bit elements");
     at_wgmma_issue<C, N, W, A, B>(d, nullptr, a.m, b.m, { file, line });
 }
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Mechanical mutants: every barrier, fence, wait and commit of every CUDA kernel deleted in turn.
+# Mechanical mutants: every barrier, fence, arrival, wait and commit of every CUDA kernel deleted in turn.
 #   mechanical.sh patches DIR BUILD KERNEL.cu...   a patch for each deletion, DIR/FAMILY/VARIANT__FILE_LINE.patch, and
 #                                                  DIR/rules.mk, which says what each is made of
 #   mechanical.sh object PATCH OUT BUILD           its object; empty where the kernel's code does not hold the call
@@ -7,7 +7,7 @@
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 die() { echo "mechanical: $*" >&2; exit 1; }
-names='\bat_(sync|sync_warp|copy_wait|copy_commit|barrier_[a-z_]+|fence_[a-z_]+|proxy_fence|wgmma_(fence|commit|wait))(<[^;<>]*>)?\('
+names='\bat_(sync|sync_warp|copy_wait|copy_commit|barrier(_[a-z_]+)?|mbarrier_(arrive(_expect)?|wait)|bulk_(commit|wait|wait_read)|cluster_(arrive|wait)|fence_[a-z_]+|proxy_fence|wgmma_(fence|commit|wait))(<[^;<>]*>)?\('
 call="${names}[^;]*\);"
 
 sites() { # FILE: line numbers of calls; a call that cannot be deleted by line must not go unseen

@@ -48,10 +48,20 @@ cat > kernels/any/01_x.cu <<'CU'
     at_copy_commit();
     at_copy_wait<1>();
     at_barrier_arrive(&b[0]); /* ours */
+    at_barrier(1, 64);
+    at_mbarrier_init(b, 1);
+    at_mbarrier_arrive(b);
+    at_mbarrier_arrive_expect(b, 16);
+    at_mbarrier_wait(b, 0);
+    at_bulk_commit();
+    at_bulk_wait_read<0>();
+    at_bulk_wait<0>();
+    at_cluster_arrive();
+    at_cluster_wait();
 CU
 "$mechanical" patches found . kernels/any/01_x.cu || fail "patches"
 got=$(find found -name '*.patch' | sed 's/.*__//; s/\.patch//' | sort | paste -sd' ')
-[[ "$got" == 'any_h_2 cu_2 cu_3 cu_4 cu_5 cu_6' ]] || fail "calls found: $got"
+[[ "$got" == 'any_h_2 cu_10 cu_11 cu_12 cu_13 cu_14 cu_15 cu_16 cu_2 cu_3 cu_4 cu_5 cu_6 cu_7 cu_9' ]] || fail "calls found: $got"
 grep -qx '+    if (yes) ;' found/any/01_x__cu_3.patch || fail "the call is not what is deleted"
 for bad in 'at_sync(); at_sync();' 'at_sync_warp(' 'while (at_barrier_test(b)) {'; do
     echo "    $bad" > kernels/any/01_x.cu

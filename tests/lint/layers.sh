@@ -17,7 +17,7 @@ rule() { # folder -> sets own, outside
         reference/*) own="attest/|tensor_core/|${1#reference/}/" outside='' ;;
         datasets) own='attest/|tensor_core/|datasets/' outside='gsl/|Random123/|jansson.h|zlib.h' ;;
         kernels/host) own='attest/|tensor_core/|kernels/host/|('"$operators"')/' outside='cblas.h' ;;
-        kernels/device) own="attest/|kernels/device/|kernels/simt/(device|wgmma)_simt.h|($operators)/" outside='cuda_' ;;
+        kernels/device) own="attest/|kernels/device/|kernels/simt/(device|wgmma|tma|warp_roles|cluster|store_matrix)_simt.h|($operators)/" outside="cuda(_|.h)" ;;
         kernels/simt) own='attest/|tensor_core/|kernels/simt/' outside='elfutils/|sanitizer/|tuple' ;;
         kernels/runner) own='attest/|kernels/runner/|kernels/simt/finding.h|build_info.h' outside='cuda_runtime_api.h' ;;
         kernels/*) own="attest/|kernels/host/|kernels/device/|($operators)/" outside='' ;;

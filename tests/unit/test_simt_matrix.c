@@ -2,6 +2,7 @@
  * PTX ISA says it, lane by lane, and not as the machine does. SPDX-License-Identifier: Apache-2.0 */
 #include "tests/at_test.h"
 
+#include "kernels/simt/matrix.h"
 #include "tests/support/simt_scene.h"
 
 enum { LANES = 32 };
@@ -182,12 +183,76 @@ static void test_wavefronts(void **state) {
                                  stores + (stride == 16 ? count : 8 * count));
             }
 }
+/* ---- stmatrix ---- */
+
+static enum {
+    STORE_RIGHT,
+    STORE_READ_BY_ANOTHER,
+    STORE_MISALIGNED,
+    STORE_NOT_SHARED,
+    STORE_WITHOUT_A_LANE
+} store_fault;
+
+/* What a lane has of matrix m: element e of row r is 64 m + 8 r + e. */
+static uint32_t fragment(int m) {
+    const int g = TID / 4, t = TID % 4, low = transposed ? 8 * (2 * t) + g : 8 * g + 2 * t;
+    return (uint32_t)(64 * m + low) | (uint32_t)(64 * m + low + (transposed ? 8 : 1)) << 16;
+}
+
+static void stores(void *unused) {
+    (void)unused;
+    SHARED(uint32_t, 32 * 32, tile);
+    const uint32_t registers[4] = { fragment(0), fragment(1), fragment(2), fragment(3) };
+    uint8_t *row = TID < 8 * count ? (uint8_t *)tile + TID * stride : NULL;
+    if (store_fault == STORE_MISALIGNED && TID == 3)
+        row += 8;
+    if (store_fault == STORE_NOT_SHARED && TID == 3)
+        row = (uint8_t *)at_simt_scene.both;
+    if (store_fault == STORE_WITHOUT_A_LANE && TID == 9)
+        return;
+    NOTED, at_simt_store_matrix(count, transposed, row, registers, HERE_PLACE);
+    if (store_fault == STORE_READ_BY_ANOTHER)
+        (void)GET(tile[(TID + 1) % 8 * stride / 4]);
+    SYNC_WARP(0xffffffffu);
+    for (int r = 0; r < 8 * count; r++)
+        for (int w = 0; w < 4 && TID == 20; w++)
+            loaded[r][w] = GET(tile[r * stride / 4 + w]);
+}
+
+static void test_stores(void **state) {
+    (void)state;
+    store_fault = STORE_RIGHT;
+    for (count = 1; count <= 4; count *= 2)
+        for (transposed = 0; transposed < 2; transposed++)
+            for (stride = 16; stride <= 128; stride *= 2) {
+                AT_SIMT_SCENE_SEEDS(at_test_effort(5), stores, 1, 32, AT_FINDING_NONE, NULL);
+                for (int i = 0; i < 8 * count * 4; i++) {
+                    const uint32_t first = (uint32_t)(2 * i), want = first | (first + 1) << 16;
+                    at_assert_true(loaded[i / 4][i % 4] == want, "x%d%s row %d word %d is %08x, wanted %08x", count,
+                                   transposed ? " transposed" : "", i / 4, i % 4, loaded[i / 4][i % 4], want);
+                }
+            }
+    count = 1;
+    stride = 16;
+    static const struct {
+        enum at_finding_kind kind;
+        const char *say;
+    } rows[] = { { AT_FINDING_NONE, "" },
+                 { AT_FINDING_RACE, "without an order" },
+                 { AT_FINDING_BOUNDS, "stores a matrix row to an address that is no multiple of 16" },
+                 { AT_FINDING_BOUNDS, "stores a matrix row to memory that is not shared" },
+                 { AT_FINDING_RACE, "which has left the kernel" } };
+    for (transposed = 0; transposed < 2; transposed++)
+        for (int i = 1; i < (int)(sizeof rows / sizeof *rows); i++) {
+            store_fault = i;
+            AT_SIMT_SCENE_SEEDS(at_test_effort(5), stores, 1, 32, rows[i].kind, rows[i].say);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_matrices),
-        cmocka_unit_test(test_rows_that_cannot_be),
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_wavefronts),
+        cmocka_unit_test(test_stores), cmocka_unit_test(test_matrices),   cmocka_unit_test(test_rows_that_cannot_be),
+        cmocka_unit_test(test_order),  cmocka_unit_test(test_wavefronts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

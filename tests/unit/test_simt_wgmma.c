@@ -11,7 +11,7 @@ enum { THREADS = 128, ROWS = 64, K = 16, COLUMNS_MOST = 128, SWIZZLES = 4 };
 
 /* How the matrices lie, and what a kernel does wrong. */
 static const int swizzles[SWIZZLES] = { 0, 32, 64, 128 };
-static int swizzle, columns, a_in_registers, f16_sums;
+static int swizzle, columns, a_in_registers, f16_sums, mn_major;
 static float results[ROWS][COLUMNS_MOST];
 static enum fault {
     RIGHT,
@@ -45,7 +45,20 @@ static int place(int row, int chunk) {
     return line * 128 + (column ^ line % 8 % chunks) * 16;
 }
 static struct at_simt_matrix matrix(const void *at) {
-    return (struct at_simt_matrix){ at, 128, swizzle ? 8 * swizzle : 256, swizzle };
+    return (struct at_simt_matrix){ at, 128, swizzle ? 8 * swizzle : 256, swizzle, 0 };
+}
+
+/* Where column n of line k lies in an MN-major matrix: blocks of 8 lines of 8 columns, two along k and then by 8
+ * columns; or 16 lines of `swizzle` bytes, permuted in the same way. */
+static int place_mn(int n, int k) {
+    const int chunks = swizzle / 16;
+    if (!swizzle)
+        return (n / 8 * 2 + k / 8) * 128 + k % 8 * 16 + n % 8 * 2;
+    const int byte = (n / (8 * chunks) * K + k) * swizzle + n % (8 * chunks) * 2;
+    return byte / 128 * 128 + (byte % 128 / 16 ^ byte / 128 % 8 % chunks) * 16 + byte % 16;
+}
+static struct at_simt_matrix matrix_mn(const void *at) {
+    return (struct at_simt_matrix){ at, swizzle ? K * swizzle : 128, swizzle ? 8 * swizzle : 256, swizzle, 1 };
 }
 
 static uint32_t two(int low, int high) {
@@ -59,6 +72,13 @@ static void fill(uint32_t *to, int rows, int (*value)(int, int)) {
     }
 }
 
+static void fill_mn(uint32_t *to, int n, int (*value)(int, int)) {
+    for (int i = TID; i < n / 2 * K; i += THREADS) {
+        const int pair = i / K * 2, k = i % K;
+        PUT(to[place_mn(pair, k) / 4], two(value(pair, k), value(pair + 1, k)));
+    }
+}
+
 /* The lane's part of 16 rows by 8 columns each. */
 static int row_of(int i) { return TID / 32 * 16 + TID % 32 / 4 + i / 2 % 2 * 8; }
 static int column_of(int i) { return i / 4 * 8 + TID % 4 * 2 + i % 2; }
@@ -69,7 +89,7 @@ static void issue(const uint32_t *a, const uint32_t *a_tile, const uint32_t *b_t
                                              .columns = columns,
                                              .a = a_in_registers ? a : NULL,
                                              .a_at = matrix(a_tile),
-                                             .b_at = matrix(b_tile),
+                                             .b_at = mn_major ? matrix_mn(b_tile) : matrix(b_tile),
                                              .d = d };
     at_simt_wgmma(&operation, HERE_PLACE);
 }
@@ -111,7 +131,10 @@ static void multiplies(void *unused) {
     if (fault == PROXY_FENCE_TOO_EARLY)
         at_simt_proxy_fence(HERE_PLACE);
     fill(a_tile, ROWS, a_value);
-    fill(b_tile, columns, b_value);
+    if (mn_major)
+        fill_mn(b_tile, columns, b_value);
+    else
+        fill(b_tile, columns, b_value);
     if (fault != NO_PROXY_FENCE && fault != PROXY_FENCE_TOO_EARLY && fault != PROXY_FENCE_OF_READERS)
         at_simt_proxy_fence(HERE_PLACE);
     if (fault != NO_ORDER)
@@ -153,12 +176,13 @@ static void multiplies(void *unused) {
 static void test_products(void **state) {
     (void)state;
     fault = RIGHT;
-    for (int i = 0; i < SWIZZLES * 2 * 2 * 4; i++) {
+    for (int i = 0; i < SWIZZLES * 2 * 2 * 4 * 2; i++) {
         static const int widths[4] = { 8, 16, 64, 128 };
         swizzle = swizzles[i % SWIZZLES];
         a_in_registers = i / SWIZZLES % 2;
         f16_sums = i / SWIZZLES / 2 % 2;
-        columns = widths[i / SWIZZLES / 4];
+        columns = widths[i / SWIZZLES / 4 % 4];
+        mn_major = i / SWIZZLES / 16;
         memset(results, 0, sizeof results);
         AT_SIMT_SCENE_SEEDS(at_test_effort(2), multiplies, 1, THREADS, AT_FINDING_NONE, NULL);
         for (int j = 0; j < ROWS * columns; j++) {
@@ -167,9 +191,10 @@ static void test_products(void **state) {
             for (int k = 0; k < K; k++)
                 want += a_value(row, k) * b_value(column, k);
             at_assert_true((int)results[row][column] == want,
-                           "swizzle %d, %d columns, a in %s, sums in %s: row %d column %d is %g, wanted %d", swizzle,
-                           columns, a_in_registers ? "registers" : "shared memory", f16_sums ? "f16" : "f32", row,
-                           column, (double)results[row][column], want);
+                           "swizzle %d, %d columns, %s, a in %s, sums in %s: row %d column %d is %g, wanted %d",
+                           swizzle, columns, mn_major ? "MN-major" : "K-major",
+                           a_in_registers ? "registers" : "shared memory", f16_sums ? "f16" : "f32", row, column,
+                           (double)results[row][column], want);
         }
     }
 }
@@ -183,23 +208,25 @@ static void test_rules(void **state) {
     (void)state;
     f16_sums = 0;
     columns = 16;
-    for (a_in_registers = 0; a_in_registers < 2; a_in_registers++)
-        for (swizzle = 0; swizzle <= 128; swizzle += 128) {
-            finds(RIGHT, AT_FINDING_NONE, NULL);
-            finds(PROXY_FENCE_OF_READERS, AT_FINDING_NONE, NULL);
-            finds(NO_PROXY_FENCE, AT_FINDING_RACE, "without a proxy fence between them");
-            finds(PROXY_FENCE_TOO_EARLY, AT_FINDING_RACE, "without a proxy fence between them");
-            finds(NO_ORDER, AT_FINDING_RACE, "multiplies");
-            finds(NO_WGMMA_FENCE, AT_FINDING_RACE, "touched since the last wgmma fence");
-            finds(READ_TOO_EARLY, AT_FINDING_RACE, "touches sums of the wgmma at");
-            finds(WRITE_SUMS_TOO_EARLY, AT_FINDING_RACE, "touches sums of the wgmma at");
-            finds(MATRIX_WRITTEN_TOO_EARLY, AT_FINDING_RACE, "writes");
-            finds(MATRIX_WRITTEN_AFTER_BARRIER, AT_FINDING_RACE, "which a wgmma reads that has not been waited for");
-            finds(NO_COMMIT, AT_FINDING_RACE, "leaves the kernel with wgmma that have not been waited for");
-            finds(NO_WAIT, AT_FINDING_RACE, "leaves the kernel with wgmma that have not been waited for");
-            finds(WAITED_FOR_ANOTHER_GROUP, AT_FINDING_RACE, "touches sums of the wgmma at");
-            finds(ONE_WARP_AWAY, AT_FINDING_RACE, "of the same warpgroup");
-        }
+    for (int i = 0; i < 8; i++) {
+        a_in_registers = i % 2;
+        swizzle = i / 2 % 2 * 128;
+        mn_major = i / 4;
+        finds(RIGHT, AT_FINDING_NONE, NULL);
+        finds(PROXY_FENCE_OF_READERS, AT_FINDING_NONE, NULL);
+        finds(NO_PROXY_FENCE, AT_FINDING_RACE, "without a proxy fence between them");
+        finds(PROXY_FENCE_TOO_EARLY, AT_FINDING_RACE, "without a proxy fence between them");
+        finds(NO_ORDER, AT_FINDING_RACE, "multiplies");
+        finds(NO_WGMMA_FENCE, AT_FINDING_RACE, "touched since the last wgmma fence");
+        finds(READ_TOO_EARLY, AT_FINDING_RACE, "touches sums of the wgmma at");
+        finds(WRITE_SUMS_TOO_EARLY, AT_FINDING_RACE, "touches sums of the wgmma at");
+        finds(MATRIX_WRITTEN_TOO_EARLY, AT_FINDING_RACE, "writes");
+        finds(MATRIX_WRITTEN_AFTER_BARRIER, AT_FINDING_RACE, "which a wgmma reads that has not been waited for");
+        finds(NO_COMMIT, AT_FINDING_RACE, "leaves the kernel with wgmma that have not been waited for");
+        finds(NO_WAIT, AT_FINDING_RACE, "leaves the kernel with wgmma that have not been waited for");
+        finds(WAITED_FOR_ANOTHER_GROUP, AT_FINDING_RACE, "touches sums of the wgmma at");
+        finds(ONE_WARP_AWAY, AT_FINDING_RACE, "of the same warpgroup");
+    }
     swizzle = 0;
     a_in_registers = 1;
     finds(OPERAND_WRITTEN_TOO_EARLY, AT_FINDING_RACE, "operands that were touched since the last wgmma fence");
@@ -237,9 +264,22 @@ static void past_the_end(void *unused) {
     issue(a, tile, tile, d);
 }
 
+static void mn_major_tf32(void *unused) {
+    SHARED(uint32_t, 512, tile);
+    uint32_t d[64] = { 0 }, a[4] = { 0 };
+    (void)unused;
+    const struct at_simt_wgmma operation = {
+        .kind = AT_SIMT_WGMMA_K8_TF32_F32, .columns = 16, .a = a, .b_at = matrix_mn(tile), .d = d
+    };
+    at_simt_wgmma_fence(HERE_PLACE);
+    at_simt_wgmma(&operation, HERE_PLACE);
+}
+
 static void test_what_cannot_be(void **state) {
     (void)state;
-    swizzle = f16_sums = a_in_registers = 0;
+    swizzle = f16_sums = a_in_registers = mn_major = 0;
+    at_simt_scene_run(mn_major_tf32, 1, THREADS, 1);
+    at_simt_scene_expect(AT_FINDING_BOUNDS, "have not 16 bits", NULL);
     columns = 16;
     at_simt_scene_run(outside_a_warpgroup, 1, 96, 1);
     at_simt_scene_expect(AT_FINDING_RACE, "outside a warpgroup", NULL);

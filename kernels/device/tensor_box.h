@@ -1,0 +1,53 @@
+/* A tensor in global memory and the box of it that one copy moves: what a tensor map says. For C and C++.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef AT_TENSOR_BOX_H
+#define AT_TENSOR_BOX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { AT_TENSOR_DIMS = 5, AT_TENSOR_BOX_MOST = 256 };
+
+/* Dimension 0 is the innermost. */
+struct at_tensor_box {
+    const void *base;
+    int rank, element_bytes;        /* 1 to 5; 1, 2, 4 or 8 */
+    int64_t size[AT_TENSOR_DIMS];   /* elements */
+    int64_t stride[AT_TENSOR_DIMS]; /* bytes from one element to the next; [0] is not looked at: they are neighbours */
+    int box[AT_TENSOR_DIMS];        /* elements */
+    int swizzle;                    /* 0, 32, 64 or 128: bytes of the box's dimension 0 */
+};
+
+static inline const char *at_tensor_dimension_wrong(const struct at_tensor_box *t, int i) {
+    if (t->size[i] < 1 || t->size[i] > (int64_t)1 << 32)
+        return "1 to 2^32 elements in each dimension";
+    if (t->box[i] < 1 || t->box[i] > AT_TENSOR_BOX_MOST)
+        return "a box of 1 to 256 elements in each dimension";
+    if (i > 0 && (t->stride[i] < 0 || t->stride[i] % 16 || t->stride[i] >= (int64_t)1 << 40))
+        return "strides are multiples of 16, less than 2^40";
+    return NULL;
+}
+
+/* What a tensor map cannot say; NULL: it can. The hardware takes swizzled rows shorter than the swizzle, too; how they
+ * lie then nobody needs here. */
+static inline const char *at_tensor_box_wrong(const struct at_tensor_box *t) {
+    const int e = t->element_bytes;
+    if (t->rank < 1 || t->rank > AT_TENSOR_DIMS)
+        return "1 to 5 dimensions";
+    if (e != 1 && e != 2 && e != 4 && e != 8)
+        return "elements of 1, 2, 4 or 8 bytes";
+    if (!t->base || (uintptr_t)t->base % 16)
+        return "the tensor begins at a multiple of 16";
+    for (int i = 0; i < t->rank; i++)
+        if (at_tensor_dimension_wrong(t, i))
+            return at_tensor_dimension_wrong(t, i);
+    if (t->box[0] * e % 16)
+        return "rows of a box are multiples of 16 bytes";
+    if (t->swizzle != 0 && t->swizzle != 32 && t->swizzle != 64 && t->swizzle != 128)
+        return "a swizzle of 0, 32, 64 or 128 bytes";
+    if (t->swizzle && t->box[0] * e != t->swizzle)
+        return "swizzled rows of a box have as many bytes as the swizzle";
+    return NULL;
+}
+
+#endif

@@ -1,0 +1,19 @@
+/* stmatrix as kernels/device/store_matrix.h sees it. C and C++.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef AT_SIMT_MATRIX_H
+#define AT_SIMT_MATRIX_H
+
+#include "kernels/simt/simt.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* stmatrix: `count` (1, 2, 4) matrices of 8 x 8 elements of 16 bits from a register each to shared memory, all 32 lanes
+ * together, as at_simt_load_matrix takes them. */
+void at_simt_store_matrix(int count, int transposed, void *row, const uint32_t *from, struct at_simt_place place);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
