@@ -15,7 +15,8 @@
  *
  * Range: where size can reach the end of the accumulator's range, or what is scaled that of f32, there is no limit
  * (class RANGE): +inf. Where inputs are not finite, NaN and infinities are those of the exact sum as long as the finite
- * terms stay inside the range in the same sense: limit 0.
+ * terms stay inside the range in the same sense: limit 0; but a guard of f16 sums makes numbers of them, and then
+ * nothing is promised.
  *
  * The reference's own error, v = 2^-53: k products and k - 1 additions and the scale, (k + 2) v |s| S; products of two
  * f32 are exact in double, and underflow (f32 squared) is below 2^-298. */
@@ -47,7 +48,7 @@ static double sum_error(const struct at_gemm_declared *d, double size, double la
     const double parts = (double)d->parts, most = (1 + e.e) * size + parts * e.eta;
     const double joined = (parts - 1) * at_format_info(d->wide)->u;
     const int in_range =
-        most < end_of_range(at_unit_format(d->order.unit)) && most * (1 + joined) < end_of_range(d->wide);
+        most * (1 + joined) < end_of_range(at_unit_format(d->order.unit)); /* the join has as much at least */
     return in_range ? e.e * size + parts * e.eta + joined * most : (double)INFINITY;
 }
 
@@ -65,7 +66,7 @@ double at_gemm_limit(const struct at_problem *p, const struct at_gemm_declared *
             error = INFINITY;
     }
     if (!isfinite(element->value))
-        return isfinite(error) ? 0 : (double)INFINITY;
+        return isfinite(error) && !(declared && declared->order.guard != AT_GUARD_NONE) ? 0 : (double)INFINITY;
     if (declared && out != declared->wide && isfinite(error))
         error = rounded(out, value, error, 0);
     return isfinite(error) ? (error + own) * (1 + 0x1p-30) : (double)INFINITY;
