@@ -169,7 +169,7 @@ static void test_range_ends(void **state) {
     assert_true(isinf(LIMIT(AT_BF16, AT_F32, AT_UNIT_TC_F32, 0, 2, 1, 0x1p100, 0x1p27, 0x1p100, 0x1p27)));
     assert_true(isfinite(LIMIT(AT_BF16, AT_F32, AT_UNIT_TC_F32, 0, 2, 1, 0x1p100, 0x1p26, 0x1p100, 0x1p26)));
     assert_true(isinf(LIMIT(AT_F32, AT_F32, AT_UNIT_F32_FMA, 1, 2, 1, 0x1p100, 0x1p27, 0x1p100, 0x1p27)));
-    assert_true(isinf(LIMIT(AT_F32, AT_F32, AT_UNIT_F32_FMA, 1, 2, 1, 0x1p127, 1, 0x1.fffff8p126, 1)));
+    assert_true(isinf(LIMIT(AT_F32, AT_F32, AT_UNIT_F32_FMA, 1, 2, 0.25, 0x1p127, 1, 0x1.fffff8p126, 1)));
     assert_true(isfinite(LIMIT(AT_F32, AT_F32, AT_UNIT_F32_FMA, 1, 2, 1, 0x1p127, 1, 0x1.fffffp126, 1)));
     /* the scale */
     assert_true(isinf(LIMIT(AT_F32, AT_F32, AT_UNIT_F32_FMA, 0, 1, 0x1p28, 0x1p100, 1, 0, 0)));
