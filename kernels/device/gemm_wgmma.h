@@ -3,7 +3,7 @@
  *
  * Two tiles of each factor in shared memory, rows of 128 bytes swizzled: while wgmma multiplies one, the threads write
  * the other. All wait for the products before the barrier that is behind their writes, so behind that barrier the tiles
- * that those products read are free. */
+ * that those products read are free. No product is on its way where the loop turns: ptxas would not let it. */
 #ifndef AT_DEVICE_GEMM_WGMMA_H
 #define AT_DEVICE_GEMM_WGMMA_H
 
@@ -46,27 +46,30 @@ static __global__ void __launch_bounds__(AT_GEMM_THREADS, 1) at_gemm_wgmma(at_ge
     const int row = (int)blockIdx.y * AT_GEMM_TILE, column = (int)blockIdx.x * AT_GEMM_TILE;
     float sums[N][4] = {};
     C d[N][W] = {};
-    for (int begin = 0, turn = 0; begin < v.k; begin += AT_GEMM_STEP<T>, turn = 1 - turn) {
+    const auto stage = [&](int begin, int turn) {
         at_gemm_wgmma_stage(v.a, v.m, v.k, row, begin, a[turn]);
         at_gemm_wgmma_stage(v.b, v.n, v.k, column, begin, b[turn]);
         at_proxy_fence();
-        at_wgmma_wait<0>(d);
-        at_sync();
-        if constexpr (PROMOTED)
-            at_gemm_promote(sums, d);
+    };
+    stage(0, 0);
+    at_sync();
+    for (int begin = 0, turn = 0; begin < v.k; begin += AT_GEMM_STEP<T>, turn = 1 - turn) {
         at_wgmma_fence(d);
         AT_UNROLL
         for (int byte = 0; byte < AT_GEMM_BYTES; byte += 32)
             at_wgmma(d, a[turn].matrix().moved(byte), b[turn].matrix().moved(byte), T{}, T{});
         at_wgmma_commit();
+        if (begin + AT_GEMM_STEP<T> < v.k)
+            stage(begin + AT_GEMM_STEP<T>, 1 - turn);
+        at_wgmma_wait<0>(d);
+        at_sync();
+        if constexpr (PROMOTED)
+            at_gemm_promote(sums, d);
     }
-    at_wgmma_wait<0>(d);
-    if constexpr (PROMOTED) {
-        at_gemm_promote(sums, d);
+    if constexpr (PROMOTED)
         at_gemm_store(v, row, column, sums);
-    } else {
+    else
         at_gemm_store(v, row, column, d);
-    }
 }
 
 template <class T, class C, int W, bool PROMOTED = false> int at_gemm_wgmma_launch(const struct at_launch *launch) {
