@@ -18,9 +18,9 @@
  *   eta = n eta(format).
  *
  * Tensor cores, m = ceil(n / L) steps of L products, the last one possibly padded with zeros. A step cuts at
- * most L of its L + 1 terms (the term that sets e_max has at most 23 fraction bits and F >= 23 keeps
- * them; fp8: at most 13, and F is 13) by less than 2^(e_max - F) each, and 2^e_max is at most the largest term, unless an operand is
- * subnormal in its format, or all terms are below the floor e_zero:
+ * most L of its L + 1 terms (the term that sets e_max has at most 23 fraction bits and F >= 23 keeps them; with fp8
+ * at most 13, and F is 13) by less than 2^(e_max - F) each, and 2^e_max is at most the largest term, unless an operand
+ * is subnormal in its format, or all terms are below the floor e_zero:
  *   |step error| <= (L 2^-F + v) M,  M = |acc| + sum of the step's |products|,
  * v = 2^-23 for truncation to 24 bits, 2^-13 to 14, 2^-11 for nearest to 11 bits. Call it eps.
  *   tc_f32, tc_fp8: m steps, E <= ((1 + eps)^m - 1) S <= expm1(m eps) S.
