@@ -27,7 +27,7 @@ static const struct at_decoy_spec decoys[AT_GEMM_FAULTS] = {
 double *at_gemm_rows(const struct at_problem *p, int factor, int64_t first, int64_t count) {
     const int64_t k = p->sizes.k, n = count * k;
     const struct at_tensor *t = &p->tensors[factor];
-    double *rows = malloc((size_t)(n > 0 ? n : 1) * sizeof *rows);
+    double *rows = calloc((size_t)(n > 0 ? n : 1), sizeof *rows);
     if (rows && n > 0)
         at_decode_array(t->format, (size_t)n,
                         (const char *)t->data + first * k * (int64_t)at_format_info(t->format)->bytes, rows);
