@@ -36,13 +36,13 @@ double *at_gemm_rows(const struct at_problem *p, int factor, int64_t first, int6
 
 /* NaN and infinities as IEEE arithmetic has them. */
 struct at_gemm_element at_gemm_element(const struct at_problem *p, const double *a, const double *b) {
-    struct at_gemm_element e = { 0, 0 };
+    struct at_gemm_element e = { 0, 0, 0 };
     for (int64_t l = 0; l < p->sizes.k; l++) {
         const double product = a[l] * b[l];
-        e.value += product;
+        e.sum += product;
         e.size += isfinite(product) ? fabs(product) : 0;
     }
-    e.value *= (double)p->params.scale;
+    e.value = e.sum * (double)p->params.scale;
     return e;
 }
 
@@ -55,6 +55,12 @@ static double largest_of(int64_t n, const double *x) {
     return largest;
 }
 
+void at_gemm_note(struct at_ledger *ledger, int64_t i, int64_t j, double sum, double value) {
+    const struct at_place place = { .q = i, .k = j, .step = -1 };
+    at_ledger_note(ledger, AT_STAGE_score, sum, &place);
+    at_ledger_note(ledger, AT_STAGE_out, value, &place);
+}
+
 /* One row of d. */
 static void evaluate_row(const struct at_problem *p, const struct at_gemm_declared *declared, const double *a,
                          const double *b, int64_t i, struct at_eval *eval) {
@@ -64,6 +70,8 @@ static void evaluate_row(const struct at_problem *p, const struct at_gemm_declar
         const struct at_gemm_element e = at_gemm_element(p, a, b + j * k);
         if (eval->value[AT_GEMM_D])
             eval->value[AT_GEMM_D][i * n + j] = e.value;
+        if (eval->ledger)
+            at_gemm_note(eval->ledger, i, j, e.sum, e.value);
         if (eval->limit[AT_GEMM_D])
             eval->limit[AT_GEMM_D][i * n + j] =
                 at_gemm_limit(p, declared, &e, fmax(largest_a, largest_of(k, b + j * k)));

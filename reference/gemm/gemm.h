@@ -10,7 +10,10 @@
  *   split    products of one partial sum, which starts from 0; partial sums are added in ascending order in f32 (f64
  *            beside qk_unit=f64), to nearest: what promotion of an accumulator with few bits is; 0: one sum
  *   guard    of an f16 accumulator
- *   the sum is f32 from there on (f64 beside qk_unit=f64): one rounding for the scale, one for d */
+ *   the sum is f32 from there on (f64 beside qk_unit=f64): one rounding for the scale, one for d
+ *
+ * Ledger: stages score (the sum before the scale), qk_acc (each step of a partial sum; step counts from its beginning)
+ * and out; element (i, j) is that of query i and key j. */
 #ifndef AT_GEMM_H
 #define AT_GEMM_H
 
@@ -34,12 +37,15 @@ enum at_gemm_fault {
     AT_GEMM_FAULTS
 };
 
-/* An element in double, and the sum of the magnitudes of its finite products, without the scale. a, b: the decoded
- * rows of the factors, k values each. */
+/* An element in double, its sum before the scale, and that of the magnitudes of its finite products, without the scale
+ * too. a, b: the decoded rows of the factors, k values each. */
 struct at_gemm_element {
-    double value, size;
+    double value, sum, size;
 };
 struct at_gemm_element at_gemm_element(const struct at_problem *problem, const double *a, const double *b);
+
+/* An element's sum and value go into the ledger. */
+void at_gemm_note(struct at_ledger *ledger, int64_t i, int64_t j, double sum, double value);
 
 /* The constants of a declaration. */
 struct at_gemm_declared {

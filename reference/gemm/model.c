@@ -47,14 +47,17 @@ static double once(enum at_format wide, double x) { return wide == AT_F64 ? x : 
 
 /* Sums of two floats and products of two floats are rounded from double as from the exact value: 53 >= 2 * 24 + 2. */
 static double model_element(const struct at_problem *p, const struct at_gemm_declared *d, const double *a,
-                            const double *b) {
+                            const double *b, const struct at_watch *watch) {
     double sum = 0;
     for (int64_t first = 0; first < p->sizes.k; first += d->length) {
         const int64_t left = p->sizes.k - first, n = left < d->length ? left : d->length;
-        const double part = at_accumulate(&d->order, n, a + first, 1, b + first, 1, 0, NULL);
+        const double part = at_accumulate(&d->order, n, a + first, 1, b + first, 1, 0, watch);
         sum = first == 0 ? part : once(d->wide, sum + part);
     }
-    return at_round((enum at_format)p->params.out, once(d->wide, (double)p->params.scale * sum));
+    const double value = once(d->wide, (double)p->params.scale * sum);
+    if (watch)
+        at_gemm_note(watch->ledger, watch->place.q, watch->place.k, sum, value);
+    return at_round((enum at_format)p->params.out, value);
 }
 
 at_status at_gemm_model(const struct at_problem *p, const struct at_numerics *numerics, int64_t row0, int64_t row1,
@@ -70,8 +73,11 @@ at_status at_gemm_model(const struct at_problem *p, const struct at_numerics *nu
         AT_FAIL_OUT(AT_NO_MEMORY, "no memory for factors of %lld", (long long)k);
     for (int64_t row = row0; row < row1; row++)
         for (int64_t j = 0; j < n; j++) {
+            const struct at_watch watch = { eval->ledger, AT_STAGE_qk_acc, { .q = row, .k = j } };
+            const double value =
+                model_element(p, &declared, a + (row - row0) * k, b + j * k, eval->ledger ? &watch : NULL);
             if (eval->value[AT_GEMM_D])
-                eval->value[AT_GEMM_D][row * n + j] = model_element(p, &declared, a + (row - row0) * k, b + j * k);
+                eval->value[AT_GEMM_D][row * n + j] = value;
             if (eval->limit[AT_GEMM_D])
                 eval->limit[AT_GEMM_D][row * n + j] = 0; /* to the bit */
         }

@@ -140,6 +140,38 @@ static void test_guard(void **state) {
     at_test_problem_release(&made);
 }
 
+/* The step that leaves f16 is on record, where the result shows nothing of it. */
+static void test_ledger(void **state) {
+    (void)state;
+    struct at_test_gemm_shape shape = { 2, 3, 48, AT_F16, AT_F32, 0.5 };
+    struct at_numerics guarded = declared(AT_UNIT_TC_F16, 0);
+    struct at_test_problem made;
+    struct at_test_eval model;
+    struct at_ledger ledger;
+    guarded.guard = AT_GUARD_ISINF;
+    at_test_gemm_problem(&shape, &made);
+    at_test_set(&made.problem, "a", 48 + 16, 60000);
+    at_test_set(&made.problem, "a", 48 + 32, -60000);
+    for (int l = 16; l <= 32; l += 16)
+        at_test_set(&made.problem, "b", 2 * 48 + l, 2 - l / 32);
+    for (int exact = 0; exact < 2; exact++) {
+        const struct at_ledger_row *steps = &ledger.stage[AT_STAGE_qk_acc], *sums = &ledger.stage[AT_STAGE_score];
+        at_ledger_init(&ledger);
+        at_assert_ok(at_test_eval_init(&made.problem, 0, &model));
+        model.eval.ledger = &ledger;
+        at_assert_ok(exact ? made.problem.op->evaluate(&made.problem, NULL, 0, 2, &model.eval)
+                           : made.problem.op->model(&made.problem, &guarded, 0, 2, &model.eval));
+        at_assert_same(model.eval.value[AT_GEMM_D][5], exact ? 30000.0 : 2752.0);
+        assert_true(sums->count == 6 && ledger.stage[AT_STAGE_out].count == 6);
+        at_assert_same(sums->max_abs, exact ? 60000.0 : 5504.0);
+        assert_true(steps->count == (exact ? 0 : 18) && ledger.inf_made == (uint64_t)!exact);
+        if (!exact)
+            assert_true(steps->has_first && steps->first.q == 1 && steps->first.k == 2 && steps->first.step == 1);
+        at_test_eval_release(&model);
+    }
+    at_test_problem_release(&made);
+}
+
 /* What a declaration may not say of a product. */
 static void test_refusals(void **state) {
     (void)state;
@@ -170,9 +202,10 @@ static void test_refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stall), cmocka_unit_test(test_instructions),
-        cmocka_unit_test(test_float), cmocka_unit_test(test_scale_is_rounded),
-        cmocka_unit_test(test_guard), cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_stall),    cmocka_unit_test(test_instructions),
+        cmocka_unit_test(test_float),    cmocka_unit_test(test_scale_is_rounded),
+        cmocka_unit_test(test_guard),    cmocka_unit_test(test_ledger),
+        cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
