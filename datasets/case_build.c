@@ -31,8 +31,17 @@ static at_status recorded_sizes(struct at_build *build, struct at_sizes *sizes) 
     return AT_OK;
 }
 
+static int is_product(const struct at_build *build) {
+    return (at_key_groups(build->c->family, build->c->op) & AT_KEY_PRODUCT) != 0;
+}
+
+/* A product is one request: rows of its first factor are queries, those of its second keys. */
+static int64_t requests_of(const struct at_build *build) { return is_product(build) ? 1 : build->problem->sizes.b; }
+
 static int64_t queries_of(const struct at_build *build, int64_t r) {
     const struct at_recorded *recorded = &build->recorded;
+    if (is_product(build))
+        return build->problem->sizes.m;
     if (!recorded->reader)
         return at_case_sq(build->c, r);
     int64_t length = recorded->start[r + 1] - recorded->start[r];
@@ -41,11 +50,13 @@ static int64_t queries_of(const struct at_build *build, int64_t r) {
 
 static int64_t keys_of(const struct at_build *build, int64_t r) {
     const struct at_recorded *recorded = &build->recorded;
+    if (is_product(build))
+        return build->problem->sizes.n;
     return recorded->reader ? recorded->start[r + 1] - recorded->start[r] : at_case_sk(build->c, r);
 }
 
 static at_status fill_starts(struct at_build *build) {
-    int64_t b = build->problem->sizes.b;
+    const int64_t b = requests_of(build);
     build->query_start = calloc(2 * ((size_t)b + 1), sizeof *build->query_start);
     if (!build->query_start)
         return AT_FAIL(AT_NO_MEMORY, "starts of %lld requests", (long long)b);
@@ -66,6 +77,8 @@ static void set_parameters(const struct at_build *build) {
     if (build->problem->sizes.b > 0)
         params->scale = keys->scale.n ? keys->scale.value[0]
                                       : (float)at_auto_scale(keys->data, is_asynct(build), keys->dtype, build->d_valid);
+    if (is_product(build))
+        params->scale = keys->scale.n ? keys->scale.value[0] : 1.0f;
     params->causal = (int32_t)keys->causal;
     params->relu_pre = (int32_t)keys->relu_pre;
     params->edge = (int32_t)keys->edge;
@@ -77,6 +90,7 @@ static void set_parameters(const struct at_build *build) {
     params->eps = keys->eps.value[0];
     params->from = (int32_t)keys->from;
     params->instruction = (int32_t)keys->instruction;
+    params->out = (int32_t)keys->out;
 }
 
 /* One block for all inputs; an absent or empty tensor keeps no data. */
@@ -134,7 +148,12 @@ static void describe(struct at_build *build) {
         .key_start = build->key_start,
         .rms = strstr(op->name, "rms") != NULL,
         .has_res = at_op_tensor_index(op, "res") >= 0,
+        .out = keys->out,
     };
+    if (is_product(build)) {
+        build->data.b = build->data.h = build->data.hk = 1;
+        build->data.d = problem->sizes.k;
+    }
 }
 
 static at_status build_sizes(struct at_build *build, struct at_case_data *data) {

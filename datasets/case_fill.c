@@ -143,7 +143,7 @@ void at_fill_parameters(const struct at_build *build) {
 struct fill {
     const struct at_build *build;
     struct at_tensor *tensor;
-    char what; /* q, k, v of attention; n: a norm's */
+    char what; /* q, k, v of attention; a, b of a product */
     enum at_norm_part part;
     uint64_t stream;
 };
@@ -223,7 +223,34 @@ static at_status poison(void *context, int64_t begin, int64_t end, int worker) {
     return AT_OK;
 }
 
+/* Factors of a product: what queries and keys of one head are to each other, rows of any length. */
+static at_status fill_factor_rows(void *context, int64_t begin, int64_t end, int worker) {
+    (void)worker;
+    const struct fill *fill = context;
+    const struct at_data *data = &fill->build->data;
+    const struct at_data_family *family = fill->build->c->keys->data;
+    double *row = malloc((size_t)data->d * sizeof *row);
+    if (!row)
+        return AT_FAIL(AT_NO_MEMORY, "a row of %lld factors", (long long)data->d);
+    for (int64_t i = begin; i < end; i++) {
+        (fill->what == 'a' ? family->left : family->right)(data, 0, i, 0, row);
+        store_row(fill->tensor, i * data->d, data->d, data->d, row);
+    }
+    free(row);
+    return AT_OK;
+}
+
 enum { CHUNK = 64 };
+
+static at_status fill_product(const struct at_build *build) {
+    static const char *const names[] = { "a", "b" };
+    for (int i = 0; i < 2; i++) {
+        struct fill fill = { .build = build, .tensor = tensor_named(build, names[i]), .what = names[i][0] };
+        if (fill.tensor)
+            AT_TRY(at_parallel(fill.tensor->shape[0], CHUNK, at_threads(), fill_factor_rows, &fill));
+    }
+    return AT_OK;
+}
 
 static at_status fill_attention(const struct at_build *build) {
     static const char *const names[] = { "q", "k", "v" };
@@ -300,7 +327,10 @@ out:
 
 at_status at_fill_activations(struct at_build *build) {
     static const char *const names[AT_RECORDED_TENSORS] = { "q", "k", "v" };
-    if (at_key_groups(build->c->family, build->problem->op) & AT_KEY_PATTERNS)
+    const unsigned groups = at_key_groups(build->c->family, build->problem->op);
+    if (groups & AT_KEY_PRODUCT)
+        return fill_product(build);
+    if (groups & AT_KEY_PATTERNS)
         return at_parallel(build->problem->sizes.tokens, CHUNK, at_threads(), fill_pattern_rows, build);
     if (at_op_tensor_index(build->problem->op, "seq_lens") < 0)
         return fill_norm(build);

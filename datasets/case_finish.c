@@ -65,6 +65,9 @@ static void default_scalars(struct at_case_keys *keys, unsigned groups) {
     default_int(keys, "d", &keys->d, 128);
     default_int(keys, "tokens", &keys->tokens, 32);
     default_int(keys, "channels", &keys->channels, 1024);
+    default_int(keys, "m", &keys->m, 64);
+    default_int(keys, "n", &keys->n, 64);
+    default_int(keys, "k", &keys->k, 128);
     default_int(keys, "page", &keys->page, keys->scenario ? 16 : 0);
     default_int(keys, "causal", &keys->causal, keys->scenario ? 1 : params.causal);
     default_int(keys, "seed", &keys->seed, 1);
@@ -76,6 +79,8 @@ static void default_scalars(struct at_case_keys *keys, unsigned groups) {
                 at_tc_instruction_find("hopper_mma_k16_f16_f32") - at_tc_instruction_at(0));
     if (!at_key_given(keys, "dtype"))
         keys->dtype = groups & AT_KEY_VALUES ? AT_BF16 : AT_F32;
+    if (!at_key_given(keys, "out"))
+        keys->out = at_format_info(keys->dtype)->bytes > 1 ? keys->dtype : AT_BF16;
     if (groups & AT_KEY_VALUES && !keys->dataset[0] && !keys->data)
         keys->data = at_data_find("normal");
 }
@@ -170,10 +175,13 @@ static at_status check_data(const struct at_case *c, unsigned groups) {
     const struct at_case_keys *keys = c->keys;
     if (!keys->data)
         return AT_OK;
-    const unsigned wanted = groups & AT_KEY_ATTENTION ? AT_DATA_ATTENTION : AT_DATA_NORM;
-    if (!(keys->data->uses & wanted))
-        return AT_FAIL(AT_USAGE, "%s: data: found %s, which is for attention; wanted a family for norms, not %s",
-                       c->where, keys->data->name, c->op->name);
+    const int attention = (groups & AT_KEY_ATTENTION) != 0, product = (groups & AT_KEY_PRODUCT) != 0;
+    if (!(keys->data->uses & (attention ? AT_DATA_ATTENTION : product ? AT_DATA_PRODUCT : AT_DATA_NORM)))
+        return AT_FAIL(AT_USAGE, "%s: data: found %s for %s, wanted a family for %s", c->where, keys->data->name,
+                       c->op->name,
+                       attention ? "attention"
+                       : product ? "products"
+                                 : "norms");
     if (keys->hot && !(keys->data->uses & AT_DATA_HOT))
         return AT_FAIL(AT_USAGE, "%s: hot: found with data=%s, wanted data=normal, uniform, same_sign or exact",
                        c->where, keys->data->name);

@@ -102,7 +102,7 @@ static void add_value(struct line *line, const struct at_key *key, const struct 
         add(line, "%s", key->words[*(const int64_t *)field]);
         break;
     case AT_KEY_DTYPE:
-        add(line, "%s", at_format_info(c->keys->dtype)->name);
+        add(line, "%s", at_format_info(*(const enum at_format *)field)->name);
         break;
     case AT_KEY_DATA:
         add(line, "%s", c->keys->data->name);

@@ -30,15 +30,19 @@ static const struct at_key table[] = {
     { "pad_d",    AT_KEY_INT,      AT_KEY_ATTENTION, FIELD(pad_d),    0, 4096, { 0 }, "head size that zeros pad q, k and v to (the scale stays that of d); default 0: none" },
     { "tokens",   AT_KEY_INT,      AT_KEY_NORM | AT_KEY_PATTERNS, FIELD(tokens), 1, 1 << 26, { 0 }, "rows of a norm, patterns of an instruction; default 32" },
     { "channels", AT_KEY_INT,      AT_KEY_CHANNELS,  FIELD(channels), 1, 1 << 24, { 0 }, "hidden size of a norm; default 1024" },
+    { "m",        AT_KEY_INT,      AT_KEY_PRODUCT,   FIELD(m),        0, 1 << 24, { 0 }, "rows of a product, of its first factor; default 64" },
+    { "n",        AT_KEY_INT,      AT_KEY_PRODUCT,   FIELD(n),        1, 1 << 24, { 0 }, "columns of a product, rows of its second factor; default 64" },
+    { "k",        AT_KEY_INT,      AT_KEY_PRODUCT,   FIELD(k),        1, 1 << 24, { 0 }, "products that one element sums; default 128" },
     { "page",     AT_KEY_INT,      AT_KEY_ATTENTION | AT_KEY_CACHE, FIELD(page),     0, 65536, { 0 }, "keys per page; default 0: contiguous" },
     { "padding",  AT_KEY_INT,      AT_KEY_CACHE,     FIELD(padding),  0, 1 << 20, { 0 }, "tokens behind the others that have no slot, as graphs of a fixed size have them; default 0" },
     { "causal",   AT_KEY_INT,      AT_KEY_ATTENTION, FIELD(causal),   0, 1, { 0 }, "1: query i sees keys up to sk - sq + i; default 0" },
     { "instruction", AT_KEY_INSTRUCTION, AT_KEY_PATTERNS, FIELD(instruction), 0, 0, { 0 }, "NAME of a tensor-core instruction; default hopper_mma_k16_f16_f32" },
     { "stratum",  AT_KEY_STRATUM,  AT_KEY_PATTERNS,  FIELD(stratum),  0, 0, { 0 }, "NAME: what its operands look like; default ordinary" },
-    { "dtype",    AT_KEY_DTYPE,    AT_KEY_VALUES,    FIELD(dtype),    0, 0, { 0 }, "bf16, f16 or f32: the activations; default bf16" },
+    { "dtype",    AT_KEY_DTYPE,    AT_KEY_VALUES,    FIELD(dtype),    0, 0, { 0 }, "bf16, f16 or f32: the activations; of a product e4m3 or e5m2 too; default bf16" },
+    { "out",      AT_KEY_DTYPE,    AT_KEY_PRODUCT,   FIELD(out),      0, 0, { 0 }, "bf16, f16 or f32: the product; default dtype, bf16 for e4m3 and e5m2" },
     { "data",     AT_KEY_DATA,     AT_KEY_VALUES,    FIELD(data),     0, 0, { 0 }, "NAME: what the values look like; default normal" },
     { "seed",     AT_KEY_INT,      AT_KEY_ALWAYS,    FIELD(seed),     0, INT64_MAX, { 0 }, "of the data and of the order of pages; default 1" },
-    { "scale",    AT_KEY_FLOATS,   AT_KEY_ATTENTION, FIELD(scale),    1, 1, { 0 }, "of the scores; default auto: 1/sqrt(d), a power of two for exact and ties" },
+    { "scale",    AT_KEY_FLOATS,   AT_KEY_ATTENTION | AT_KEY_PRODUCT, FIELD(scale), 1, 1, { 0 }, "of the scores; default auto: 1/sqrt(d), a power of two for exact and ties; of a product; default auto: 1" },
     { "sigma",    AT_KEY_FLOATS,   AT_KEY_ASYNCT,    FIELD(sigma),    1, AT_CASE_LIST, { 0 }, "share of the pooled scores that is subtracted, one or one per head (1:0.5); default 1" },
     { "window",   AT_KEY_INT,      AT_KEY_ASYNCT,    FIELD(window),   1, AT_CASE_TAPS, { 0 }, "K, keys of the pool; default 3, or the number of taps" },
     { "taps",     AT_KEY_FLOATS,   AT_KEY_ASYNCT,    FIELD(taps),     1, AT_CASE_TAPS, { 0 }, "FIR taps in place of sigma (0.5:-0.25:-0.25), the current key's first" },
@@ -74,8 +78,18 @@ int at_key_given(const struct at_case_keys *keys, const char *name) {
     return i >= 0 && (keys->given >> i & 1);
 }
 
+static int has_dimension(const struct at_op *op, enum at_dim dim) {
+    for (int i = 0; i < op->n_tensors; i++)
+        for (int r = 0; r < AT_MAX_RANK; r++)
+            if (op->tensors[i].dims[r] == dim)
+                return 1;
+    return 0;
+}
+
 unsigned at_key_groups(const struct at_family *family, const struct at_op *op) {
     unsigned groups = AT_KEY_ALWAYS;
+    if (has_dimension(op, AT_DIM_k))
+        return groups | AT_KEY_VALUES | AT_KEY_PRODUCT;
     if (at_op_tensor_index(op, "a") >= 0 && at_op_tensor_index(op, "d") >= 0)
         return groups | AT_KEY_PATTERNS;
     groups |= AT_KEY_VALUES;
@@ -85,11 +99,8 @@ unsigned at_key_groups(const struct at_family *family, const struct at_op *op) {
     if (at_op_tensor_index(op, "slot_mapping") >= 0)
         return groups | AT_KEY_CACHE;
     groups |= AT_KEY_NORM;
-    for (int i = 0; i < op->n_tensors; i++)
-        for (int r = 0; r < AT_MAX_RANK; r++) {
-            groups |= op->tensors[i].dims[r] == AT_DIM_channels ? (unsigned)AT_KEY_CHANNELS : 0u;
-            groups |= op->tensors[i].dims[r] == AT_DIM_h ? (unsigned)AT_KEY_HEADS : 0u;
-        }
+    groups |= has_dimension(op, AT_DIM_channels) ? (unsigned)AT_KEY_CHANNELS : 0u;
+    groups |= has_dimension(op, AT_DIM_h) ? (unsigned)AT_KEY_HEADS : 0u;
     groups |= strstr(op->name, "uclip") ? (unsigned)AT_KEY_UCLIP : 0u;
     groups |= strstr(op->name, "rms") ? (unsigned)AT_KEY_RMS : 0u;
     groups |= strncmp(op->name, "post_attn", 9) == 0 ? (unsigned)AT_KEY_FROM : 0u;
@@ -236,16 +247,18 @@ static at_status read_choice(const struct at_key *key, const char *text, struct 
 }
 
 static at_status read_dtype(const struct at_key *key, const char *text, struct at_case *c) {
-    static const enum at_format formats[] = { AT_BF16, AT_F16, AT_F32 };
-    const char *names[3];
-    for (int i = 0; i < 3; i++) {
+    static const enum at_format formats[] = { AT_BF16, AT_F16, AT_F32, AT_E4M3, AT_E5M2 };
+    const int factors = key->offset == FIELD(dtype) && at_key_groups(c->family, c->op) & AT_KEY_PRODUCT;
+    const int n = factors ? 5 : 3;
+    const char *names[5];
+    for (int i = 0; i < n; i++) {
         names[i] = at_format_info(formats[i])->name;
         if (strcmp(text, names[i]) == 0) {
-            c->keys->dtype = formats[i];
+            *(enum at_format *)field(key, c) = formats[i];
             return AT_OK;
         }
     }
-    return unknown(key, text, c->where, names, 3, "bf16, f16 or f32");
+    return unknown(key, text, c->where, names, n, factors ? "bf16, f16, f32, e4m3 or e5m2" : "bf16, f16 or f32");
 }
 
 static at_status read_data(const struct at_key *key, const char *text, struct at_case *c) {

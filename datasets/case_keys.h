@@ -25,8 +25,9 @@ struct at_float_list {
 struct at_case_keys {
     int64_t b, h, hk, d, page, causal, seed, edge, relu_pre, window, pad_d, tokens, padding, channels, from, layer;
     int64_t instruction, stratum; /* places in their tables */
+    int64_t m, n, k;
     struct at_int_list sq, sk, prefix;
-    enum at_format dtype;
+    enum at_format dtype, out;
     const struct at_data_family *data; /* NULL for a recorded dataset */
     const struct at_scenario *scenario;
     char dataset[32];           /* "" for generated data */
@@ -48,10 +49,11 @@ enum at_key_group {
     AT_KEY_RMS = 64,
     AT_KEY_FROM = 128,
     AT_KEY_NORM = 256,
-    AT_KEY_PREFILL = 512,  /* attention families that are not held to one query */
-    AT_KEY_CACHE = 1024,   /* requests and their places in a cache, as attention has them, but nothing computed */
-    AT_KEY_VALUES = 2048,  /* activations of a data family */
-    AT_KEY_PATTERNS = 4096 /* operands of one tensor-core instruction */
+    AT_KEY_PREFILL = 512,   /* attention families that are not held to one query */
+    AT_KEY_CACHE = 1024,    /* requests and their places in a cache, as attention has them, but nothing computed */
+    AT_KEY_VALUES = 2048,   /* activations of a data family */
+    AT_KEY_PATTERNS = 4096, /* operands of one tensor-core instruction */
+    AT_KEY_PRODUCT = 8192   /* of two matrices */
 };
 
 /* How the text of a key becomes a value. INTS: '/' list; FLOATS: ':' list; NAMES: comma list that does not

@@ -55,6 +55,11 @@ void at_case_sizes(const struct at_case *c, struct at_sizes *sizes) {
         sizes->channels = keys->channels;
     if (groups & AT_KEY_PATTERNS)
         sizes->channels = at_tc_instruction_at((int)keys->instruction)->k;
+    if (groups & AT_KEY_PRODUCT) {
+        sizes->m = keys->m;
+        sizes->n = keys->n;
+        sizes->k = keys->k;
+    }
     if (groups & AT_KEY_ASYNCT)
         sizes->taps = keys->window;
     if (groups & (AT_KEY_ATTENTION | AT_KEY_CACHE)) {

@@ -34,9 +34,10 @@ struct at_data {
     unsigned hot;
     const int64_t *query_start, *key_start; /* [b+1], logical: request r has key_start[r+1]-key_start[r] keys */
     int rms, has_res;                       /* norms: a mean square is taken; x is added to a residual */
+    enum at_format out;                     /* products: their format */
 };
 
-enum at_data_use { AT_DATA_ATTENTION = 1, AT_DATA_NORM = 2, AT_DATA_HOT = 4 };
+enum at_data_use { AT_DATA_ATTENTION = 1, AT_DATA_NORM = 2, AT_DATA_HOT = 4, AT_DATA_PRODUCT = 8 };
 
 /* Which addend of a norm a row belongs to: x (or a, q, k), or the residual it is added to. */
 enum at_norm_part { AT_NORM_X, AT_NORM_RES };
@@ -51,6 +52,9 @@ struct at_data_family {
     /* n values of row `row`; `stream` differs from tensor to tensor, and is shared by the x and res of one sum. */
     void (*norm)(const struct at_data *data, uint64_t stream, enum at_norm_part part, int64_t row, int64_t n,
                  double *out);
+    /* Row i of the first factor of a product and of the second, d values each: a request and head of 0. */
+    void (*left)(const struct at_data *data, int64_t request, int64_t i, int64_t head, double *row);
+    void (*right)(const struct at_data *data, int64_t request, int64_t i, int64_t head, double *row);
 };
 
 int at_data_count(void);

@@ -7,7 +7,7 @@
 
 static int64_t kv_head_of(const struct at_data *data, int64_t head) { return head / (data->h / data->hk); }
 
-double at_least_normal(const struct at_data *data) { return data->dtype == AT_F16 ? 0x1p-14 : 0x1p-126; }
+double at_least_normal(const struct at_data *data) { return ldexp(1, at_format_info(data->dtype)->emin); }
 
 double at_nonfinite(uint64_t i) { return i % 3 == 0 ? (double)NAN : i % 3 == 1 ? (double)INFINITY : -(double)INFINITY; }
 
@@ -152,6 +152,10 @@ double at_random_value(const struct at_data *data, const struct at_random *rando
         uint32_t code = bits & 0xffff;
         return at_decode(AT_F16, (code & 0x7c00) == 0x7c00 ? code & ~0x4000u : code);
     }
+    if (data->dtype == AT_E4M3) /* one NaN a sign */
+        return at_decode(AT_E4M3, (bits & 0x7f) == 0x7f ? bits & 0xbf : bits & 0xff);
+    if (data->dtype == AT_E5M2)
+        return at_decode(AT_E5M2, (bits & 0x7c) == 0x7c ? bits & 0xbf : bits & 0xff);
     double significand = 1 + (double)(at_random_bits(random, 2 * i + 1) >> 8) * 0x1p-24;
     if (data->dtype == AT_BF16)
         significand = 1 + (double)(bits >> 25) * 0x1p-7;

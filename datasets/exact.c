@@ -161,7 +161,17 @@ static at_status check_norm(const struct at_case *c, unsigned groups) {
     return AT_OK;
 }
 
+static at_status check_product(const struct at_case *c) {
+    const struct at_float_list *scale = &c->keys->scale;
+    if (scale->n && !is_power_of_two((double)scale->value[0]))
+        return AT_FAIL(AT_USAGE, "%s: scale: found %g with exact data, wanted a power of two", c->where,
+                       (double)scale->value[0]);
+    return AT_OK;
+}
+
 at_status at_exact_check(const struct at_case *c, unsigned groups) {
+    if (groups & AT_KEY_PRODUCT)
+        return check_product(c);
     if (groups & AT_KEY_CACHE)
         return AT_OK;
     if (groups & AT_KEY_NORM)

@@ -41,6 +41,17 @@ AT_FAMILY_ROW(at_ties_query);
 AT_FAMILY_ROW(at_ties_key);
 AT_FAMILY_ROW(at_ties_value);
 
+/* product_data.c */
+AT_FAMILY_ROW(at_product_exact_left);
+AT_FAMILY_ROW(at_product_exact_right);
+AT_FAMILY_ROW(at_product_same_sign_left);
+AT_FAMILY_ROW(at_product_same_sign_right);
+AT_FAMILY_ROW(at_product_ties_left);
+AT_FAMILY_ROW(at_product_ties_right);
+AT_FAMILY_ROW(at_product_adversarial_left);
+AT_FAMILY_ROW(at_product_adversarial_right);
+AT_FAMILY_ROW(at_product_stall);
+
 /* norm_data.c */
 AT_FAMILY_NORM(at_norm_exact);
 AT_FAMILY_NORM(at_norm_normal);

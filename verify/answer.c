@@ -54,8 +54,9 @@ static at_status doubles(int64_t n, double **out) {
     return *out ? AT_OK : AT_FAIL(AT_NO_MEMORY, "no memory for %lld reference values", (long long)n);
 }
 
-/* Attention keeps a ledger and has a fast tier; norms have neither scores nor sums worth one. */
 static int is_attention(const struct at_op *op) { return at_op_tensor_index(op, "seq_lens") >= 0; }
+/* Attention and products keep a ledger; norms have neither scores nor sums worth one. */
+static int has_sums(const struct at_op *op) { return is_attention(op) || op->tensors[0].dims[0] == AT_DIM_m; }
 
 static at_status fast_values(struct at_answer *a, int threads, uint64_t seed, struct at_eval *eval) {
     enum { SAMPLES = 64 };
@@ -73,7 +74,7 @@ at_status at_answer_open(const struct at_problem *problem, int threads, uint64_t
     a->decoy_split = -1;
     a->rows = op->rows(problem);
     at_ledger_init(&a->ledger);
-    a->has_ledger = is_attention(op);
+    a->has_ledger = has_sums(op);
     for (int t = 0; t < op->n_tensors; t++) {
         if (op->tensors[t].role == AT_IN)
             continue;

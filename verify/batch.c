@@ -15,7 +15,12 @@ static int64_t cache_slot(const struct at_problem *p, int64_t token) {
     return mapping < 0 ? -2 : at_tensor_i32(&p->tensors[mapping], token);
 }
 
-int64_t at_batch_units(const struct at_problem *p) { return is_attention(p) ? p->sizes.b : p->sizes.tokens; }
+/* A product is gathered by rows of its first factor. */
+static int is_product(const struct at_problem *p) { return p->op->tensors[0].dims[0] == AT_DIM_m; }
+
+int64_t at_batch_units(const struct at_problem *p) {
+    return is_attention(p) ? p->sizes.b : is_product(p) ? p->sizes.m : p->sizes.tokens;
+}
 
 static int64_t start_of(const struct at_problem *p, int tensor, int64_t r) {
     return at_tensor_i32(&p->tensors[tensor], r);
@@ -128,6 +133,8 @@ at_status at_batch_gather(const struct at_problem *p, const int64_t *units, int6
     memcpy(part->requests, units, (size_t)n * sizeof *units);
     if (is_attention(p))
         attention_sizes(p, part);
+    else if (is_product(p))
+        part->problem.sizes.m = n;
     else
         part->problem.sizes.tokens = n;
     at_problem_shape(&part->problem);
@@ -138,7 +145,7 @@ at_status at_batch_gather(const struct at_problem *p, const int64_t *units, int6
         struct at_tensor *to = &part->problem.tensors[t];
         if (!to->data || gathered_above(p, t))
             continue;
-        if (p->op->tensors[t].dims[0] == AT_DIM_tokens) {
+        if (p->op->tensors[t].dims[0] == AT_DIM_tokens || p->op->tensors[t].dims[0] == AT_DIM_m) {
             for (int64_t i = 0; i < n; i++)
                 copy_rows(to, i, &p->tensors[t], units[i], 1);
         } else {

@@ -17,6 +17,8 @@ static int is_attention(const struct at_problem *p) { return at_op_tensor_index(
 
 double at_bench_flops(const struct at_problem *p) {
     double sum = 0;
+    if (p->sizes.k > 0) /* a product */
+        return 2.0 * (double)p->sizes.m * (double)p->sizes.n * (double)p->sizes.k;
     if (!is_attention(p))
         return (double)NAN;
     for (int64_t r = 0, rows = p->op->rows(p); r < rows; r++)

@@ -7,7 +7,8 @@
  * block more than in 04. Scratch: 4 bytes.
  * Limits: bf16; d 32, 64, 96 or 128.
  * Source: 000 section 2: 264 blocks on a GPU of 132 processors, three times slower there than a block a tile. */
-#include "kernels/device/asynct_mma_persistent.h"
+#include "kernels/device/asynct_mma.h"
+#include "kernels/device/persistent.h"
 
 namespace {
 
@@ -35,6 +36,9 @@ const char *supports(const struct at_problem *problem) {
 
 int launch(const struct at_launch *launch) {
     const at_mma_work work(launch, WARPS * AT_MMA_ROWS);
+    const int code = work.items ? work.clear(launch) : 0;
+    if (code)
+        return code;
     return at_mma_with_head_size(launch->problem->sizes.d, [=]<int D>() {
         return work.launch(launch, attend<at_bf16, D>, 1, BLOCKS, WARPS,
                            at_mma_shared<at_bf16, D, AT_MMA_KEYS>::bytes(WARPS, &launch->problem->sizes));

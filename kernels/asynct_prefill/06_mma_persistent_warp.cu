@@ -8,7 +8,8 @@
  * Limits: bf16; d 32, 64, 96 or 128.
  * Source: 000 section 2, where a warp has 16 queries and shared memory of its own too: what a block shares in 04, each
  * warp loads for itself here. */
-#include "kernels/device/asynct_mma_persistent.h"
+#include "kernels/device/asynct_mma.h"
+#include "kernels/device/persistent.h"
 
 namespace {
 
@@ -43,6 +44,9 @@ const char *supports(const struct at_problem *problem) {
 
 int launch(const struct at_launch *launch) {
     const at_mma_work work(launch, AT_MMA_ROWS);
+    const int code = work.items ? work.clear(launch) : 0;
+    if (code)
+        return code;
     return at_mma_with_head_size(launch->problem->sizes.d, [=]<int D>() {
         return work.launch(launch, attend<at_bf16, D>, WARPS, BLOCKS, WARPS,
                            at_mma_shared<at_bf16, D, AT_MMA_KEYS, WARPS>::bytes(WARPS, &launch->problem->sizes));

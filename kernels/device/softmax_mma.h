@@ -12,6 +12,22 @@
 
 constexpr int AT_SOFTMAX_KEYS = 64;
 
+/* bf16, sums in f32. */
+constexpr struct at_numerics AT_SOFTMAX_MMA_NUMERICS = {
+    .qk_unit = AT_UNIT_TC_F32,
+    .qk_lanes = 1,
+    .scale_on = AT_SCALE_ON_SCORE,
+    .p = AT_BF16,
+    .exp = AT_EXP_LIBM,
+    .block = AT_SOFTMAX_KEYS,
+    .pv_unit = AT_UNIT_TC_F32,
+    .pv_chunk = 16,
+    .repeats = 1,
+    .batch_invariant = 1,
+    .tail = AT_TAIL_UNREAD,
+    .pv_zero = AT_PV_ZERO_MULTIPLIED,
+};
+
 /* What a lane keeps of rows g and g + 8. */
 struct at_online_rows {
     float most[2] = { -INFINITY, -INFINITY }; /* of the row's scores; NaNs do not raise it */
@@ -65,13 +81,15 @@ __device__ void at_softmax_scores(const at_softmax_view<T> &a, const at_mma_quer
     }
 }
 
+/* The queries of tile `tile` of WARPS times 16, by the whole block; k: shared memory. Ends with a barrier, or without
+ * any where no query of the tile sees a key. */
 template <class T, int D, int WARPS, class Sum>
-static __global__ void __launch_bounds__(32 * WARPS, 1) at_softmax_prefill(at_softmax_view<T> a) {
-    AT_SHARED_DYNAMIC(T, k);
+__device__ __forceinline__ void at_softmax_attend(const at_softmax_view<T> &a, T *k, int request, int head, int tile) {
     T *v = k + AT_SOFTMAX_KEYS * AT_MMA_STRIDE<D>;
     const int warp = (int)threadIdx.x / 32, g = at_lane() / 4, t = at_lane() % 4;
-    const at_mma_queries<T> last(a, (int)blockIdx.z * WARPS + WARPS - 1), queries(a, (int)blockIdx.z * WARPS + warp);
-    if ((int)blockIdx.z * WARPS * AT_MMA_ROWS >= queries.end)
+    const at_mma_queries<T> last(a, request, head, tile * WARPS + WARPS - 1),
+        queries(a, request, head, tile * WARPS + warp);
+    if (tile * WARPS * AT_MMA_ROWS >= queries.end)
         return;
     const int keys = last.visible(AT_MMA_ROWS - 1); /* of the block */
     const at_mma_q<D, T> q(queries);
@@ -112,11 +130,22 @@ static __global__ void __launch_bounds__(32 * WARPS, 1) at_softmax_prefill(at_so
     }
 }
 
+template <class T, int D, int WARPS, class Sum>
+static __global__ void __launch_bounds__(32 * WARPS, 1) at_softmax_prefill(at_softmax_view<T> a) {
+    AT_SHARED_DYNAMIC(T, memory);
+    at_softmax_attend<T, D, WARPS, Sum>(a, memory, (int)blockIdx.y, (int)blockIdx.x, (int)blockIdx.z);
+}
+
+/* Bytes of shared memory: a tile of K and of V. */
+template <class T> int64_t at_softmax_prefill_shared(int64_t d) {
+    return 2 * AT_SOFTMAX_KEYS * (d + 8) * (int64_t)sizeof(T);
+}
+
 template <class T, int WARPS, class Sum> int at_softmax_prefill_launch(const struct at_launch *launch) {
     const struct at_problem *problem = launch->problem;
     const struct at_sizes *z = &problem->sizes;
     const dim3 grid = at_mma_grid(z, WARPS * AT_MMA_ROWS);
-    const int64_t shared = 2 * AT_SOFTMAX_KEYS * (z->d + 8) * (int64_t)sizeof(T);
+    const int64_t shared = at_softmax_prefill_shared<T>(z->d);
     if (grid.x == 0 || grid.y == 0 || grid.z == 0)
         return 0;
     return at_mma_with_head_size(z->d, [=]<int D>() {

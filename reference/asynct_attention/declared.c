@@ -14,6 +14,8 @@ static const char *refused(enum at_unit unit, enum at_format a, enum at_format b
         return a == AT_F64 || b == AT_F64 ? "wanted operands no wider than f32" : NULL;
     case AT_UNIT_TC_F32:
         return a == b && (a == AT_F16 || a == AT_BF16) ? NULL : "wanted both operands f16 or both bf16";
+    case AT_UNIT_TC_FP8:
+        return "wanted another unit: nothing here is of 8 bits";
     case AT_UNIT_TC_F16:
     case AT_UNIT_F16_FMA:
         break;

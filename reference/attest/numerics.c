@@ -13,7 +13,8 @@
 /* Names of the values of each enum, in the enum's order. */
 static const char *const unit_names[] = {
     [AT_UNIT_F64] = "f64",       [AT_UNIT_F32] = "f32",       [AT_UNIT_F32_FMA] = "f32_fma",
-    [AT_UNIT_TC_F32] = "tc_f32", [AT_UNIT_TC_F16] = "tc_f16", [AT_UNIT_F16_FMA] = "f16_fma"
+    [AT_UNIT_TC_F32] = "tc_f32", [AT_UNIT_TC_F16] = "tc_f16", [AT_UNIT_F16_FMA] = "f16_fma",
+    [AT_UNIT_TC_FP8] = "tc_fp8"
 };
 static const char *const tree_names[] = { [AT_TREE_SEQUENTIAL] = "sequential", [AT_TREE_BUTTERFLY] = "butterfly" };
 static const char *const scale_on_names[] = {
@@ -66,9 +67,9 @@ static const struct field {
 };
 enum { FIELDS = sizeof fields / sizeof fields[0] };
 
-/* Terms of one fused block of Hopper's f16/bf16 tensor cores; chunks are made of whole blocks, or are half of one (the
+/* Terms of one fused block of Hopper's tensor cores; chunks are made of whole blocks, or are half of one (the
  * instructions with k = 8, which leave the other half empty). */
-enum { TENSOR_CORE_BLOCK = 16 };
+static int tensor_core_block(int unit) { return unit == AT_UNIT_TC_FP8 ? 32 : 16; }
 
 struct at_numerics at_numerics_default(void) {
     struct at_numerics numerics = {
@@ -206,7 +207,9 @@ at_status at_numerics_parse(const char *text, struct at_numerics *numerics) {
     return AT_OK;
 }
 
-static int is_tensor_core(int unit) { return unit == AT_UNIT_TC_F32 || unit == AT_UNIT_TC_F16; }
+static int is_tensor_core(int unit) {
+    return unit == AT_UNIT_TC_F32 || unit == AT_UNIT_TC_F16 || unit == AT_UNIT_TC_FP8;
+}
 static int is_f16_accumulator(int unit) { return unit == AT_UNIT_TC_F16 || unit == AT_UNIT_F16_FMA; }
 
 static at_status at_least(const char *name, int value, int least) {
@@ -231,14 +234,14 @@ static at_status check_qk(const struct at_numerics *n) {
 
 /* How p*v is stepped over keys. */
 static at_status check_pv(const struct at_numerics *n) {
-    int tensor_core = is_tensor_core(n->pv_unit);
+    const int tensor_core = is_tensor_core(n->pv_unit), whole = tensor_core_block(n->pv_unit);
     AT_TRY(at_least("pv_chunk", n->pv_chunk, 1));
     AT_TRY(at_least("split", n->split, 0));
     AT_TRY(at_least("block", n->block, 0));
-    if (tensor_core && n->pv_chunk % TENSOR_CORE_BLOCK && n->pv_chunk != TENSOR_CORE_BLOCK / 2)
+    if (tensor_core && n->pv_chunk % whole && n->pv_chunk != whole / 2)
         return AT_FAIL(AT_USAGE,
                        "numerics: pv_unit=%s with pv_chunk=%d, wanted a multiple of its block of %d, or half of it",
-                       unit_names[n->pv_unit], n->pv_chunk, TENSOR_CORE_BLOCK);
+                       unit_names[n->pv_unit], n->pv_chunk, whole);
     if (!tensor_core && n->pv_chunk != 1)
         return AT_FAIL(AT_USAGE, "numerics: pv_unit=%s with pv_chunk=%d, wanted 1: it adds key by key",
                        unit_names[n->pv_unit], n->pv_chunk);

@@ -14,8 +14,18 @@
  *   f32_fma  float fmaf chain (one rounding a term)
  *   tc_f32   tensor core, f32 accumulator: Hopper's fused block of 16, truncating, F = 25
  *   tc_f16   tensor core, f16 accumulator: the same block, one round-to-nearest-even to f16 a block
- *   f16_fma  half-precision FMA chain, one rounding to f16 a term */
-enum at_unit { AT_UNIT_F64, AT_UNIT_F32, AT_UNIT_F32_FMA, AT_UNIT_TC_F32, AT_UNIT_TC_F16, AT_UNIT_F16_FMA };
+ *   f16_fma  half-precision FMA chain, one rounding to f16 a term
+ *   tc_fp8   Hopper's wgmma of e4m3 or e5m2: fused block of 32, truncating, F = 13; the accumulator is an f32 of which
+ *            13 fraction bits are kept */
+enum at_unit {
+    AT_UNIT_F64,
+    AT_UNIT_F32,
+    AT_UNIT_F32_FMA,
+    AT_UNIT_TC_F32,
+    AT_UNIT_TC_F16,
+    AT_UNIT_F16_FMA,
+    AT_UNIT_TC_FP8
+};
 /* How the partial sums of `lanes` are joined: lane 0 + lane 1 + ... in order, or the butterfly of
  * shuffles with xor masks lanes/2, ..., 2, 1. */
 enum at_tree { AT_TREE_SEQUENTIAL, AT_TREE_BUTTERFLY };
@@ -58,7 +68,7 @@ enum at_pv_zero { AT_PV_ZERO_SKIPPED, AT_PV_ZERO_MULTIPLIED };
     X(int,       block,      0, "softmax: keys per online step; 0: row maximum known first")      \
     X(unit,      pv_unit,    AT_UNIT_F32_FMA, "how p*v is accumulated over keys")                 \
     X(int,       pv_chunk,   1, "keys per accumulation step of a tensor-core pv_unit")            \
-    X(int,       split,      0, "keys per partial result; 0: one pass over all keys")             \
+    X(int,       split,      0, "keys (gemm: products) per partial result; 0: one pass over all") \
     X(guard,     guard,      AT_GUARD_NONE, "overflow guard of an f16 accumulator")               \
     X(bool,      repeats,    1, "1: the same launch gives the same bits")                         \
     X(bool,      batch_invariant, 0, "1: a request's bits do not depend on its batch")            \

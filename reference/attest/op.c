@@ -47,13 +47,19 @@ const char *at_dim_word(enum at_dim dim) {
         return "page";
     case AT_DIM_taps:
         return "tap";
+    case AT_DIM_m:
+        return "row";
+    case AT_DIM_n:
+        return "column";
     default:
         return "index";
     }
 }
 
-static enum at_format format_of(enum at_format_rule rule, enum at_format dtype) {
+static enum at_format format_of(enum at_format_rule rule, const struct at_problem *problem) {
     switch (rule) {
+    case AT_FORMAT_OUT:
+        return (enum at_format)problem->params.out;
     case AT_FORMAT_F32:
         return AT_F32;
     case AT_FORMAT_I32:
@@ -61,7 +67,7 @@ static enum at_format format_of(enum at_format_rule rule, enum at_format dtype) 
     case AT_FORMAT_DTYPE:
         break;
     }
-    return dtype;
+    return problem->dtype;
 }
 
 /* key_start says where a request's keys begin in contiguous k and v; with pages the block table does,
@@ -76,7 +82,7 @@ void at_problem_shape(struct at_problem *problem) {
         const struct at_tensor_spec *spec = &op->tensors[i];
         struct at_tensor *tensor = &problem->tensors[i];
         int empty = absent(spec, &problem->sizes);
-        tensor->format = format_of(spec->format, problem->dtype);
+        tensor->format = format_of(spec->format, problem);
         tensor->rank = 0;
         memset(tensor->shape, 0, sizeof tensor->shape);
         for (int r = 0; r < AT_MAX_RANK && spec->dims[r] != AT_DIM_NONE; r++) {

@@ -26,7 +26,10 @@ struct at_op;
     X(max_sk,    "most keys of one request now")                                            \
     X(capacity,  "most keys that one may come to have without a new launch (CUDA graphs)")  \
     X(taps,      "K, length of the FIR filter")                                             \
-    X(channels,  "hidden size of a norm")
+    X(channels,  "hidden size of a norm")                                                   \
+    X(m,         "rows of a product")                                                       \
+    X(n,         "columns of a product")                                                    \
+    X(k,         "products that one element of a product sums")
 /* clang-format on */
 
 struct at_sizes {
@@ -52,7 +55,7 @@ enum at_from { AT_FROM_ROUNDED, AT_FROM_EXACT }; /* pre-MLP norm reads res' roun
  * C type, name, default, meaning. Floats are f32 values: a kernel receives exactly these. */
 /* clang-format off */
 #define AT_PARAM_LIST(X)                                                                    \
-    X(float,   scale,    0.0f, "score scale; 0 in a case: 1/sqrt(d) rounded to f32")        \
+    X(float,   scale,    0.0f, "of scores; 0 in a case: 1/sqrt(d) rounded to f32; of a product") \
     X(int32_t, causal,   0,    "1: key t is visible to query i when t <= sk - sq + i")      \
     X(int32_t, relu_pre, 1,    "1: scores pass max(s,0) before the FIR")                    \
     X(int32_t, edge,     0,    "enum at_edge: 0 zero, 1 shrink")                            \
@@ -63,7 +66,8 @@ enum at_from { AT_FROM_ROUNDED, AT_FROM_EXACT }; /* pre-MLP norm reads res' roun
     X(float,   hi,       1.0f, "UClip: upper end")                                          \
     X(float,   eps,      1e-6f, "RMSNorm: added to the mean square")                        \
     X(int32_t, from,     0,    "enum at_from: 0 rounded, 1 exact")                             \
-    X(int32_t, instruction, 0, "dot_product_add: place in the table of tensor-core instructions")
+    X(int32_t, instruction, 0, "dot_product_add: place in the table of tensor-core instructions") \
+    X(int32_t, out,      AT_F32, "gemm: enum at_format of the product: f32, f16 or bf16")
 /* clang-format on */
 
 struct at_params {
@@ -79,7 +83,7 @@ struct at_problem {
     const struct at_op *op;
     struct at_sizes sizes;
     struct at_params params;
-    enum at_format dtype; /* of the activations: f32, f16 or bf16 */
+    enum at_format dtype; /* of the activations: f32, f16 or bf16; gemm: e4m3 and e5m2 too */
     struct at_tensor tensors[AT_MAX_TENSORS];
 };
 

@@ -26,7 +26,7 @@ struct at_order at_order_qk(const struct at_numerics *numerics) {
         .lanes = numerics->qk_lanes,
         .run = numerics->qk_run,
         .tree = (enum at_tree)numerics->qk_tree,
-        .chunk = 16,
+        .chunk = 0, /* whole blocks of the unit */
         .guard = (enum at_guard)numerics->guard,
         .input = AT_F64,
     };
@@ -54,6 +54,7 @@ enum at_format at_unit_format(enum at_unit unit) {
     case AT_UNIT_F32:
     case AT_UNIT_F32_FMA:
     case AT_UNIT_TC_F32:
+    case AT_UNIT_TC_FP8:
         break;
     }
     return AT_F32;
@@ -62,6 +63,8 @@ enum at_format at_unit_format(enum at_unit unit) {
 const struct at_tc_rule *at_unit_rule(enum at_unit unit) {
     if (unit == AT_UNIT_TC_F32)
         return at_tc_rule_find("hopper_f16_f32");
+    if (unit == AT_UNIT_TC_FP8)
+        return at_tc_rule_find("hopper_wgmma_fp8_f32");
     return unit == AT_UNIT_TC_F16 ? at_tc_rule_find("hopper_mma_f16_f16") : NULL;
 }
 

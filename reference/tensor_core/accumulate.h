@@ -13,11 +13,11 @@
 #include "attest/ledger.h"
 #include "attest/numerics.h"
 
-/* One order of summation over n terms. From at_numerics: QK is {qk_unit, qk_lanes, qk_run, qk_tree, 16},
+/* One order of summation over n terms. From at_numerics: QK is {qk_unit, qk_lanes, qk_run, qk_tree, 0},
  * PV is {pv_unit, 1, 0, AT_TREE_SEQUENTIAL, pv_chunk}. run 0 means ceil(n / lanes). Term i belongs to lane
  * (i / run) % lanes; each lane sums its terms in ascending order from +0 (lane 0 from c); then the tree.
- * Tensor-core units take one lane; terms go in ascending chunks of `chunk` (16 for f16/bf16; a last
- * partial chunk is filled with zeros). */
+ * Tensor-core units take one lane; terms go in ascending chunks of `chunk` (0: a block of the unit, 16 terms of f16
+ * and bf16, 32 of fp8; a last partial chunk is filled with zeros). */
 struct at_order {
     enum at_unit unit;
     int lanes, run;

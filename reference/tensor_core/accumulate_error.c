@@ -18,19 +18,19 @@
  *   eta = n eta(format).
  *
  * Tensor cores, m = ceil(n / L) steps of L products, the last one possibly padded with zeros. A step cuts at
- * most L of its L + 1 terms (the term that sets e_max has at most 23 fraction bits and F >= 23 keeps
- * them) by less than 2^(e_max - F) each, and 2^e_max is at most the largest term, unless an operand is
- * subnormal in its format, or all terms are below the floor e_zero:
+ * most L of its L + 1 terms (the term that sets e_max has at most 23 fraction bits and F >= 23 keeps them; with fp8
+ * at most 13, and F is 13) by less than 2^(e_max - F) each, and 2^e_max is at most the largest term, unless an operand
+ * is subnormal in its format, or all terms are below the floor e_zero:
  *   |step error| <= (L 2^-F + v) M,  M = |acc| + sum of the step's |products|,
- * v = 2^-23 for truncation to 24 bits, 2^-11 for nearest to 11 bits. Call it eps.
- *   tc_f32: m steps, E <= ((1 + eps)^m - 1) S <= expm1(m eps) S.
+ * v = 2^-23 for truncation to 24 bits, 2^-13 to 14, 2^-11 for nearest to 11 bits. Call it eps.
+ *   tc_f32, tc_fp8: m steps, E <= ((1 + eps)^m - 1) S <= expm1(m eps) S.
  *   tc_f16: as for the chain above: if the step's products sum to |P| <= eps S, the error is at most
  *     (1 + 2^-24) |P|, because the accumulator itself is a candidate of the rounding and is cut only when a
  *     product is 2^10 times larger; hence e = m eps (1 + 2^-23) with no further second order.
  * The alignment counts a subnormal operand as 2^emin, so a product with one counts as emin plus the exponent
  * of the other factor, and its neighbours are cut accordingly: eta has (L + 1) 2^(floor - F) a step with
- * floor the larger of that and e_zero; and the result's underflow, 2^-149 when truncated, 2^-25 when
- * rounded to f16. eta of earlier steps is carried on by factors below 1 + e. */
+ * floor the larger of that and e_zero; and the result's underflow, 2^-149 (E8M13: 2^-139) when truncated,
+ * 2^-25 when rounded to f16. eta of earlier steps is carried on by factors below 1 + e. */
 #include "tensor_core/accumulate.h"
 
 #include <math.h>
@@ -50,7 +50,7 @@ static struct at_sum_error tensor_core_error(const struct at_order *order, const
     int top = ilogb(fmax(largest, ldexp(1.0, in->emin)));
     double beside = ldexp(1.0, in->emin + top); /* 2^e_max of a product with a subnormal factor */
     double floor = fmax(beside, ldexp(1.0, rule->zero_exponent));
-    double underflow = nearest ? out->eta : 2 * out->eta;
+    double underflow = ldexp(1.0, out->emin - rule->out_bits + !nearest);
     struct at_sum_error error;
     error.e = nearest ? steps * step * (1 + 0x1p-23) : expm1(steps * step);
     error.eta = steps * ((chunk + 1) * ldexp(floor, -rule->kept_bits) + underflow) * (1 + error.e);

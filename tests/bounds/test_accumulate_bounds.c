@@ -27,6 +27,8 @@ static const struct subject subjects[] = {
     { "tc_f32 f16 k8", { AT_UNIT_TC_F32, 1, 0, AT_TREE_SEQUENTIAL, 8, AT_GUARD_NONE, AT_F16 }, AT_F16 },
     { "tc_f16", { AT_UNIT_TC_F16, 1, 0, AT_TREE_SEQUENTIAL, 16, AT_GUARD_NONE, AT_F16 }, AT_F16 },
     { "f16_fma", { AT_UNIT_F16_FMA, 1, 0, AT_TREE_SEQUENTIAL, 16, AT_GUARD_NONE, AT_F16 }, AT_F16 },
+    { "tc_fp8 e4m3", { AT_UNIT_TC_FP8, 1, 0, AT_TREE_SEQUENTIAL, 0, AT_GUARD_NONE, AT_E4M3 }, AT_E4M3 },
+    { "tc_fp8 e5m2", { AT_UNIT_TC_FP8, 1, 0, AT_TREE_SEQUENTIAL, 0, AT_GUARD_NONE, AT_E5M2 }, AT_E5M2 },
 };
 enum { SUBJECTS = sizeof subjects / sizeof subjects[0] };
 
@@ -97,9 +99,12 @@ enum stratum { ORDINARY, POSITIVE, WIDE, CANCELLING, HALF_ULPS, SUBNORMAL, STRAT
 
 static void fill_term(struct splitmix *r, const struct subject *s, enum stratum stratum, struct input *in, int i) {
     const struct at_format_info *f = at_format_info(s->in);
-    double u = at_format_info(at_unit_format(s->order.unit))->u;
+    double u = s->order.unit == AT_UNIT_TC_FP8 ? 0x1p-14 : at_format_info(at_unit_format(s->order.unit))->u;
     double x = 2 * uniform(r) - 1, y = 2 * uniform(r) - 1;
-    int reach = s->in == AT_F16 ? 5 : 40, low = s->in == AT_F64 ? -1060 : f->emin - f->precision;
+    int reach = s->in == AT_F16 || s->in == AT_E5M2 ? 5
+                : s->in == AT_E4M3                  ? 4
+                                                    : 40,
+        low = s->in == AT_F64 ? -1060 : f->emin - f->precision;
     if (stratum == POSITIVE) {
         x = fabs(x);
         y = fabs(y);
@@ -112,7 +117,8 @@ static void fill_term(struct splitmix *r, const struct subject *s, enum stratum 
         x = between(r, 0, 7) ? x : -x;
     } else if (stratum == SUBNORMAL) {
         x = ldexp(x, low + between(r, 0, 2 * f->precision));
-        y = either_sign(r, ldexp(1 + fabs(y), between(r, 0, 1) ? f->emin + between(r, -4, 20) : between(r, 0, 8)));
+        y = either_sign(r, ldexp(1 + fabs(y), between(r, 0, 1) ? f->emin + between(r, -4, s->in == AT_E4M3 ? 12 : 20)
+                                                               : between(r, 0, 8)));
     }
     in->a[i] = at_round(s->in, x);
     in->b[i] = at_round(s->in, y);
@@ -132,6 +138,8 @@ static void fill(struct splitmix *r, const struct subject *s, enum stratum strat
                : stratum == SUBNORMAL ? ldexp(uniform(r), at_format_info(out)->emin)
                                       : either_sign(r, 4 * uniform(r));
     in->c = at_round(out, between(r, 0, 3) ? c : 0);
+    if (s->order.unit == AT_UNIT_TC_FP8) /* an f32 of which 13 fraction bits are kept */
+        in->c = at_tc_convert(at_unit_rule(s->order.unit), in->c);
 }
 
 /* 10^6 evaluations over all units, strata and lengths; those that overflow are not claimed. */
@@ -209,6 +217,10 @@ static struct input worst_rounding(const struct subject *s) {
         }
         break;
     }
+    case AT_UNIT_TC_FP8: /* all products of a step are lost entirely */
+        in.c = 16;
+        repeat(&in, 0, 32, below_two * 0x1p-5, below_two * 0x1p-6);
+        break;
     }
     return in;
 }
@@ -235,6 +247,10 @@ static struct input worst_underflow(const struct subject *s) {
         break;
     case AT_UNIT_TC_F32: /* a subnormal beside the largest value sets an exponent of 1; the others are cut there */
         repeat(&in, 0, at_order_chunk(&s->order), below_two * 0x1p-13, 0x1p-12);
+        repeat(&in, 0, 1, ldexp(1, f->emin - f->precision + 1), f->max);
+        break;
+    case AT_UNIT_TC_FP8: /* the same; the exponent is that of the least normal number times the largest */
+        repeat(&in, 0, 32, below_two * 0x1p-6, ldexp(1, f->emin + f->emax - 8));
         repeat(&in, 0, 1, ldexp(1, f->emin - f->precision + 1), f->max);
         break;
     }

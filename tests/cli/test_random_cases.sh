@@ -24,12 +24,17 @@ norms=(uclip_norm add_uclip_norm post_attn_pre_mlp_uclip rms_norm add_rms_norm)
 cache_write() {
     echo "kv_write b=2 sq=$((RANDOM % 9 + 1))/$((RANDOM % 40)) prefix=$((RANDOM % 50)) hk=$((RANDOM % 4 + 1)) d=$(pick sizes) $(pick layouts) padding=$((RANDOM % 4)) dtype=$(pick formats) data=$(pick norm_data) seed=$RANDOM"
 }
+# shellcheck disable=SC2034
+product_data=(normal same_sign uniform outlier_channel cancel ties subnormal exact) factors=(f32 f16 bf16 e4m3 e5m2)
+product() {
+    echo "gemm m=$((RANDOM % 70)) n=$((RANDOM % 70 + 1)) k=$((RANDOM % 150 + 1)) dtype=$(pick factors) out=$(pick formats) data=$(pick product_data) seed=$RANDOM"
+}
 mkdir -p "$scratch/cases"
 ln -s "$PWD/datasets/activations" "$scratch/activations"
 {
     for ((made = 0; made < cases; made++)); do
         d=$(pick sizes) f=$(pick formats) x=$(pick data) seed=$RANDOM
-        case $((RANDOM % 21)) in
+        case $((RANDOM % 22)) in
             [0-7]) gate=$(pick gates); [[ $x == exact ]] && gate=
                    lengths=$((RANDOM % 70))/$((RANDOM % 300))/$((RANDOM % 20))
                    echo "asynct_decode b=$((RANDOM % 3 + 3)) $(pick heads) sk=$lengths d=$d $(pick layouts) dtype=$f data=$x seed=$seed $gate" ;;
@@ -40,6 +45,7 @@ ln -s "$PWD/datasets/activations" "$scratch/activations"
                echo "$family $(pick heads) d=$d $(pick layouts) dtype=$f data=$x seed=$seed" ;;
             16 | 17 | 18 | 19) echo "$(pick norms) tokens=$((RANDOM % 5 + 1)) channels=$((RANDOM % 200 + 1)) dtype=$f data=$(pick norm_data) seed=$seed" ;;
             20) cache_write ;;
+            21) product ;;
         esac
     done
 } > "$scratch/cases/random.cases"
@@ -51,6 +57,7 @@ ln -s "$PWD/datasets/activations" "$scratch/activations"
         [[ $((made % 4)) == 0 ]] &&
             echo "$(pick norms) tokens=$((RANDOM % 5 + 1)) channels=$((RANDOM % 200 + 1)) dtype=$(pick formats) data=$(pick norm_data) seed=$RANDOM"
         [[ $((made % 8)) == 1 ]] && cache_write
+        [[ $((made % 4)) == 3 ]] && product
         [[ $((made % 4)) == 2 ]] &&
             echo "softmax_decode b=2 $(pick heads) sk=$((RANDOM % 300))/$((RANDOM % 40)) d=$(pick cuda_sizes) $(pick cuda_layouts) dtype=$(pick cuda_formats) data=$x seed=$RANDOM"
     done

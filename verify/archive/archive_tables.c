@@ -221,11 +221,15 @@ at_status at_archive_write_cases(const char *file, hid_t root, const struct at_a
                      { "page", "keys per page; 0: contiguous" },
                      { "tokens", "rows (norms)" },
                      { "channels", "hidden size of a norm" },
+                     { "m", "rows of a product" },
+                     { "n", "columns of a product" },
+                     { "k", "products that an element sums" },
                      { "layer", "layer of a recorded data set" },
                      { "seed", "seed" } },
       texts[] = { { "sq", "queries of the requests, a number or a/b/c" },
                   { "sk", "keys of the requests, a number or a/b/c" },
                   { "dtype", "format of the activations" },
+                  { "out", "format of a product" },
                   { "data", "data family" },
                   { "dataset", "recorded data set" } };
     at_status status = AT_OK;

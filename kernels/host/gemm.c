@@ -1,0 +1,87 @@
+/* Products of matrices on the host.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * One thread: the bits of a BLAS change with its threads. */
+#include "kernels/host/gemm.h"
+
+#include <cblas.h>
+
+#include "gemm/gemm.h"
+#include "kernels/host/attention.h"
+#include "kernels/host/tensor_f16.h"
+
+enum { ROWS = 32 };
+
+struct scratch {
+    float *b, *a, *d; /* [n k], [ROWS k], [ROWS n] */
+};
+
+static int64_t lay_out(const struct at_problem *problem, void *base, struct scratch *s) {
+    struct at_host_arena arena = { .base = (uint8_t *)base };
+    const struct at_sizes *z = &problem->sizes;
+    const int64_t word = (int64_t)sizeof(float);
+    s->b = at_host_take(&arena, z->n * z->k, word);
+    s->a = at_host_take(&arena, ROWS * z->k, word);
+    s->d = at_host_take(&arena, ROWS * z->n, word);
+    return arena.used;
+}
+
+int64_t at_host_gemm_blas_workspace(const struct at_problem *problem) {
+    struct scratch s;
+    return lay_out(problem, NULL, &s);
+}
+
+/* Every format's values are floats. */
+static void load(const struct at_tensor *tensor, int64_t first, int64_t n, float *out) {
+    for (int64_t i = 0; i < n; i++)
+        out[i] = (float)at_tensor_get(tensor, first + i);
+}
+
+static void store(const struct at_problem *problem, int64_t first, int64_t n, float *sums) {
+    for (int64_t i = 0; i < n; i++)
+        sums[i] *= problem->params.scale;
+    at_host_store(&problem->tensors[AT_GEMM_D], first, n, sums);
+}
+
+int at_host_gemm_blas(const struct at_launch *launch) {
+    const struct at_problem *p = launch->problem;
+    const int64_t m = p->sizes.m, n = p->sizes.n, k = p->sizes.k;
+    struct scratch s;
+    lay_out(p, launch->workspace, &s);
+    openblas_set_num_threads(1);
+    load(&p->tensors[AT_GEMM_B], 0, n * k, s.b);
+    for (int64_t first = 0; first < m; first += ROWS) {
+        const int64_t rows = m - first < ROWS ? m - first : ROWS;
+        load(&p->tensors[AT_GEMM_A], first * k, rows * k, s.a);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, (int)n, (int)k, 1.0f, s.a, (int)k, s.b, (int)k,
+                    0.0f, s.d, (int)n);
+        store(p, first * n, rows * n, s.d);
+    }
+    return 0;
+}
+
+/* Both factors decoded. */
+int64_t at_host_gemm_tc_f16_workspace(const struct at_problem *problem) {
+    const struct at_sizes *z = &problem->sizes;
+    return (z->m + z->n) * z->k * (int64_t)sizeof(struct at_host_half);
+}
+
+static void decode(const struct at_tensor *tensor, int64_t n, struct at_host_half *out) {
+    const uint16_t *codes = tensor->data;
+    for (int64_t i = 0; i < n; i++)
+        out[i] = at_host_half(codes[i]);
+}
+
+int at_host_gemm_tc_f16(const struct at_launch *launch) {
+    const struct at_problem *p = launch->problem;
+    const int64_t m = p->sizes.m, n = p->sizes.n, k = p->sizes.k;
+    struct at_host_half *b = launch->workspace, *a = b + n * k;
+    decode(&p->tensors[AT_GEMM_B], n * k, b);
+    decode(&p->tensors[AT_GEMM_A], m * k, a);
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) {
+            float sum = at_f32_from_f16(at_host_tensor_f16(k, a + i * k, b + j * k, 1, 0));
+            store(p, i * n + j, 1, &sum);
+        }
+    return 0;
+}

@@ -1,0 +1,26 @@
+/* Softmax prefill: 02_fa2 by blocks that stay, which take the longest tile that is left.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Numerically: as 02_fa2, whoever does the work.
+ * Launch: one thread that clears the counter; a thread a tile that orders them by their keys; then as many blocks as
+ * there are tiles of 64 queries, at most 264, 4 warps of 16 queries each; shared memory 256 (d + 8) bytes. Two barriers
+ * of the block a tile of keys, one and an atomic addition a tile of queries. Scratch: 4 bytes, and 4 a tile of 16
+ * queries of a request. Limits: bf16; d 32, 64, 96 or 128. Source: 003 for the shape, ours for the scheduler. */
+#include "kernels/device/softmax_persistent.h"
+
+namespace {
+
+const char *supports(const struct at_problem *problem) {
+    return problem->dtype != AT_BF16 ? "activations are bf16" : at_mma_declines(problem);
+}
+
+} // namespace
+
+AT_KERNEL(softmax_prefill, 04_persistent_longest_first) = {
+    .summary = "02_fa2 with at most 264 blocks, which take the longest tile that is left",
+    .source = "003",
+    .numerics = AT_SOFTMAX_MMA_NUMERICS,
+    .supports = supports,
+    .workspace = at_schedule_longest_first::bytes,
+    .launch = at_softmax_persistent_launch<at_bf16, 4, at_sum_f32, at_schedule_longest_first>,
+};

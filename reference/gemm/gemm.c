@@ -1,0 +1,148 @@
+/* A product of matrices: its definition and its descriptor.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "gemm/gemm.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* clang-format off */
+static const struct at_tensor_spec tensors[] = {
+    { "a", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_m, AT_DIM_k }, "first factor, by rows" },
+    { "b", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_n, AT_DIM_k }, "second factor, by columns of the product" },
+    { "d", AT_OUT, AT_FORMAT_OUT, { AT_DIM_m, AT_DIM_n }, "the product" },
+};
+static const struct at_decoy_spec decoys[AT_GEMM_FAULTS] = {
+    [AT_GEMM_LAST_K_DROPPED]     = { "last_k_dropped", "the last product is not added" },
+    [AT_GEMM_K_TAIL_DROPPED]     = { "k_tail_dropped", "products behind the last whole 16 are not added" },
+    [AT_GEMM_HIDDEN_K_ADDED]     = { "hidden_k_added", "the first product of the next rows is added" },
+    [AT_GEMM_NEXT_COLUMN]        = { "next_column", "each column is the next one" },
+    [AT_GEMM_B_ROWS_SWAPPED]     = { "b_rows_swapped", "neighbouring rows of b are swapped" },
+    [AT_GEMM_B_TRANSPOSED]       = { "b_transposed", "b is read as if it were stored k by n" },
+    [AT_GEMM_LAST_COLUMN_ZEROED] = { "last_column_zeroed", "the last column is 0" },
+    [AT_GEMM_NO_SCALE]           = { "no_scale", "the scale is missing" },
+    [AT_GEMM_SCALE_TWICE]        = { "scale_twice", "the scale is applied twice" },
+};
+/* clang-format on */
+
+double *at_gemm_rows(const struct at_problem *p, int factor, int64_t first, int64_t count) {
+    const int64_t k = p->sizes.k, n = count * k;
+    const struct at_tensor *t = &p->tensors[factor];
+    double *rows = calloc((size_t)(n > 0 ? n : 1), sizeof *rows);
+    if (rows && n > 0)
+        at_decode_array(t->format, (size_t)n,
+                        (const char *)t->data + first * k * (int64_t)at_format_info(t->format)->bytes, rows);
+    return rows;
+}
+
+/* NaN and infinities as IEEE arithmetic has them. */
+struct at_gemm_element at_gemm_element(const struct at_problem *p, const double *a, const double *b) {
+    struct at_gemm_element e = { 0, 0, 0 };
+    for (int64_t l = 0; l < p->sizes.k; l++) {
+        const double product = a[l] * b[l];
+        e.sum += product;
+        e.size += isfinite(product) ? fabs(product) : 0;
+    }
+    e.value = e.sum * (double)p->params.scale;
+    return e;
+}
+
+/* Of the finite ones. */
+static double largest_of(int64_t n, const double *x) {
+    double largest = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (isfinite(x[i]) && fabs(x[i]) > largest)
+            largest = fabs(x[i]);
+    return largest;
+}
+
+void at_gemm_note(struct at_ledger *ledger, int64_t i, int64_t j, double sum, double value) {
+    const struct at_place place = { .q = i, .k = j, .step = -1 };
+    at_ledger_note(ledger, AT_STAGE_score, sum, &place);
+    at_ledger_note(ledger, AT_STAGE_out, value, &place);
+}
+
+/* One row of d. */
+static void evaluate_row(const struct at_problem *p, const struct at_gemm_declared *declared, const double *a,
+                         const double *b, int64_t i, struct at_eval *eval) {
+    const int64_t n = p->sizes.n, k = p->sizes.k;
+    const double largest_a = largest_of(k, a);
+    for (int64_t j = 0; j < n; j++) {
+        const struct at_gemm_element e = at_gemm_element(p, a, b + j * k);
+        if (eval->value[AT_GEMM_D])
+            eval->value[AT_GEMM_D][i * n + j] = e.value;
+        if (eval->ledger)
+            at_gemm_note(eval->ledger, i, j, e.sum, e.value);
+        if (eval->limit[AT_GEMM_D])
+            eval->limit[AT_GEMM_D][i * n + j] =
+                at_gemm_limit(p, declared, &e, fmax(largest_a, largest_of(k, b + j * k)));
+    }
+}
+
+static at_status evaluate(const struct at_problem *p, const struct at_numerics *numerics, int64_t row0, int64_t row1,
+                          struct at_eval *eval) {
+    at_status status = AT_OK;
+    struct at_gemm_declared declared;
+    if (numerics)
+        AT_TRY(at_gemm_declare(p, numerics, &declared));
+    double *a = at_gemm_rows(p, AT_GEMM_A, row0, row1 - row0), *b = at_gemm_rows(p, AT_GEMM_B, 0, p->sizes.n);
+    if (!a || !b)
+        AT_FAIL_OUT(AT_NO_MEMORY, "no memory for factors of %lld", (long long)p->sizes.k);
+    for (int64_t row = row0; row < row1; row++)
+        evaluate_row(p, numerics ? &declared : NULL, a + (row - row0) * p->sizes.k, b, row, eval);
+out:
+    free(a);
+    free(b);
+    return status;
+}
+
+static at_status check(const struct at_problem *p) {
+    const struct at_sizes *z = &p->sizes;
+    const int out = p->params.out;
+    if (z->m < 0 || z->n < 1 || z->k < 1 || z->m > INT32_MAX || z->n > INT32_MAX || z->k > INT32_MAX)
+        return AT_FAIL(AT_USAGE, "gemm: m, n, k are %lld, %lld, %lld, wanted 0, 1, 1 or more, of 31 bits",
+                       (long long)z->m, (long long)z->n, (long long)z->k);
+    if (p->dtype != AT_F32 && p->dtype != AT_F16 && p->dtype != AT_BF16 && p->dtype != AT_E4M3 && p->dtype != AT_E5M2)
+        return AT_FAIL(AT_USAGE, "gemm: dtype is %d, wanted f32, f16, bf16, e4m3 or e5m2", (int)p->dtype);
+    if (out != AT_F32 && out != AT_F16 && out != AT_BF16)
+        return AT_FAIL(AT_USAGE, "gemm: out is %d, wanted f32, f16 or bf16", out);
+    if (!isfinite((double)p->params.scale))
+        return AT_FAIL(AT_USAGE, "gemm: scale is %g, wanted a finite number", (double)p->params.scale);
+    for (int t = 0; t < AT_GEMM_D; t++) {
+        const int64_t want = (t == AT_GEMM_A ? z->m : z->n) * z->k, found = at_tensor_count(&p->tensors[t]);
+        if (found != want || p->tensors[t].format != p->dtype || (want > 0 && !p->tensors[t].data))
+            return AT_FAIL(AT_USAGE, "gemm: tensor %s has %lld elements of %s, wanted %lld of %s with data",
+                           tensors[t].name, (long long)found, at_format_info(p->tensors[t].format)->name,
+                           (long long)want, at_format_info(p->dtype)->name);
+    }
+    return AT_OK;
+}
+
+static int64_t rows(const struct at_problem *p) { return p->sizes.m; }
+
+static void row_span(const struct at_problem *p, int tensor, int64_t row, int64_t *first, int64_t *count) {
+    (void)tensor;
+    *first = row * p->sizes.n;
+    *count = p->sizes.n;
+}
+
+static double row_work(const struct at_problem *p, int64_t row) {
+    (void)row;
+    return (double)p->sizes.n * (double)p->sizes.k;
+}
+
+const struct at_op at_op_gemm = {
+    .name = "gemm",
+    .summary = "d = scale * (a b^T)",
+    .source = "002, 004",
+    .tensors = tensors,
+    .n_tensors = sizeof tensors / sizeof *tensors,
+    .decoys = decoys,
+    .n_decoys = AT_GEMM_FAULTS,
+    .check = check,
+    .rows = rows,
+    .row_span = row_span,
+    .row_work = row_work,
+    .evaluate = evaluate,
+    .model = at_gemm_model,
+    .decoy = at_gemm_decoy,
+};

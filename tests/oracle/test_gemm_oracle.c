@@ -1,0 +1,124 @@
+/* The product's reference against exact sums, over shapes, data families, scales and formats.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "tests/at_test.h"
+
+#include "tests/oracle/gemm_mpfr.h"
+#include "tests/support/gemm_problem.h"
+
+struct tally {
+    long finite, non_finite;
+    double worst; /* of the reference's own bound */
+};
+
+static void compare(const struct at_problem *p, struct tally *tally) {
+    struct at_test_eval got;
+    at_assert_ok(p->op->check(p));
+    at_assert_ok(at_test_eval_init(p, 1, &got));
+    at_assert_ok(p->op->evaluate(p, NULL, 0, p->op->rows(p), &got.eval));
+    for (int64_t i = 0; i < at_test_count(p, AT_GEMM_D); i++) {
+        const double value = got.eval.value[AT_GEMM_D][i], bound = got.eval.limit[AT_GEMM_D][i];
+        double off;
+        const double want = at_gemm_mpfr(p, i, value, &off);
+        at_assert_true(bound >= 0 && isfinite(bound), "d[%lld]: bound %g", (long long)i, bound);
+        if (!isfinite(want) || !isfinite(value)) {
+            at_assert_true((isnan(want) && isnan(value)) || want == value, "d[%lld]: %g, wanted %g", (long long)i,
+                           value, want);
+            at_assert_same(bound, 0.0);
+            tally->non_finite++;
+            continue;
+        }
+        at_assert_true(off <= bound, "d[%lld] of %s: reference %.17g, oracle %.17g, off by %.3g, own bound %.3g",
+                       (long long)i, at_format_info(p->dtype)->name, value, want, off, bound);
+        tally->finite++;
+        if (bound > 0)
+            tally->worst = fmax(tally->worst, off / bound);
+    }
+    at_test_eval_release(&got);
+}
+
+static void test_random_problems(void **state) {
+    (void)state;
+    const long n = 1500 * at_test_effort(8);
+    struct tally tally = { 0 };
+    for (long i = 0; i < n; i++) {
+        struct at_test_random random = { (uint64_t)i };
+        struct at_test_problem made;
+        at_test_gemm_draw(&random, 80, &made);
+        compare(&made.problem, &tally);
+        at_test_problem_release(&made);
+    }
+    print_message("%ld finite, worst %.3f of the own bound; %ld not\n", tally.finite, tally.worst, tally.non_finite);
+    assert_true(tally.finite > 5 * n && tally.non_finite > n / 10 && tally.worst > 0.01);
+}
+
+/* No rows at all; one element of one product; rows of any range are those of the whole. */
+static void test_corners(void **state) {
+    (void)state;
+    struct tally tally = { 0 };
+    struct at_test_problem made;
+    struct at_test_gemm_shape none = { 0, 3, 5, AT_E4M3, AT_F16, 0 }, one = { 1, 1, 1, AT_F16, AT_F32, 3 };
+    at_test_gemm_problem(&none, &made);
+    compare(&made.problem, &tally);
+    assert_true(tally.finite == 0 && made.problem.op->rows(&made.problem) == 0);
+    at_test_problem_release(&made);
+    at_test_gemm_problem(&one, &made);
+    at_test_set(&made.problem, "a", 0, -0.5);
+    at_test_set(&made.problem, "b", 0, 7);
+    compare(&made.problem, &tally);
+    assert_true(tally.finite == 1);
+    at_test_problem_release(&made);
+
+    struct at_test_random random = { 5 };
+    struct at_test_eval whole, part;
+    at_test_gemm_draw(&random, 40, &made);
+    const struct at_problem *p = &made.problem;
+    at_assert_ok(at_test_eval_init(p, 1, &whole));
+    at_assert_ok(at_test_eval_init(p, 1, &part));
+    at_assert_ok(p->op->evaluate(p, NULL, 0, p->sizes.m, &whole.eval));
+    for (int64_t row = p->sizes.m; row-- > 0;)
+        at_assert_ok(p->op->evaluate(p, NULL, row, row + 1, &part.eval));
+    for (int64_t i = 0; i < p->sizes.m * p->sizes.n; i++) {
+        at_assert_same(part.eval.value[AT_GEMM_D][i], whole.eval.value[AT_GEMM_D][i]);
+        at_assert_same(part.eval.limit[AT_GEMM_D][i], whole.eval.limit[AT_GEMM_D][i]);
+    }
+    at_test_eval_release(&whole);
+    at_test_eval_release(&part);
+    at_test_problem_release(&made);
+}
+
+/* What is no problem of the operator is refused by name. */
+static void test_refusals(void **state) {
+    (void)state;
+    struct at_test_problem made;
+    struct at_test_gemm_shape shape = { 2, 3, 5, AT_F16, AT_F16, 0 };
+    at_test_gemm_problem(&shape, &made);
+    const struct at_problem good = made.problem;
+    struct at_problem *p = &made.problem;
+#define REFUSED(change, part) \
+    do { \
+        *p = good; \
+        change; \
+        at_assert_fails(p->op->check(p), AT_USAGE, part); \
+    } while (0)
+    REFUSED(p->sizes.m = -1, "m, n, k are -1, 3, 5");
+    REFUSED(p->sizes.n = 0, "m, n, k are 2, 0, 5");
+    REFUSED(p->sizes.k = 0, "m, n, k are 2, 3, 0");
+    REFUSED(p->dtype = AT_TF32, "dtype is");
+    REFUSED(p->params.out = AT_E4M3, "out is");
+    REFUSED(p->params.scale = (float)INFINITY, "scale is inf");
+    REFUSED(p->sizes.k = 6, "tensor a has 10 elements of f16, wanted 12 of f16");
+    REFUSED(p->tensors[AT_GEMM_B].format = AT_BF16, "tensor b has 15 elements of bf16");
+    REFUSED(p->tensors[AT_GEMM_B].data = NULL, "tensor b has");
+    *p = good;
+    at_assert_ok(p->op->check(p));
+    at_test_problem_release(&made);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random_problems),
+        cmocka_unit_test(test_corners),
+        cmocka_unit_test(test_refusals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,111 @@
+/* Products of matrices for tests.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "tests/support/gemm_problem.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/built_case.h"
+
+void at_test_gemm_problem(const struct at_test_gemm_shape *shape, struct at_test_problem *out) {
+    struct at_problem *p = &out->problem;
+    memset(out, 0, sizeof *out);
+    p->op = &at_op_gemm;
+    p->dtype = shape->dtype;
+    p->params = at_params_default();
+    p->params.scale = shape->scale != 0 ? (float)shape->scale : 1.0f;
+    p->params.out = (int32_t)shape->out;
+    p->sizes.m = shape->m;
+    p->sizes.n = shape->n;
+    p->sizes.k = shape->k;
+    at_problem_shape(p);
+    const int64_t a = at_test_count(p, AT_GEMM_A), b = at_test_count(p, AT_GEMM_B);
+    unsigned char *memory = out->memory = calloc((size_t)(a + b) + 16, at_format_info(p->dtype)->bytes);
+    if (!memory)
+        abort();
+    p->tensors[AT_GEMM_A].data = a > 0 ? memory : NULL;
+    p->tensors[AT_GEMM_B].data = memory + (a * (int64_t)at_format_info(p->dtype)->bytes + 15) / 16 * 16;
+}
+
+static double random_sign(struct at_test_random *random) { return at_test_below(random, 2) ? -1 : 1; }
+
+/* 1 to 2, times 2^low .. 2^(low + n - 1), either sign. */
+static double wide(struct at_test_random *random, int low, int n) {
+    return random_sign(random) * (1 + at_test_uniform(random)) * exp2((double)(low + at_test_below(random, n)));
+}
+
+static double bent(struct at_test_random *random, int way, enum at_format dtype) {
+    const struct at_format_info *f = at_format_info(dtype);
+    switch (way) {
+    case 0: /* every exponent the format has */
+        return wide(random, f->emin - f->precision, f->emax - f->emin + f->precision);
+    case 1: /* products on either side of the end of the format's range */
+        return wide(random, f->emax / 2 - 2, 4);
+    default: /* below the least normal number, and about 1 */
+        return at_test_below(random, 2) ? wide(random, f->emin - f->precision, f->precision) : wide(random, -1, 2);
+    }
+}
+
+static void bend(struct at_test_random *random, struct at_problem *p) {
+    static const char *const names[] = { "a", "b" };
+    const int way = at_test_below(random, 9), odd = at_test_below(random, 24);
+    for (int t = 0; t < 2; t++) {
+        const int64_t n = at_test_count(p, t);
+        for (int64_t i = 0; i < n && way < 3; i++)
+            at_test_set(p, names[t], i, bent(random, way, p->dtype));
+        if (odd < 3)
+            at_test_set(p, names[t], (int64_t)(at_test_bits(random) % (uint64_t)n),
+                        (double[]){ INFINITY, -INFINITY, NAN }[at_test_below(random, 3)]);
+        if (odd == 3 + t)
+            at_test_set_all(p, names[t], 0);
+    }
+}
+
+void at_test_gemm_draw(struct at_test_random *random, int max_k, struct at_test_problem *out) {
+    static const char *const data[] = { "normal",      "same_sign", "uniform",     "heavy_tail", "outlier_channel",
+                                        "near_65504",  "overflow",  "cancel",      "ties",       "subnormal",
+                                        "random_bits", "nonfinite", "adversarial", "exact" };
+    static const enum at_format formats[] = { AT_F32, AT_F16, AT_BF16, AT_E4M3, AT_E5M2 };
+    static const double scales[] = { 1, 1, 0.25, -8, 0.3, 1e-5 };
+    struct at_test_gemm_shape shape = { .m = 1 + at_test_below(random, 6),
+                                        .n = 1 + at_test_below(random, 6),
+                                        .k = 1 + at_test_below(random, at_test_below(random, 3) ? max_k : 4),
+                                        .dtype = formats[at_test_below(random, 5)],
+                                        .out = formats[at_test_below(random, 3)],
+                                        .scale = scales[at_test_below(random, 6)] };
+    char line[256];
+    snprintf(line, sizeof line, "gemm m=%lld n=%lld k=%lld dtype=%s data=%s seed=%d", (long long)shape.m,
+             (long long)shape.n, (long long)shape.k, at_format_info(shape.dtype)->name, data[at_test_below(random, 14)],
+             at_test_below(random, 1000000));
+    struct at_built_case built = at_build_line(line);
+    at_test_gemm_problem(&shape, out);
+    for (int t = AT_GEMM_A; t <= AT_GEMM_B; t++)
+        memcpy(out->problem.tensors[t].data, built.data.problem.tensors[t].data,
+               (size_t)at_tensor_bytes(&out->problem.tensors[t]));
+    at_drop_case(&built);
+    bend(random, &out->problem);
+}
+
+struct at_numerics at_test_gemm_numerics(struct at_test_random *random, const struct at_problem *problem) {
+    static const int any[] = { AT_UNIT_F32, AT_UNIT_F32_FMA, AT_UNIT_F64 };
+    static const int of_f16[] = { AT_UNIT_TC_F32, AT_UNIT_TC_F16, AT_UNIT_F16_FMA };
+    const int narrow = problem->dtype == AT_E4M3 || problem->dtype == AT_E5M2;
+    struct at_numerics n = at_numerics_default();
+    n.qk_unit = any[at_test_below(random, 3)];
+    if (problem->dtype != AT_F32 && at_test_below(random, 3))
+        n.qk_unit = narrow                      ? AT_UNIT_TC_FP8
+                    : problem->dtype == AT_BF16 ? AT_UNIT_TC_F32
+                                                : of_f16[at_test_below(random, 3)];
+    const int tensor_core = at_unit_rule((enum at_unit)n.qk_unit) != NULL;
+    if (!tensor_core) {
+        n.qk_lanes = 1 << at_test_below(random, 6);
+        n.qk_run = at_test_below(random, 3);
+        n.qk_tree = at_test_below(random, 2);
+    }
+    n.split = (tensor_core ? 32 : 1) * at_test_below(random, 4);
+    if (n.qk_unit == AT_UNIT_TC_F16 || n.qk_unit == AT_UNIT_F16_FMA)
+        n.guard = at_test_below(random, 2) ? AT_GUARD_NONE : at_test_below(random, 4);
+    return n;
+}

@@ -1,0 +1,127 @@
+/* Each decoy of a product is the fault that its name says: it equals expectations computed in plain sight, counts
+ * there, and is the right result to the bit where the fault cannot show. SPDX-License-Identifier: Apache-2.0 */
+#include "tests/at_test.h"
+
+#include "tests/support/gemm_problem.h"
+
+enum { M = 3, N = 4, K = 27 };
+
+/* Decoy by its name; NULL: the right result. The caller frees. */
+static double *run(const struct at_problem *p, const char *decoy) {
+    struct at_test_eval eval;
+    const int64_t n = p->sizes.m * p->sizes.n;
+    int which = decoy ? 0 : -1;
+    while (decoy && which < p->op->n_decoys && strcmp(p->op->decoys[which].name, decoy) != 0)
+        which++;
+    at_assert_true(which < p->op->n_decoys, "no decoy %s", decoy);
+    at_assert_ok(p->op->check(p));
+    at_assert_ok(at_test_eval_init(p, 0, &eval));
+    for (int64_t row = 0; row < p->sizes.m; row++) /* rows are independent */
+        at_assert_ok(decoy ? p->op->decoy(p, NULL, which, row, row + 1, &eval.eval)
+                           : p->op->evaluate(p, NULL, row, row + 1, &eval.eval));
+    double *out = malloc((size_t)n * sizeof *out);
+    assert_non_null(out);
+    memcpy(out, eval.eval.value[AT_GEMM_D], (size_t)n * sizeof *out);
+    at_test_eval_release(&eval);
+    return out;
+}
+
+static double a(int64_t i, int64_t l) { return (double)((7 * i + 3 * l) % 11 - 5); }
+static double b(int64_t j, int64_t l) { return (double)((5 * j + 2 * l * l + 1) % 13 - 6) / 4; }
+
+static void make(int64_t m, int64_t n, int64_t k, double scale, struct at_test_problem *made) {
+    struct at_test_gemm_shape shape = { m, n, k, AT_F16, AT_F32, scale };
+    at_test_gemm_problem(&shape, made);
+    for (int64_t i = 0; i < m * k; i++)
+        at_test_set(&made->problem, "a", i, a(i / k, i % k));
+    for (int64_t i = 0; i < n * k; i++)
+        at_test_set(&made->problem, "b", i, b(i / k, i % k));
+}
+
+/* sum of a(i, l) b(j, l) over [first, end) */
+static double dot(int64_t i, int64_t j, int64_t first, int64_t end) {
+    double sum = 0;
+    for (int64_t l = first; l < end; l++)
+        sum += a(i, l) * b(j, l);
+    return sum;
+}
+
+static double last_dropped(int64_t i, int64_t j) { return 3 * dot(i, j, 0, K - 1); }
+static double tail_dropped(int64_t i, int64_t j) { return 3 * dot(i, j, 0, 16); }
+static double hidden_added(int64_t i, int64_t j) {
+    return 3 * (dot(i, j, 0, K) + (i < M - 1 && j < N - 1 ? a(i + 1, 0) * b(j + 1, 0) : 0));
+}
+static double next_column(int64_t i, int64_t j) { return 3 * dot(i, (j + 1) % N, 0, K); }
+static double rows_swapped(int64_t i, int64_t j) { return 3 * dot(i, j % 2 ? j - 1 : j + 1, 0, K); }
+static double transposed(int64_t i, int64_t j) {
+    double sum = 0;
+    for (int64_t l = 0; l < K; l++)
+        sum += a(i, l) * b((l * N + j) / K, (l * N + j) % K);
+    return 3 * sum;
+}
+static double column_zeroed(int64_t i, int64_t j) { return j == N - 1 ? 0 : 3 * dot(i, j, 0, K); }
+static double no_scale(int64_t i, int64_t j) { return dot(i, j, 0, K); }
+static double scale_twice(int64_t i, int64_t j) { return 9 * dot(i, j, 0, K); }
+
+static const struct {
+    const char *name;
+    double (*expected)(int64_t i, int64_t j);
+} decoys[AT_GEMM_FAULTS] = {
+    { "last_k_dropped", last_dropped },      { "k_tail_dropped", tail_dropped }, { "hidden_k_added", hidden_added },
+    { "next_column", next_column },          { "b_rows_swapped", rows_swapped }, { "b_transposed", transposed },
+    { "last_column_zeroed", column_zeroed }, { "no_scale", no_scale },           { "scale_twice", scale_twice },
+};
+
+/* Integers and quarters: everything is exact. */
+static void test_decoys_are_what_they_say(void **state) {
+    (void)state;
+    struct at_test_problem made;
+    make(M, N, K, 3, &made);
+    double *right = run(&made.problem, NULL);
+    for (int d = 0; d < AT_GEMM_FAULTS; d++) {
+        double *wrong = run(&made.problem, decoys[d].name);
+        int counts = 0;
+        for (int64_t i = 0; i < M * N; i++) {
+            double square = 0;
+            for (int64_t j = 0; j < N; j++)
+                square += right[i / N * N + j] * right[i / N * N + j];
+            at_assert_true(
+                !(wrong[i] < decoys[d].expected(i / N, i % N)) && !(wrong[i] > decoys[d].expected(i / N, i % N)),
+                "%s[%lld]: %g, wanted %g", decoys[d].name, (long long)i, wrong[i], decoys[d].expected(i / N, i % N));
+            counts |= fabs(wrong[i] - right[i]) > sqrt(square / N) / 4;
+        }
+        at_assert_true(counts, "%s changes nothing that counts", decoys[d].name);
+        free(wrong);
+    }
+    free(right);
+    at_test_problem_release(&made);
+}
+
+/* No tail in whole sixteens, nothing behind the only row, one column to take, no scale but 1. */
+static void test_decoys_that_cannot_show(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        int64_t m, n, k;
+    } inert[] = { { "k_tail_dropped", 3, 4, 32 }, { "hidden_k_added", 1, 4, 18 }, { "hidden_k_added", 3, 1, 18 },
+                  { "next_column", 3, 1, 18 },    { "b_rows_swapped", 3, 1, 18 }, { "b_transposed", 3, 1, 18 },
+                  { "b_transposed", 3, 4, 1 },    { "no_scale", 3, 4, 18 },       { "scale_twice", 3, 4, 18 } };
+    for (size_t d = 0; d < sizeof inert / sizeof *inert; d++) {
+        struct at_test_problem made;
+        make(inert[d].m, inert[d].n, inert[d].k, 1, &made);
+        double *wrong = run(&made.problem, inert[d].name), *right = run(&made.problem, NULL);
+        for (int64_t i = 0; i < inert[d].m * inert[d].n; i++)
+            at_assert_same(wrong[i], right[i]);
+        free(wrong);
+        free(right);
+        at_test_problem_release(&made);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_decoys_are_what_they_say),
+        cmocka_unit_test(test_decoys_that_cannot_show),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
