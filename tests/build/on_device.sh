@@ -1,6 +1,6 @@
 #!/bin/bash
 # On a GPU host, from the unpacked bundle: judges, times, and plays the kernels that must not bring a run down.
-# on_device.sh BUNDLE.tar.gz OUT [verify|bench|sanitize|faults|fences ...]
+# on_device.sh BUNDLE.tar.gz OUT [verify|bench|study|sanitize|faults|fences ...]
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
 bundle=$(realpath "$1") out=$2; shift 2
@@ -9,7 +9,7 @@ mkdir -p "$out"; out=$(realpath "$out")
 tar -C "$work" -xzf "$bundle"; cd "$work/attest" || exit 3
 ./attest doctor > "$out/doctor.txt" 2>&1
 cases='@(smoke|exact|edge|shapes|nonfinite|real):*'
-(( $# )) || set -- verify bench sanitize faults fences
+(( $# )) || set -- verify bench study sanitize faults fences
 for part in "$@"; do
     echo "== $part"
     start=$SECONDS
@@ -18,6 +18,8 @@ for part in "$@"; do
                 echo "exit $?"; tail -n 8 "$out/verify.txt"; rm -f "$out/verify.h5.jsonl" ;;
         bench) ./attest bench "${AT_BENCH:-*}" --runner cuda --out "$out/bench.h5" > "$out/bench.txt" 2> "$out/bench.err"
                echo "exit $?"; tail -n 30 "$out/bench.txt" ;;
+        study) ./attest study tensor-core --runner cuda --out "$out/tensor_core.h5" --golden "$out/tensor_core.golden" > "$out/tensor_core.txt" 2>&1
+               echo "exit $?"; tail -n 1 "$out/tensor_core.txt" ;;
         sanitize)
             for tool in memcheck racecheck initcheck synccheck; do
                 ./attest verify --runner "compute-sanitizer --tool $tool --log-file $work/$tool.%p ./attest-cuda" --cases 'smoke:*' \
