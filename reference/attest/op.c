@@ -51,6 +51,8 @@ const char *at_dim_word(enum at_dim dim) {
         return "row";
     case AT_DIM_n:
         return "column";
+    case AT_DIM_k:
+        return "factor";
     default:
         return "index";
     }

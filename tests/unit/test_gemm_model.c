@@ -153,7 +153,7 @@ static void test_ledger(void **state) {
     at_test_set(&made.problem, "a", 48 + 16, 60000);
     at_test_set(&made.problem, "a", 48 + 32, -60000);
     for (int l = 16; l <= 32; l += 16)
-        at_test_set(&made.problem, "b", 2 * 48 + l, 2 - l / 32);
+        at_test_set(&made.problem, "b", 2 * 48 + l, l == 16 ? 2 : 1);
     for (int exact = 0; exact < 2; exact++) {
         const struct at_ledger_row *steps = &ledger.stage[AT_STAGE_qk_acc], *sums = &ledger.stage[AT_STAGE_score];
         at_ledger_init(&ledger);

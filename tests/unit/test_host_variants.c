@@ -7,6 +7,7 @@
 #include "tests/at_test.h"
 
 #include "tests/support/attention_problem.h"
+#include "tests/support/gemm_problem.h"
 #include "verify/launch.h"
 
 #include <unistd.h>
@@ -213,8 +214,46 @@ static void test_softmax_prefill(void **state) {
     judge_family("softmax_prefill", "softmax_attention", 0);
 }
 
-/* Every variant of every family whose operator is no attention: all declare their order, so all are judged to
- * the bit. */
+/* Products of every format, in any of which a variant may be at home: ragged sizes, factors N(0,1). */
+static void test_gemm(void **state) {
+    (void)state;
+    static const enum at_format formats[] = { AT_F32, AT_F16, AT_BF16, AT_E4M3, AT_E5M2 };
+    const uint64_t problems = (uint64_t)(15 * at_test_effort(10));
+    int variants = 0;
+    for (int i = 0; i < at_runner_variant_count(runner); i++) {
+        const struct at_variant *v = at_runner_variant(runner, i);
+        struct tally model = { 0 }, limit = { 0 };
+        if (strcmp(v->family, "gemm") != 0)
+            continue;
+        variants++;
+        for (uint64_t n = 0; n < problems; n++) {
+            struct at_test_random random = { n };
+            const struct at_test_gemm_shape shape = { .m = at_test_below(&random, 70),
+                                                      .n = 1 + at_test_below(&random, 70),
+                                                      .k = 1 + at_test_below(&random, 200),
+                                                      .dtype = formats[n % 5],
+                                                      .out = formats[n / 5 % 3],
+                                                      .scale = 0.5 + at_test_uniform(&random) };
+            struct at_test_problem made;
+            at_test_gemm_problem(&shape, &made);
+            for (int64_t at = 0; at < shape.m * shape.k; at++)
+                at_test_set(&made.problem, "a", at, at_test_normal(&random));
+            for (int64_t at = 0; at < shape.n * shape.k; at++)
+                at_test_set(&made.problem, "b", at, at_test_normal(&random));
+            judge(i, &made.problem, n, &model, &limit);
+            at_test_problem_release(&made);
+        }
+        print_message("%s/%s: %lld runs, %lld declined; model %lld of %lld equal; worst error/limit %.3g\n", v->family,
+                      v->name, (long long)model.runs, (long long)model.declined, (long long)model.exact,
+                      (long long)model.elements, limit.worst);
+        at_assert_true(model.runs > 2 && limit.elements > 0, "%s/%s was not judged", v->family, v->name);
+        assert_int_equal(model.exact, model.elements);
+    }
+    assert_true(variants >= 9);
+}
+
+/* Every variant of every family whose operator is no attention or product: all declare their order, so all are judged
+ * to the bit. */
 static void test_norms(void **state) {
     (void)state;
     const uint64_t problems = (uint64_t)(12 * at_test_effort(10));
@@ -225,7 +264,8 @@ static void test_norms(void **state) {
         struct tally model = { 0 }, limit = { 0 };
         assert_non_null(family);
         /* tensor_core has patterns of its own: tests/cli/test_study.sh */
-        if (strstr(family->op, "attention") || strcmp(family->op, "dot_product_add") == 0)
+        if (strstr(family->op, "attention") || strcmp(family->op, "dot_product_add") == 0 ||
+            strcmp(family->op, "gemm") == 0)
             continue;
         variants++;
         for (uint64_t n = 0; n < problems; n++) {
@@ -278,9 +318,13 @@ static void test_decode_declines(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_asynct_decode),  cmocka_unit_test(test_asynct_prefill),
-        cmocka_unit_test(test_softmax_decode), cmocka_unit_test(test_softmax_prefill),
-        cmocka_unit_test(test_norms),          cmocka_unit_test(test_decode_declines),
+        cmocka_unit_test(test_asynct_decode),
+        cmocka_unit_test(test_asynct_prefill),
+        cmocka_unit_test(test_softmax_decode),
+        cmocka_unit_test(test_softmax_prefill),
+        cmocka_unit_test(test_gemm),
+        cmocka_unit_test(test_norms),
+        cmocka_unit_test(test_decode_declines),
     };
     return cmocka_run_group_tests(tests, open_runner, close_runner);
 }

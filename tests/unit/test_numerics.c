@@ -16,7 +16,7 @@ static const struct {
     const char *field, *words;
 } choices[] = {
     { "free_order", "0 1" },
-    { "qk_unit", "f64 f32 f32_fma tc_f32 tc_f16 f16_fma" },
+    { "qk_unit", "f64 f32 f32_fma tc_f32 tc_f16 f16_fma tc_fp8" },
     { "qk_lanes", "1 2147483647" },
     { "qk_run", "0 -2147483648" },
     { "qk_tree", "sequential butterfly" },
@@ -28,7 +28,7 @@ static const struct {
     { "clamp", "fminmax propagate" },
     { "exp", "libm ex2_approx" },
     { "block", "0 128" },
-    { "pv_unit", "f64 f32 f32_fma tc_f32 tc_f16 f16_fma" },
+    { "pv_unit", "f64 f32 f32_fma tc_f32 tc_f16 f16_fma tc_fp8" },
     { "pv_chunk", "1 16" },
     { "split", "0 512" },
     { "guard", "none isinf nan_safe saturate" },
@@ -138,7 +138,7 @@ static void test_bad_text(void **state) {
         { "zebra=1", "unknown field \"zebra\"; wanted one of free_order qk_unit" },
         { "p=fp16", "unknown value of p \"fp16\", did you mean \"f16\"?" },
         { "p=i32", "unknown value of p \"i32\"" },
-        { "qk_unit=f32fma", "did you mean \"f32_fma\"?; wanted one of f64 f32 f32_fma tc_f32 tc_f16 f16_fma" },
+        { "qk_unit=f32fma", "did you mean \"f32_fma\"?; wanted one of f64 f32 f32_fma tc_f32 tc_f16 f16_fma tc_fp8" },
         { "qk_unit=", "unknown value of qk_unit \"\"; wanted one of" },
         { "repeats=2", "unknown value of repeats \"2\"" },
         { "repeats=yes", "wanted one of 0 1" },
