@@ -284,12 +284,17 @@ void at_shadow_multiplied(const void *address, int bytes) {
     if (at_simt_machine.unchecked)
         return;
     at_memory_find(address, bytes, AT_ACCESS_MULTIPLY, &spot, NULL);
+    /* It may have read until now: who is ordered after what its thread did before the wait is not after this. */
     for (int64_t i = spot.offset / AT_GRANULE; i < (spot.offset + bytes) / AT_GRANULE; i++) {
         struct at_shadow_cell *c = &spot.cells[i];
-        if (!c->bytes)
+        if (!c->bytes) {
             c->async_reads--;
-        for (int k = 0; c->bytes && k < AT_GRANULE; k++)
+            note_read(c, &spot);
+        }
+        for (int k = 0; c->bytes && k < AT_GRANULE; k++) {
             split.cells[c->bytes][k].async_reads--;
+            note_read(&split.cells[c->bytes][k], &spot);
+        }
     }
 }
 

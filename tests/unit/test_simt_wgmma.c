@@ -28,6 +28,8 @@ static enum fault {
     NO_WAIT,
     WAITED_FOR_ANOTHER_GROUP,
     ONE_WARP_AWAY,
+    MATRIX_GIVEN_BACK_TOO_EARLY,
+    MATRIX_GIVEN_BACK, /* right */
     NO_ORDER
 } fault;
 
@@ -121,6 +123,7 @@ static void multiplies(void *unused) {
     (void)unused;
     SHARED(struct pattern, ROWS / 8, a_space);
     SHARED(struct pattern, COLUMNS_MOST / 8, b_space);
+    SHARED(uint64_t, 1, given_back);
     uint32_t *a_tile = a_space->words, *b_tile = b_space->words;
     uint32_t d[64], other[64] = { 0 }, a[4];
     for (int r = 0; r < 4; r++) {
@@ -137,6 +140,8 @@ static void multiplies(void *unused) {
         fill(b_tile, columns, b_value);
     if (fault != NO_PROXY_FENCE && fault != PROXY_FENCE_TOO_EARLY && fault != PROXY_FENCE_OF_READERS)
         at_simt_proxy_fence(HERE_PLACE);
+    if (TID == 0)
+        at_simt_mbarrier_init(given_back, THREADS, HERE_PLACE);
     if (fault != NO_ORDER)
         SYNC();
     if (fault == PROXY_FENCE_OF_READERS)
@@ -163,11 +168,19 @@ static void multiplies(void *unused) {
         SYNC();
     if ((fault == MATRIX_WRITTEN_TOO_EARLY || fault == MATRIX_WRITTEN_AFTER_BARRIER) && TID == 77)
         PUT(b_tile[0], 0);
+    if (fault == MATRIX_GIVEN_BACK_TOO_EARLY)
+        at_simt_mbarrier_arrive(given_back, HERE_PLACE);
     if (fault != NO_WAIT)
         at_simt_wgmma_wait(fault == WAITED_FOR_ANOTHER_GROUP, HERE_PLACE);
     if (fault == WAITED_FOR_ANOTHER_GROUP) {
         (void)GET(d[0]);     /* of the first group: right */
         (void)GET(other[0]); /* of the second: wrong */
+    }
+    if (fault == MATRIX_GIVEN_BACK)
+        at_simt_mbarrier_arrive(given_back, HERE_PLACE);
+    if ((fault == MATRIX_GIVEN_BACK || fault == MATRIX_GIVEN_BACK_TOO_EARLY) && TID == 77) {
+        at_simt_mbarrier_wait(given_back, 0, HERE_PLACE);
+        PUT(b_tile[0], 0);
     }
     if (fault != NO_WAIT)
         take_sums(d);
@@ -225,6 +238,8 @@ static void test_rules(void **state) {
         finds(NO_COMMIT, AT_FINDING_RACE, "leaves the kernel with wgmma that have not been waited for");
         finds(NO_WAIT, AT_FINDING_RACE, "leaves the kernel with wgmma that have not been waited for");
         finds(WAITED_FOR_ANOTHER_GROUP, AT_FINDING_RACE, "touches sums of the wgmma at");
+        finds(MATRIX_GIVEN_BACK, AT_FINDING_NONE, NULL);
+        finds(MATRIX_GIVEN_BACK_TOO_EARLY, AT_FINDING_RACE, "shared memory, which thread");
         finds(ONE_WARP_AWAY, AT_FINDING_RACE, "of the same warpgroup");
     }
     swizzle = 0;
