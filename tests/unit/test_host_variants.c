@@ -185,7 +185,7 @@ static void judge_family(const char *family, const char *op_name, int decode) {
         print_message("%s/%s: %lld runs, %lld declined; model %lld of %lld equal; worst error/limit %.3g\n", v->family,
                       v->name, (long long)model.runs, (long long)model.declined, (long long)model.exact,
                       (long long)model.elements, limit.worst);
-        at_assert_true(model.runs > (int64_t)problems / 60, "%s/%s took only %lld problems", v->family, v->name,
+        at_assert_true(model.runs > (int64_t)problems / 100, "%s/%s took only %lld problems", v->family, v->name,
                        (long long)model.runs);
         at_assert_true(!decode == !strstr(v->family, "decode"), "%s is not of this phase", v->family);
         if (strcmp(op_name, "asynct_attention") == 0)

@@ -3,6 +3,7 @@
 #include "verify/archive/arrays.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "verify/archive/h5array.h"
@@ -29,6 +30,8 @@ static at_status type_of(const struct at_array *a, enum at_h5_type *type) {
     case AT_F32:
         *type = AT_H5_F32;
         return AT_OK;
+    case AT_E4M3: /* HDF5 has no type that reads them: to it, the largest exponent is that of infinities */
+    case AT_E5M2:
     case AT_F16:
         *type = AT_H5_F16;
         return AT_OK;
@@ -44,8 +47,20 @@ static at_status type_of(const struct at_array *a, enum at_h5_type *type) {
     }
 }
 
+/* Codes of 8 bits as those of f16; NULL without memory. */
+static uint16_t *widened(const struct at_array *a) {
+    int64_t n = 1;
+    for (int i = 0; i < a->rank; i++)
+        n *= a->shape[i];
+    uint16_t *codes = malloc(((size_t)n + 1) * sizeof *codes);
+    for (int64_t i = 0; codes && i < n; i++)
+        codes[i] = (uint16_t)at_encode(AT_F16, at_load(a->format, a->data, (size_t)i));
+    return codes;
+}
+
 at_status at_h5_write_array(const char *path, hid_t group, const struct at_array *a) {
     at_status status = AT_OK;
+    uint16_t *wide = NULL;
     struct at_h5_column column = { .name = a->name,
                                    .rank = a->rank,
                                    .scales = { H5I_INVALID_HID, H5I_INVALID_HID, H5I_INVALID_HID, H5I_INVALID_HID },
@@ -54,12 +69,18 @@ at_status at_h5_write_array(const char *path, hid_t group, const struct at_array
                                    .is_tensor = 1,
                                    .data = a->data };
     AT_TRY(type_of(a, &column.type));
+    if (at_format_info(a->format)->bytes == 1) {
+        column.data = wide = widened(a);
+        if (!wide)
+            return AT_FAIL(AT_NO_MEMORY, "%s: no memory for array %s", path, a->name);
+    }
     for (int i = 0; i < a->rank; i++) {
         column.dims[i] = (hsize_t)a->shape[i];
         AT_TRY_OUT(scale_of(path, group, a->axes[i], a->shape[i], &column.scales[i]));
     }
     AT_TRY_OUT(at_h5_write(path, group, &column));
 out:
+    free(wide);
     for (int i = 0; i < a->rank; i++)
         at_h5_close(column.scales[i]);
     return status;

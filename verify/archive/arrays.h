@@ -10,7 +10,7 @@
 struct at_array {
     char group[32], name[48];
     char units[32], long_name[96];
-    enum at_format format; /* f64, f32, f16, bf16 or i32 */
+    enum at_format format; /* e4m3 and e5m2 are written as f16, which has all of their values; not tf32 */
     int rank;
     char axes[AT_MAX_RANK][32]; /* names of the dimension scales; equal names within a group mean one scale */
     int64_t shape[AT_MAX_RANK];
