@@ -5,8 +5,8 @@ source "$(dirname "$0")/lib.sh"
 n=$(find tests/mutants -name '*.patch' | wc -l)
 [[ $n -ge 25 ]] || fail "only $n mutants"
 if [[ "${AT_EFFORT:-full}" == fast ]]; then
-    n=$(find tests/mutants -name '[0-9]5_*.patch' | wc -l) # one in ten
-    wants 0 "$n of $n mutants killed (100.0 %)" "$attest" selftest --mutants '*/[0-9]5_*'
+    n=$(find tests/mutants -name '[1357]5_*.patch' | wc -l) # one in thirty
+    wants 0 "$n of $n mutants killed (100.0 %)" "$attest" selftest --mutants '*/[1357]5_*'
 else
     wants 0 "$n of $n mutants killed (100.0 %); every decoy counts somewhere" "$attest" selftest
 fi
