@@ -94,3 +94,10 @@ void at_atomic_abandon(struct at_atomic_file *file) {
         unlink(file->temp);
     forget(file);
 }
+
+at_status at_atomic_check(const char *path) {
+    struct at_atomic_file file;
+    AT_TRY(at_atomic_open(path, &file));
+    at_atomic_abandon(&file);
+    return AT_OK;
+}

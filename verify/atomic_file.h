@@ -15,6 +15,8 @@ struct at_atomic_file {
 };
 
 at_status at_atomic_open(const char *path, struct at_atomic_file *file);
+/* Whether a file can be made at `path`, before work goes into what it is to hold. */
+at_status at_atomic_check(const char *path);
 /* Flushes, fsyncs and renames; AT_IO, and nothing at `path` has changed, when any write has failed. */
 at_status at_atomic_commit(struct at_atomic_file *file);
 /* Leaves `path` as it was. No effect after a commit, successful or not. */

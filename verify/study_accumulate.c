@@ -80,12 +80,9 @@ static at_status check_cases(const struct study *s) {
 /* Nor does a study end without a place for what it found. */
 static at_status check_places(const struct at_args *args) {
     const struct at_study_rows none = { 0 };
-    struct at_atomic_file file;
     int plots;
-    if (at_args_get(args, "--out")) {
-        AT_TRY(at_atomic_open(at_args_get(args, "--out"), &file));
-        at_atomic_abandon(&file);
-    }
+    if (at_args_get(args, "--out"))
+        AT_TRY(at_atomic_check(at_args_get(args, "--out")));
     return at_args_get(args, "--plots") ? at_study_plots(&none, at_args_get(args, "--plots"), &plots) : AT_OK;
 }
 

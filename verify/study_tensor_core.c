@@ -93,15 +93,6 @@ out:
     return status;
 }
 
-static at_status check_place(const char *out) {
-    struct at_atomic_file file;
-    if (!out)
-        return AT_OK;
-    AT_TRY(at_atomic_open(out, &file));
-    at_atomic_abandon(&file);
-    return AT_OK;
-}
-
 /* ---- runs ---- */
 
 static at_status study_instruction(struct study *s, int variant, const struct at_tc_instruction *t, int *bad) {
@@ -127,7 +118,8 @@ static at_status study_device(struct study *s, const struct at_args *args, int *
     const char *out = at_args_get(args, "--out"), *device = at_runner_device(s->runner);
     struct at_tc_probe_row probes[AT_TC_PROBES];
     int ran = 0, wrong = 0;
-    AT_TRY(check_place(out));
+    if (out)
+        AT_TRY(at_atomic_check(out));
     printf("%s\n", device);
     at_tc_study_head(stdout);
     for (int i = 0; i < at_tc_instruction_count(); i++) {
