@@ -14,7 +14,7 @@
 #include "verify/archive/h5type.h"
 #include "verify/archive/layout.h"
 
-enum { DEFLATE_LEVEL = 6, MAX_RANK = 4 };
+enum { DEFLATE_LEVEL = 6, DEFLATE_QUICK = 1, MAX_RANK = 4 };
 
 /* Open scales of /distributions. */
 enum { LAYER, HEAD, KV_HEAD, BIN, COARSE, GROUP, DISTANCE, SCALES };
@@ -22,6 +22,7 @@ enum { LAYER, HEAD, KV_HEAD, BIN, COARSE, GROUP, DISTANCE, SCALES };
 struct at_dist_writer {
     char *path;
     struct at_dist_shape shape;
+    int level;
     int64_t *layer;
     hid_t file, group, scale[SCALES];
     hid_t what[AT_DIST_COUNT], counts[AT_DIST_COUNT], coarse[AT_DIST_COUNT];
@@ -38,6 +39,7 @@ struct pieces {
     int rank;
     hsize_t dims[MAX_RANK], chunk[MAX_RANK];
     hid_t scales[MAX_RANK];
+    int level; /* of deflate; 0: DEFLATE_LEVEL */
 };
 
 static hid_t storage(const struct pieces *p) {
@@ -45,7 +47,7 @@ static hid_t storage(const struct pieces *p) {
     hid_t list = H5Pcreate(H5P_DATASET_CREATE);
     if (list >= 0 && (H5Pset_obj_track_times(list, 0) < 0 || H5Pset_attr_creation_order(list, order) < 0 ||
                       H5Pset_chunk(list, p->rank, p->chunk) < 0 || H5Pset_shuffle(list) < 0 ||
-                      H5Pset_deflate(list, DEFLATE_LEVEL) < 0)) {
+                      H5Pset_deflate(list, p->level ? (unsigned)p->level : DEFLATE_LEVEL) < 0)) {
         at_h5_close(list);
         return H5I_INVALID_HID;
     }
@@ -164,13 +166,15 @@ static at_status open_what(struct at_dist_writer *w, enum at_dist_what what) {
                                    .rank = 3,
                                    .dims = { layers, heads, bins },
                                    .chunk = { 1, 1, bins },
-                                   .scales = { w->scale[LAYER], head, w->scale[BIN] } };
+                                   .scales = { w->scale[LAYER], head, w->scale[BIN] },
+                                   .level = w->level };
     const struct pieces coarse = { .name = "coarse_counts",
                                    .long_name = "the same values by class, for each group of requests",
                                    .rank = 4,
                                    .dims = { layers, heads, groups, classes },
                                    .chunk = { 1, 1, groups, classes },
-                                   .scales = { w->scale[LAYER], head, w->scale[GROUP], w->scale[COARSE] } };
+                                   .scales = { w->scale[LAYER], head, w->scale[GROUP], w->scale[COARSE] },
+                                   .level = w->level };
     AT_TRY(at_h5_group(w->path, w->group, at_dist_name(what), "attest.distribution", "NXdata", &w->what[what]));
     AT_TRY(at_h5_attr_text(w->path, w->what[what], "long_name", at_dist_meaning(what)));
     AT_TRY(at_h5_attr_text(w->path, w->what[what], "signal", "counts"));
@@ -247,6 +251,7 @@ at_status at_dist_writer_open(const char *path, const struct at_dist_head *head,
     at_h5_quiet();
     w->path = (char *)path; /* until allocate() has a copy */
     w->shape = head->shape;
+    w->level = head->quick ? DEFLATE_QUICK : DEFLATE_LEVEL;
     w->file = w->group = H5I_INVALID_HID;
     for (int i = 0; i < SCALES; i++)
         w->scale[i] = H5I_INVALID_HID;
