@@ -12,8 +12,9 @@
 
 #include "attest/status.h"
 
-/* name, unit, default limit of a paired comparison, meaning. Why these limits: attest's own arithmetic gives 0 for equal
- * inputs; they are what a head's scale moved by 2 % exceeds (tests/cli/test_drift.sh) and are for users to set. */
+/* name, unit, default limit of a paired comparison, meaning. Why these limits: attest's own arithmetic gives 0 for
+ * equal inputs; they are what a head's scale moved by 2 % exceeds (tests/cli/test_drift.sh) and are for users to set.
+ */
 /* clang-format off */
 #define AT_DRIFT_METRIC_LIST(X)                                                                              \
     X(ks,             "1",   0.002, "largest difference of the cumulative shares (Kolmogorov-Smirnov)")      \
@@ -63,23 +64,23 @@ struct at_drift_row {
     int64_t index_layer; /* of the layer in the archives */
     uint64_t n_a, n_b;
     double metric[AT_DRIFT_METRICS];
-    double ks_at;         /* value at which the cumulative shares differ most */
-    int grain_bits;       /* trailing zero bits of `grain` */
+    double ks_at;   /* value at which the cumulative shares differ most */
+    int grain_bits; /* trailing zero bits of `grain` */
     double zero_a, zero_b, headroom_a, headroom_b;
-    double p;             /* family-wise; NaN: paired */
+    double p; /* family-wise; NaN: paired */
     int failed[AT_DRIFT_METRICS], failed_p;
-    double excess;        /* how far beyond the limits: the largest metric over its limit, or level over p; over 1 fails */
+    double excess; /* how far beyond the limits: the largest metric over its limit, or level over p; over 1 fails */
 };
 
 struct at_drift {
     char attention[16], bins[8];
     int paired;
-    char why[200];        /* why paired or not */
+    char why[200]; /* why paired or not */
     int64_t groups_a, groups_b;
-    double least_p;       /* that the permutation test could give */
+    double least_p; /* that the permutation test could give */
     struct at_drift_row *rows;
     int64_t n, capacity;
-    int64_t failed;       /* rows with something beyond its limit */
+    int64_t failed; /* rows with something beyond its limit */
 };
 
 enum at_drift_pairing { AT_DRIFT_PAIR_AUTO, AT_DRIFT_PAIRED, AT_DRIFT_UNPAIRED };
@@ -91,8 +92,8 @@ struct at_drift_options {
     uint64_t seed;
 };
 
-/* Compares two archives of `attest record`. AT_USAGE when they cannot be compared: another attention, other bins, layers
- * or heads (the first difference is named). *drift is released by the caller in any case. */
+/* Compares two archives of `attest record`. AT_USAGE when they cannot be compared: another attention, other bins,
+ * layers or heads (the first difference is named). *drift is released by the caller in any case. */
 at_status at_drift_compare(const char *path_a, const char *path_b, const struct at_drift_options *options,
                            struct at_drift_limits *limits, struct at_drift *drift);
 void at_drift_release(struct at_drift *drift);

@@ -43,8 +43,7 @@ const struct at_drift_rule *at_drift_rule_of(const struct at_drift_limits *limit
 
 static at_status refuse(const char *where, const char *key, const char *wanted, const json_t *found) {
     char *text = json_dumps(found, JSON_ENCODE_ANY | JSON_COMPACT);
-    const at_status status =
-        AT_FAIL(AT_USAGE, "%s: %s: found %.60s, wanted %s", where, key, text ? text : "?", wanted);
+    const at_status status = AT_FAIL(AT_USAGE, "%s: %s: found %.60s, wanted %s", where, key, text ? text : "?", wanted);
     free(text);
     return status;
 }

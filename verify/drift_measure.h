@@ -1,8 +1,8 @@
 /* How far two distributions over the same bins are from each other.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Counts are of the codes of a 16-bit format in numeric order, as verify/archive/README.md describes them. Every measure
- * is of shares, so that the two may have different numbers of values; NaN when either has none. */
+ * Counts are of the codes of a 16-bit format in numeric order, as verify/archive/README.md describes them. Every
+ * measure is of shares, so that the two may have different numbers of values; NaN when either has none. */
 #ifndef AT_DRIFT_MEASURE_H
 #define AT_DRIFT_MEASURE_H
 
@@ -28,9 +28,9 @@ double at_drift_spread(int64_t n, const double *value, const uint64_t *counts);
 double at_drift_infinite_share(int64_t n, const double *value, const uint64_t *counts);
 double at_drift_zero_share(int64_t n, const double *value, const uint64_t *counts);
 
-/* Significant bits: the largest difference, over j, of the shares of finite values other than zero that are multiples of
- * 2^j units in the last place of `format` (F16 or BF16). Values rounded to fewer bits on their way show here though no
- * cumulative share moves. *bits (NULL allowed): that j. */
+/* Significant bits: the largest difference, over j, of the shares of finite values other than zero that are multiples
+ * of 2^j units in the last place of `format` (F16 or BF16). Values rounded to fewer bits on their way show here though
+ * no cumulative share moves. *bits (NULL allowed): that j. */
 double at_drift_grain(enum at_format format, int64_t n, const double *value, const uint64_t *a, const uint64_t *b,
                       int *bits);
 

@@ -140,7 +140,8 @@ struct work {
     int64_t *order;      /* [deals + 1][groups] */
     float *largest;      /* [deals + 1] over the series */
     float *standard;     /* [n][DISTANCES][deals + 1] */
-    double *spread;      /* [groups] of the series in hand */
+    uint64_t *counts;    /* [groups classes] of the series in hand */
+    double *spread;      /* [groups] of it */
     struct cumulative c; /* of it, too */
 };
 
@@ -150,11 +151,12 @@ static at_status allocate(const struct at_drift_deal *deal, int64_t n, struct wo
     w->order = calloc(deals * groups, sizeof *w->order);
     w->largest = calloc(deals, sizeof *w->largest);
     w->standard = calloc((size_t)n * DISTANCES * deals + 1, sizeof *w->standard);
+    w->counts = calloc(groups * classes, sizeof *w->counts);
     w->spread = calloc(groups, sizeof *w->spread);
     w->c.of = calloc(groups * classes, sizeof *w->c.of);
     w->c.all = calloc(classes, sizeof *w->c.all);
     w->c.side = calloc(classes, sizeof *w->c.side);
-    return w->order && w->largest && w->standard && w->spread && w->c.of && w->c.all && w->c.side
+    return w->order && w->largest && w->standard && w->counts && w->spread && w->c.of && w->c.all && w->c.side
                ? AT_OK
                : AT_FAIL(AT_NO_MEMORY, "drift: no memory for %" PRId64 " deals of %" PRId64 " series", deal->deals, n);
 }
@@ -163,6 +165,7 @@ static void release(struct work *w) {
     free(w->order);
     free(w->largest);
     free(w->standard);
+    free(w->counts);
     free(w->spread);
     free(w->c.of);
     free(w->c.all);
@@ -170,11 +173,12 @@ static void release(struct work *w) {
 }
 
 /* distances: [DISTANCES][deals + 1]; their sizes count, whichever side is the larger one. */
-static void measure(const struct at_drift_deal *deal, struct at_drift_series *series, struct work *w, float *distances) {
+static void measure(const struct at_drift_deal *deal, struct at_drift_series *series, struct work *w,
+                    float *distances) {
     const int64_t groups = deal->groups_a + deal->groups_b, deals = deal->deals + 1;
-    accumulate(deal, series->counts, &w->c);
+    accumulate(deal, w->counts, &w->c);
     for (int64_t g = 0; g < groups; g++)
-        w->spread[g] = log_spread(deal, series->counts + g * deal->classes);
+        w->spread[g] = log_spread(deal, w->counts + g * deal->classes);
     for (int64_t i = 0; i < deals; i++) {
         const double shape = distance(deal, &w->c, w->order + i * groups),
                      spread = spread_between(deal, w->spread, w->order + i * groups);
@@ -211,8 +215,7 @@ static at_status check(const struct at_drift_deal *deal) {
     return AT_OK;
 }
 
-at_status at_drift_permute(const struct at_drift_deal *deal, struct at_drift_series *series, int64_t n,
-                           void (*progress)(void *context, int64_t done), void *context) {
+at_status at_drift_permute(const struct at_drift_deal *deal, struct at_drift_series *series, int64_t n) {
     struct work w = { 0 };
     at_status status = AT_OK;
     AT_TRY(check(deal));
@@ -222,9 +225,8 @@ at_status at_drift_permute(const struct at_drift_deal *deal, struct at_drift_ser
         deal_groups(deal, i, w.order + i * (deal->groups_a + deal->groups_b));
     }
     for (int64_t s = 0; s < n; s++) {
+        AT_TRY_OUT(deal->load(deal->context, s, w.counts));
         measure(deal, &series[s], &w, w.standard + s * DISTANCES * (deal->deals + 1));
-        if (progress)
-            progress(context, s + 1);
     }
     for (int64_t s = 0; s < n; s++) {
         const float *observed = w.standard + s * DISTANCES * (deal->deals + 1);

@@ -59,8 +59,8 @@ static void test_wasserstein_of_samples(void **state) {
     at_assert_within(at_drift_wasserstein(VALUES, value, a, b), mean, 1e-12);
 }
 
-/* Values of 11 significant bits against the same rounded to 8, as bf16 has: 3 trailing bits are zero in all instead of in
- * an eighth. The cumulative shares hardly move. */
+/* Values of 11 significant bits against the same rounded to 8, as bf16 has: 3 trailing bits are zero in all instead of
+ * in an eighth. The cumulative shares hardly move. */
 static void test_grain_of_bf16(void **state) {
     (void)state;
     enum { DRAWN = 20000, CODES = 0x7c00 };
@@ -89,15 +89,23 @@ static void test_grain_of_bf16(void **state) {
 enum { GROUPS = 24, CLASSES = 64, SERIES = 12, VALUES = 400 };
 
 static double middles[CLASSES];
-static const struct at_drift_deal halves = { GROUPS / 2, GROUPS / 2, CLASSES, middles, 199, 1 };
+static uint64_t counts[SERIES * GROUPS * CLASSES];
 
-/* Series whose groups differ as requests do: each has its own middle. `moved`: what series 3 of side A is stretched by. */
-static void make_groups(uint64_t seed, double moved, uint64_t *counts, struct at_drift_series *series) {
-    memset(counts, 0, sizeof *counts * SERIES * GROUPS * CLASSES);
+static at_status load(void *context, int64_t series, uint64_t *to) {
+    (void)context;
+    memcpy(to, counts + series * GROUPS * CLASSES, sizeof counts / SERIES);
+    return AT_OK;
+}
+
+static const struct at_drift_deal halves = { GROUPS / 2, GROUPS / 2, CLASSES, middles, 199, 1, load, NULL };
+
+/* Series whose groups differ as requests do: each has its own middle. `moved`: what series 3 of side A is stretched by.
+ */
+static void make_groups(uint64_t seed, double moved) {
+    memset(counts, 0, sizeof counts);
     for (int k = 0; k < CLASSES; k++)
         middles[k] = k - 31.5;
-    for (uint64_t s = 0; s < SERIES; s++) {
-        series[s] = (struct at_drift_series){ .counts = counts + s * GROUPS * CLASSES };
+    for (uint64_t s = 0; s < SERIES; s++)
         for (uint64_t g = 0; g < GROUPS; g++) {
             const struct at_random random = { seed, at_random_stream("groups", s * GROUPS + g) };
             double x[VALUES + 2];
@@ -110,9 +118,7 @@ static void make_groups(uint64_t seed, double moved, uint64_t *counts, struct at
                 counts[(s * GROUPS + g) * CLASSES + (uint64_t)(class < 0 ? 0 : class > 63 ? 63 : class)]++;
             }
         }
-    }
 }
-
 
 /* Over many data sets where nothing moved, some series is accused no more often than the level says: a binomial test at
  * 1e-4, so that it fails by chance once in ten thousand. */
@@ -120,34 +126,31 @@ static void test_level(void **state) {
     (void)state;
     const long trials = 40 * at_test_effort(5);
     const double level = 0.05;
-    uint64_t *counts = calloc((size_t)SERIES * GROUPS * CLASSES, sizeof *counts);
     struct at_drift_series series[SERIES];
     unsigned accused = 0;
     for (long t = 0; t < trials; t++) {
-        make_groups(100 + (uint64_t)t, 1, counts, series);
+        make_groups(100 + (uint64_t)t, 1);
         struct at_drift_deal deal = halves;
         deal.seed = (uint64_t)t;
-        at_assert_ok(at_drift_permute(&deal, series, SERIES, NULL, NULL));
+        at_assert_ok(at_drift_permute(&deal, series, SERIES));
         double least = 1;
         for (int s = 0; s < SERIES; s++)
             least = fmin(least, fmin(series[s].p, series[s].p_spread));
         accused += least <= level;
     }
-    const double chance = gsl_cdf_binomial_Q(accused, level, (unsigned)trials) +
-                          gsl_ran_binomial_pdf(accused, level, (unsigned)trials);
+    const double chance =
+        gsl_cdf_binomial_Q(accused, level, (unsigned)trials) + gsl_ran_binomial_pdf(accused, level, (unsigned)trials);
     print_message("%u of %ld data sets accused at level %g\n", accused, trials, level);
     at_assert_true(chance > 1e-4, "%u of %ld accused: chance %g", accused, trials, chance);
     /* and the p-values are not all 1: a test that never accuses is none */
     at_assert_true(accused > 0 || trials < 100, "none of %ld accused", trials);
-    free(counts);
 }
 
 static void test_power_and_place(void **state) {
     (void)state;
-    uint64_t *counts = calloc((size_t)SERIES * GROUPS * CLASSES, sizeof *counts);
     struct at_drift_series series[SERIES];
-    make_groups(9, 1.25, counts, series);
-    at_assert_ok(at_drift_permute(&halves, series, SERIES, NULL, NULL));
+    make_groups(9, 1.25);
+    at_assert_ok(at_drift_permute(&halves, series, SERIES));
     at_assert_true(series[3].p_spread <= 0.01, "p = %g", series[3].p_spread);
     at_assert_within(series[3].spread, -log2(1.25), 0.03);
     for (int s = 0; s < SERIES; s++)
@@ -160,33 +163,39 @@ static void test_power_and_place(void **state) {
         memset(of, 0, CLASSES * sizeof *of);
         of[24] = of[40] = VALUES / 2;
     }
-    at_assert_ok(at_drift_permute(&halves, series, SERIES, NULL, NULL));
+    at_assert_ok(at_drift_permute(&halves, series, SERIES));
     at_assert_true(series[5].p <= 0.01, "p = %g", series[5].p);
     /* the distance is that of the two halves */
     uint64_t a[CLASSES] = { 0 }, b[CLASSES] = { 0 };
     for (int g = 0; g < GROUPS; g++)
         for (int k = 0; k < CLASSES; k++)
-            (g < GROUPS / 2 ? a : b)[k] += series[3].counts[g * CLASSES + k];
+            (g < GROUPS / 2 ? a : b)[k] += counts[(3 * GROUPS + g) * CLASSES + k];
     at_assert_within(series[3].distance, at_drift_ks(CLASSES, a, b, NULL), 1e-15);
-    free(counts);
+}
+
+static at_status load_few(void *context, int64_t series, uint64_t *to) {
+    static const uint64_t few[2][6] = { { 1, 0, 0, 1, 2, 0 }, { 0 } };
+    memcpy(to, few[series], sizeof few[series]);
+    return context ? AT_FAIL(AT_IO, "no counts") : AT_OK;
 }
 
 static void test_edges(void **state) {
     (void)state;
-    uint64_t counts[2][6] = { { 1, 0, 0, 1, 2, 0 }, { 0, 0, 0, 0, 0, 0 } };
-    struct at_drift_series series[2] = { { .counts = counts[0] }, { .counts = counts[1] } };
+    struct at_drift_series series[2];
     static const double value[] = { -INFINITY, 0, 1 };
-    struct at_drift_deal deal = { 1, 1, 3, value, 9, 1 };
-    at_assert_ok(at_drift_permute(&deal, series, 2, NULL, NULL));
+    struct at_drift_deal deal = { 1, 1, 3, value, 9, 1, load_few, NULL };
+    at_assert_ok(at_drift_permute(&deal, series, 2));
     at_assert_within(series[0].distance, 2.0 / 3, 1e-15);
     at_assert_same(series[0].spread, NAN); /* one class each */
-    at_assert_same(series[0].p, 1); /* two groups can be dealt in one way */
+    at_assert_same(series[0].p, 1);        /* two groups can be dealt in one way */
     at_assert_same(at_drift_least_p(&deal), 1);
     at_assert_same(series[1].distance, NAN);
     at_assert_same(series[1].p, NAN);
+    deal.context = &deal;
+    at_assert_fails(at_drift_permute(&deal, series, 2), AT_IO, "no counts");
     deal.groups_b = 0;
-    at_assert_fails(at_drift_permute(&deal, series, 2, NULL, NULL), AT_USAGE, "found 1 and 0 groups");
-    const struct at_drift_deal seven = { 3, 4, 3, value, 999, 1 };
+    at_assert_fails(at_drift_permute(&deal, series, 2), AT_USAGE, "found 1 and 0 groups");
+    const struct at_drift_deal seven = { 3, 4, 3, value, 999, 1, load_few, NULL };
     at_assert_within(at_drift_least_p(&seven), 1.0 / 35, 1e-12);
     at_assert_within(at_drift_least_p(&halves), 1.0 / 200, 1e-12);
 }
@@ -207,8 +216,9 @@ static at_status read_text(const char *text, int paired, struct at_drift_limits 
 static void test_limits(void **state) {
     (void)state;
     struct at_drift_limits limits;
-    at_assert_ok(read_text("{\"paired\": {\"p\": {\"ks\": 0.5}, \"js\": null, \"ks\": 0.25}, \"unpaired\": {\"level\": 0.05}}",
-                           1, &limits));
+    at_assert_ok(
+        read_text("{\"paired\": {\"p\": {\"ks\": 0.5}, \"js\": null, \"ks\": 0.25}, \"unpaired\": {\"level\": 0.05}}",
+                  1, &limits));
     at_assert_same(at_drift_rule_of(&limits, "raw")->limit[AT_DRIFT_ks], 0.25);
     at_assert_same(at_drift_rule_of(&limits, "p")->limit[AT_DRIFT_ks], 0.5);
     at_assert_same(at_drift_rule_of(&limits, "p")->limit[AT_DRIFT_js], INFINITY);
