@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "attest/status.h"
+#include "verify/archive/distributions.h"
 
 /* name, unit, default limit of a paired comparison, meaning. Why these limits: attest's own arithmetic gives 0 for
  * equal inputs; they are what a head's scale moved by 2 % exceeds (tests/cli/test_drift.sh) and are for users to set.
@@ -57,30 +57,31 @@ void at_drift_limits_default(int paired, struct at_drift_limits *limits);
 at_status at_drift_limits_read(const char *path, int paired, struct at_drift_limits *limits);
 const struct at_drift_rule *at_drift_rule_of(const struct at_drift_limits *limits, const char *what);
 
-/* One quantity of one layer and head. */
+/* One quantity of one layer and head. Metrics compare B with A; where only one side has values, ks is 1. */
 struct at_drift_row {
-    char what[16];
-    int64_t layer, head;
-    int64_t index_layer; /* of the layer in the archives */
-    uint64_t n_a, n_b;
+    enum at_dist_what what;
+    int64_t layer, head; /* the layer's number; its index is in index */
+    int64_t index;
+    uint64_t n_a, n_b; /* values, NaNs among them */
     double metric[AT_DRIFT_METRICS];
     double ks_at;   /* value at which the cumulative shares differ most */
     int grain_bits; /* trailing zero bits of `grain` */
     double zero_a, zero_b, headroom_a, headroom_b;
-    double p; /* family-wise; NaN: paired */
-    int failed[AT_DRIFT_METRICS], failed_p;
-    double excess; /* how far beyond the limits: the largest metric over its limit, or level over p; over 1 fails */
+    double p, p_spread; /* family-wise; NaN: paired, or one side has no values */
+    double spread;      /* mean log2 ratio of the requests' spreads, B over A; NaN: paired */
+    double excess;      /* largest of metric over limit and level over p: beyond 1 the row fails */
+    int failed;         /* bit m: metric m, bit AT_DRIFT_METRICS: the permutation test */
 };
 
 struct at_drift {
-    char attention[16], bins[8];
+    struct at_distributions a, b;
     int paired;
-    char why[200]; /* why paired or not */
-    int64_t groups_a, groups_b;
-    double least_p; /* that the permutation test could give */
+    const char *why; /* paired or not */
+    double least_p;  /* that the permutation test could give; 0: paired */
+    int judged;      /* something could have failed */
     struct at_drift_row *rows;
-    int64_t n, capacity;
-    int64_t failed; /* rows with something beyond its limit */
+    int64_t n;
+    int64_t failed; /* rows beyond a limit or the level */
 };
 
 enum at_drift_pairing { AT_DRIFT_PAIR_AUTO, AT_DRIFT_PAIRED, AT_DRIFT_UNPAIRED };
@@ -89,20 +90,36 @@ struct at_drift_options {
     enum at_drift_pairing pairing;
     const char *limits; /* JSON file; NULL: defaults */
     const char *what;   /* GLOB of quantities; NULL: all */
-    uint64_t seed;
+    int64_t seed;       /* of the deals */
 };
 
 /* Compares two archives of `attest record`. AT_USAGE when they cannot be compared: another attention, other bins,
- * layers or heads (the first difference is named). *drift is released by the caller in any case. */
+ * layers or heads (the first difference is named); a limits file that is no good. Release `drift` in any case. */
 at_status at_drift_compare(const char *path_a, const char *path_b, const struct at_drift_options *options,
                            struct at_drift_limits *limits, struct at_drift *drift);
 void at_drift_release(struct at_drift *drift);
 
-/* The table: rows that fail, worst first (at most `most`), then a line for each quantity. */
+/* The first row of the same head that fails, in the order in which one quantity follows from another (q, k, v, raw,
+ * ..., out): where a change came in. */
+const struct at_drift_row *at_drift_origin(const struct at_drift *drift, const struct at_drift_row *row);
+/* Heads that fail, worst first, in heads[n] that the caller frees: the worst row of each, and its origin. A key/value
+ * head is a head of its own. */
+struct at_drift_head {
+    const struct at_drift_row *worst, *origin;
+};
+at_status at_drift_heads(const struct at_drift *drift, struct at_drift_head **heads, int64_t *n);
+/* What a row failed by: "ks, grain", "permutation test", or "". */
+void at_drift_reasons(const struct at_drift_row *row, char *text, size_t size);
+
+/* The table: heads that fail, worst first (at most `most`), each with the quantity a change came in by, then a line for
+ * each quantity. */
 void at_drift_table(const struct at_drift *drift, const struct at_drift_limits *limits, int64_t most, FILE *out);
-/* What the worst row looks like in A and B: shares over the value, as bars of text, and a likely cause. */
-at_status at_drift_explain(const struct at_drift *drift, const char *path_a, const char *path_b, FILE *out);
-at_status at_drift_junit(const struct at_drift *drift, const struct at_drift_limits *limits, const char *path);
-at_status at_drift_json(const struct at_drift *drift, const char *path);
+/* What the worst row looks like in A and B: shares over the value as bars of text, and a likely cause. Nothing, if no
+ * row fails. */
+at_status at_drift_explain(const struct at_drift *drift, FILE *out);
+/* A test case for each layer and head. */
+at_status at_drift_junit(const struct at_drift *drift, const char *path);
+/* A line for each row. */
+at_status at_drift_jsonl(const struct at_drift *drift, const char *path);
 
 #endif
