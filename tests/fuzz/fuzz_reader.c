@@ -13,8 +13,8 @@
 #include "tests/support/reader_exercise.h"
 #include "tests/support/reader_files.h"
 #include "tests/support/sample_record.h"
-/* For release(), as attest ends the process instead. NOLINTNEXTLINE(bugprone-suspicious-include) */
 #include "verify/archive/distributions.h"
+/* For release(), as attest ends the process instead. NOLINTNEXTLINE(bugprone-suspicious-include) */
 #include "verify/archive/h5tensors.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
