@@ -37,7 +37,13 @@ struct at_data {
     enum at_format out;                     /* products: their format */
 };
 
-enum at_data_use { AT_DATA_ATTENTION = 1, AT_DATA_NORM = 2, AT_DATA_HOT = 4, AT_DATA_PRODUCT = 8, AT_DATA_ELEMENTS = 16 };
+enum at_data_use {
+    AT_DATA_ATTENTION = 1,
+    AT_DATA_NORM = 2,
+    AT_DATA_HOT = 4,
+    AT_DATA_PRODUCT = 8,
+    AT_DATA_ELEMENTS = 16
+};
 
 /* Which addend of a norm a row belongs to: x (or a, q, k), or the residual it is added to. */
 enum at_norm_part { AT_NORM_X, AT_NORM_RES };

@@ -133,7 +133,10 @@ static at_status bench_instruction(struct at_tc_study_row *rows, int n, int roun
     const double plain = rate(t, &ordinary, rounds, &wrong), any = rate(t, &mixed, rounds, &wrong);
     const int slow = least > 0 && !(plain >= least && any >= least);
     printf("%-32s %10.1f %10.1f   %lld results as on the device%s\n", t->name, plain / 1e6, any / 1e6,
-           (long long)verified, wrong ? "; TIMED RESULTS DIFFER" : slow ? "; slower than asked for" : "");
+           (long long)verified,
+           wrong  ? "; TIMED RESULTS DIFFER"
+           : slow ? "; slower than asked for"
+                  : "");
     fflush(stdout);
     *bad += wrong || slow;
 out:

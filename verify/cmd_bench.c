@@ -15,7 +15,8 @@ static const struct at_option options[] = {
     { "--rounds", "N", "reference, simt, tensor-core: timed rounds, the median counts (default 5)" },
     { "--threads", "N", "reference: threads of both (default: processors)" },
     { "--min-share", "X", "reference: fail below this share of dgemm (default: report only)" },
-    { "--golden", "FILE", "tensor-core: what the model must give (default datasets/measurements/h200_tensor_core.txt)" },
+    { "--golden", "FILE",
+      "tensor-core: what the model must give (default datasets/measurements/h200_tensor_core.txt)" },
     { "--min-rate", "X", "tensor-core: fail below X million products a second (default: report only)" },
     { NULL, NULL, NULL },
 };
@@ -33,7 +34,8 @@ static int run(const struct at_args *args) {
 const struct at_command at_command_bench = {
     .name = "bench",
     .synopsis = "bench GLOB... | reference | simt [FAMILY/VARIANT] | tensor-core [GLOB] [options]",
-    .summary = "times: of verified kernels on a GPU, of the fast tier beside dgemm, of the SIMT machine, of the tensor-core model",
+    .summary = "times: of verified kernels on a GPU, of the fast tier beside dgemm, of the SIMT machine, of the "
+               "tensor-core model",
     .example = "attest bench 'asynct_decode/*' --runner cuda --out bench.h5",
     .options = options,
     .min_words = 1,

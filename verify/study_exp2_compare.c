@@ -194,8 +194,7 @@ static at_status compare_piece(void *context, int64_t begin, int64_t end, int wo
         struct tally *t = &piece[class_of(code, x)];
         look(t, at, x, c->got[i], c->value[i], c->limit[i]);
         if (i > 0 || c->has_before)
-            t->row.descents +=
-                descends((uint32_t)(at - c->step), code, i > 0 ? c->got[i - 1] : c->before, c->got[i]);
+            t->row.descents += descends((uint32_t)(at - c->step), code, i > 0 ? c->got[i - 1] : c->before, c->got[i]);
         hash += mixed(code, c->got[i]);
     }
     pthread_mutex_lock(&w->merge);

@@ -62,7 +62,9 @@ template <float (*F)(float)> int at_ex2_launch(const struct at_launch *launch) {
 
 /* What the variants declare: an instruction, nothing summed. */
 #define AT_EX2_NUMERICS(exponential) \
-    { .qk_unit = AT_UNIT_F32, .qk_lanes = 1, .p = AT_F32, .exp = (exponential), .pv_unit = AT_UNIT_F32, \
-      .pv_chunk = 1, .repeats = 1, .batch_invariant = 1 }
+    { \
+        .qk_unit = AT_UNIT_F32, .qk_lanes = 1, .p = AT_F32, .exp = (exponential), .pv_unit = AT_UNIT_F32, \
+        .pv_chunk = 1, .repeats = 1, .batch_invariant = 1 \
+    }
 
 #endif

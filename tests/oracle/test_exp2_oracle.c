@@ -210,8 +210,10 @@ static void test_refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_value_and_own_bound), cmocka_unit_test(test_limits_are_where_they_are_said_to_be),
-        cmocka_unit_test(test_flushing),            cmocka_unit_test(test_decoys),
+        cmocka_unit_test(test_value_and_own_bound),
+        cmocka_unit_test(test_limits_are_where_they_are_said_to_be),
+        cmocka_unit_test(test_flushing),
+        cmocka_unit_test(test_decoys),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
