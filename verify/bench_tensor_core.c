@@ -30,6 +30,7 @@ static void sample_release(struct sample *s) {
     free(s->c);
     free(s->want);
     free(s->got);
+    *s = (struct sample){ 0 };
 }
 
 static at_status sample_init(const struct at_tc_instruction *t, struct sample *s) {
@@ -97,7 +98,7 @@ static int same(double a, double b) { return (isnan(a) && isnan(b)) || (a == b &
 
 /* Products a second, the median of some rounds; NaN without patterns. *wrong counts results that are not as verified. */
 static double rate(const struct at_tc_instruction *t, const struct sample *s, int rounds, int64_t *wrong) {
-    double rates[MAX_ROUNDS];
+    double rates[MAX_ROUNDS] = { 0 };
     for (int r = 0; r < rounds && s->n; r++) {
         const double start = core_seconds();
         double seconds = 0;

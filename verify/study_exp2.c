@@ -62,19 +62,22 @@ static at_status place(struct study *s, int64_t n, struct at_problem *p, int64_t
     return AT_OK;
 }
 
-/* Runs a variant on chunk->n inputs from chunk->first on. *declined: why it takes none, "" when it ran. */
+/* Runs a variant on chunk->n inputs from chunk->first on. Where it declines, chunk->got is NULL and *declined
+ * says why. */
 static at_status run_chunk(struct study *s, int variant, struct at_exp2_chunk *chunk, char *declined, size_t size) {
     struct at_problem p;
     struct at_run_reply reply;
     int64_t used;
     const struct at_variant *v = at_runner_variant(s->runner, variant);
+    chunk->got = NULL;
     AT_TRY(place(s, chunk->n, &p, &used));
     struct chunk_work w = { .problem = &p, .numerics = &v->numerics, .first = chunk->first, .step = chunk->step };
     AT_TRY(at_parallel(chunk->n, FILL, s->threads, fill, &w));
     AT_TRY(at_runner_run(s->runner, variant, &p, used, NULL, timeout_seconds, &reply));
-    snprintf(declined, size, "%s", reply.outcome == AT_RUN_UNSUPPORTED ? reply.reason : "");
-    if (reply.outcome == AT_RUN_UNSUPPORTED)
+    if (reply.outcome == AT_RUN_UNSUPPORTED) {
+        snprintf(declined, size, "%s", reply.reason);
         return AT_OK;
+    }
     if (reply.outcome != AT_RAN)
         return AT_FAIL(AT_PROTOCOL, "%s/%s: %s", v->family, v->name, reply.reason);
     const int y = at_op_tensor_index(p.op, "y");
@@ -93,14 +96,14 @@ static at_status study_variant(struct study *s, int variant) {
     const struct at_variant *v = at_runner_variant(s->runner, variant);
     struct at_exp2_row *rows = &s->rows[s->n];
     struct at_exp2_chunk chunk = { .step = s->step };
-    char name[192], declined[512];
+    char name[192], declined[512] = "";
     snprintf(name, sizeof name, "%s/%s", v->family, v->name);
     at_exp2_rows_init(name, s->step, rows);
     at_progress_start(&s->progress, "study exp2", s->inputs);
     for (; chunk.first < s->inputs; chunk.first += chunk.n) {
         chunk.n = s->inputs - chunk.first < CHUNK ? s->inputs - chunk.first : CHUNK;
         AT_TRY(run_chunk(s, variant, &chunk, declined, sizeof declined));
-        if (declined[0]) {
+        if (!chunk.got) {
             printf("%s: left out: %s\n", name, declined);
             s->skipped++;
             return AT_OK;

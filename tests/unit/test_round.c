@@ -111,8 +111,8 @@ static void test_random(void **state) {
         for (int f = 0; f < FORMATS; f++) {
             struct splitmix random = { (uint64_t)(m * 100 + f) };
             const struct at_format_info *info = at_format_info(formats[f]);
-            const uint64_t low = (uint64_t)(info->emin - info->precision - 3 + 1023);
-            const uint64_t span = (uint64_t)(info->emax - info->emin + info->precision + 6);
+            const int64_t emin = info->emin, emax = info->emax, p = info->precision;
+            const uint64_t low = (uint64_t)(emin - p - 3 + 1023), span = (uint64_t)(emax - emin + p + 6);
             for (long i = 0; i < n; i++) {
                 const uint64_t bits = splitmix_next(&random);
                 check(formats[f], from_bits(bits));
