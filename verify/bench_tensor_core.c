@@ -35,7 +35,7 @@ static void sample_release(struct sample *s) {
 
 static at_status sample_init(const struct at_tc_instruction *t, struct sample *s) {
     const size_t n = SAMPLE, k = (size_t)t->k;
-    *s = (struct sample){ 0, malloc(n * k * 8), malloc(n * k * 8), malloc(n * 8), malloc(n * 8), malloc(n * 8) };
+    *s = (struct sample){ 0, malloc(n * k * 8), malloc(n * k * 8), malloc(n * 8), calloc(n, 8), calloc(n, 8) };
     if (!s->a || !s->b || !s->c || !s->want || !s->got) {
         sample_release(s);
         return AT_FAIL(AT_NO_MEMORY, "bench: no memory for %d patterns", (int)SAMPLE);
