@@ -351,6 +351,7 @@ install: programs ## copy the programs, case files and recorded activations unde
 	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/attest
 	$(Q)install $(BUILD)/attest $(BUILD)/attest-cpu $(DESTDIR)$(PREFIX)/bin
 	$(Q)cp -r datasets/cases datasets/activations datasets/bench $(DESTDIR)$(PREFIX)/share/attest
+	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/attest/measurements datasets/measurements/h200_tensor_core.txt
 clean: ## remove build/
 	$(Q)rm -rf build
 
