@@ -371,6 +371,28 @@ static void test_tiles(void **state) {
     at_dist_recording_close(&x);
 }
 
+/* Pages hold the values that contiguous rows do. */
+static void test_pages(void **state) {
+    (void)state;
+    static const char *const lines[] = {
+        "asynct_prefill b=3 h=4 hk=2 sq=40/7/33 sk=70/90/33 d=16 causal=1 dtype=f16 data=normal",
+        "asynct_prefill b=3 h=4 hk=2 sq=40/7/33 sk=70/90/33 d=16 causal=1 dtype=f16 data=normal page=16",
+    };
+    struct at_dist_recording x[2];
+    struct at_dist_layer layer[2];
+    for (int i = 0; i < 2; i++) {
+        const struct at_dist_request request = { .input = lines[i], .shards = 1 };
+        at_assert_ok(at_dist_recording_open(&request, &x[i]));
+        at_assert_ok(at_dist_layer_init(&x[i].shape, &layer[i]));
+        record_all(&x[i], 1, &layer[i]);
+    }
+    assert_same_sums(lines[1], &layer[1], &layer[0]);
+    for (int i = 0; i < 2; i++) {
+        at_dist_layer_release(&layer[i]);
+        at_dist_recording_close(&x[i]);
+    }
+}
+
 /* ---- requests that are refused ---- */
 
 static void refuse(const struct at_dist_request *request, at_status status, const char *part) {
@@ -401,6 +423,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_recount),
         cmocka_unit_test(test_tiles),
+        cmocka_unit_test(test_pages),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

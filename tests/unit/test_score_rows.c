@@ -32,7 +32,7 @@ static void fill(struct operands *x, enum at_format format, int64_t d, int range
     at_fast_spans(KEYS, d, x->k, x->k_span);
 }
 
-static void multiply(const struct operands *x, int narrow, int use_blas, double *out) {
+static void multiply(const struct operands *x, int narrow, int use_blas, double (*out)[ROWS * KEYS]) {
     static double scratch[48 * MOST_D];
     assert_true(at_fast_lanes(KEYS) <= 48);
     const struct at_fast_product product = { .rows = ROWS,
@@ -44,7 +44,7 @@ static void multiply(const struct operands *x, int narrow, int use_blas, double 
                                              .k_span = x->k_span,
                                              .narrow = narrow,
                                              .scratch = scratch,
-                                             .out = out,
+                                             .out = *out,
                                              .stride = KEYS,
                                              .use_blas = use_blas };
     at_fast_product(&product);
@@ -75,8 +75,8 @@ static void check_products(enum at_format format, int64_t d, int range, uint64_t
     static struct operands x;
     static double blas[ROWS * KEYS], plain[ROWS * KEYS];
     fill(&x, format, d, range, seed);
-    multiply(&x, format != AT_F64, 1, blas);
-    multiply(&x, format != AT_F64, 0, plain);
+    multiply(&x, format != AT_F64, 1, &blas);
+    multiply(&x, format != AT_F64, 0, &plain);
     for (int64_t i = 0; i < ROWS; i++)
         for (int64_t t = 0; t < KEYS; t++) {
             double size;
@@ -126,7 +126,7 @@ static void test_span_edge(void **state) {
         at_fast_spans(ROWS, d, x.q, x.q_span);
         at_fast_spans(KEYS, d, x.k, x.k_span);
         assert_int_equal(x.q_span[0] + x.k_span[0], limit);
-        multiply(&x, 0, 1, out);
+        multiply(&x, 0, 1, &out);
         double size;
         const double want = exact(x.q, x.k, d, &size);
         assert_true(want < 0x1p53 && want >= 0x1p51);
@@ -168,13 +168,13 @@ static void test_not_finite(void **state) {
     static double clean[ROWS * KEYS], out[ROWS * KEYS];
     for (int narrow = 0; narrow < 2; narrow++) {
         fill(&x, AT_F16, 20, 3, 5);
-        multiply(&x, narrow, 1, clean);
+        multiply(&x, narrow, 1, &clean);
         x.q[3 * 20 + 7] = (double)INFINITY;
         x.k[5 * 20 + 9] = (double)NAN;
         x.k[6 * 20 + 7] = 0;
         at_fast_spans(ROWS, 20, x.q, x.q_span);
         at_fast_spans(KEYS, 20, x.k, x.k_span);
-        multiply(&x, narrow, 1, out);
+        multiply(&x, narrow, 1, &out);
         for (int i = 0; i < ROWS; i++)
             for (int t = 0; t < KEYS; t++) {
                 double sum = 0;
