@@ -1,0 +1,12 @@
+/* The distributions of an archive, for each kind of export; nothing where there are none.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef AT_EXPORT_DISTRIBUTIONS_H
+#define AT_EXPORT_DISTRIBUTIONS_H
+
+#include "notebooks_export/export.h"
+#include "notebooks_export/figures.h"
+
+at_status at_export_distributions_csv(struct at_export *e);
+at_status at_figures_distributions(const struct at_export *e, const struct at_figure_sink *sink);
+
+#endif
