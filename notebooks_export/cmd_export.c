@@ -13,6 +13,7 @@
 static const struct at_option options[] = {
     { "--to", "KIND", "csv, ipynb, svg or html" },
     { "--out", "DIR", "folder of the files, made when it is not there; files of the same names are replaced" },
+    { "--cells", "FILE.py", "ipynb: cells of your own instead of those for the content; lines \"# %%\" begin them" },
     { NULL, NULL, NULL },
 };
 
@@ -64,7 +65,10 @@ static at_status export(const struct at_args *args) {
     AT_TRY(find_kind(at_args_get(args, "--to"), &kind));
     if (!dir)
         return AT_FAIL(AT_USAGE, "export wants --out DIR");
+    if (at_args_has(args, "--cells") && kind->export != at_export_ipynb)
+        return AT_FAIL(AT_USAGE, "--cells goes with --to ipynb");
     AT_TRY_OUT(at_export_open(args->words[0], dir, &e));
+    e.cells = at_args_get(args, "--cells");
     AT_TRY_OUT(make_folder(dir));
     AT_TRY_OUT(kind->export(&e));
     fprintf(stderr, "%d file%s in %s\n", e.files, e.files == 1 ? "" : "s", dir);

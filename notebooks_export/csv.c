@@ -127,8 +127,8 @@ out:
     return status;
 }
 
-/* Bins that hold something: result, lower edge, elements. The edges are not a column of the frame, since they have another
- * length; the first is -56 (verify/archive/README.md). */
+/* Bins that hold something: result, lower edge, elements. The edges are not a column of the frame, since they have
+ * another length; the first is -56 (verify/archive/README.md). */
 static at_status write_histogram(struct at_export *e, const struct at_export_results *r) {
     const struct at_frame_column *hist = at_frame_column(r->results, "err_hist");
     struct at_atomic_file file;

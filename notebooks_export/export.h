@@ -10,6 +10,7 @@ struct at_export {
     const char *archive; /* path of the archive, as it was given */
     const char *dir;     /* exists */
     char name[128];      /* of the archive, without folder and suffix: names of files begin with it */
+    const char *cells;   /* ipynb: a Python file whose cells stand in place of ours; NULL: none */
     struct at_frames frames;
     int files; /* written so far */
 };

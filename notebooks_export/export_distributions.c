@@ -8,4 +8,3 @@ at_status at_figures_distributions(const struct at_export *e, const struct at_fi
 }
 #include "notebooks_export/html.h"
 at_status at_html_distributions(const struct at_export *e, FILE *f) { return e && f ? AT_OK : AT_BUG; }
-at_status at_export_ipynb(struct at_export *e) { return e ? AT_OK : AT_BUG; }

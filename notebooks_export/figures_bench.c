@@ -17,7 +17,8 @@ static double share_of_floor(const struct at_frame *bench, int64_t row, const ch
 
 at_status at_figures_bench(const struct at_export *e, const struct at_figure_sink *sink) {
     const struct at_frame *bench = at_frame_find(&e->frames, "bench");
-    const struct at_frame_column *case_id = at_frame_column(bench, "case_id"), *name = at_frame_column(bench, "variant");
+    const struct at_frame_column *case_id = at_frame_column(bench, "case_id"),
+                                 *name = at_frame_column(bench, "variant");
     int64_t cases[MOST_CASES];
     at_status status = AT_OK;
     if (!case_id || !name)

@@ -76,10 +76,11 @@ static at_status give_family(struct histograms *h, const char *family, const str
     snprintf(h->plot.title, sizeof h->plot.title, "Error over limit: %.64s", family);
     snprintf(figure.name, sizeof figure.name, "err_hist_%.64s", family);
     at_figure_file_name(figure.name);
-    snprintf(figure.caption, sizeof figure.caption,
-             "Error over limit of every element, all cases of %.64s together. Left of the dashed line, at 0, lies what is "
-             "inside its limit; -10 is a thousandth of it. Elements without any error are counted in the titles.",
-             family);
+    snprintf(
+        figure.caption, sizeof figure.caption,
+        "Error over limit of every element, all cases of %.64s together. Left of the dashed line, at 0, lies what is "
+        "inside its limit; -10 is a thousandth of it. Elements without any error are counted in the titles.",
+        family);
     return sink->take(sink->context, &figure);
 }
 
@@ -141,9 +142,8 @@ static void fill_headroom(const struct at_frame *ledger, const struct at_export_
         h->values[i] = NAN;
     for (int64_t i = 0; i < ledger->n; i++) {
         const int64_t row = result->at.i64[i];
-        const int at = row < 0 || row >= r->results->n
-                           ? -1
-                           : at_figure_index(data, h->first, h->n, at_export_case(r, row));
+        const int at =
+            row < 0 || row >= r->results->n ? -1 : at_figure_index(data, h->first, h->n, at_export_case(r, row));
         if (at < 0)
             continue;
         double *value = &h->values[at * h->n_stages + stage->at.i64[i]];
@@ -169,7 +169,8 @@ static at_status headroom_map(const struct at_export *e, const struct at_export_
         return AT_FAIL(AT_NO_MEMORY, "export: no memory for the ledger");
     for (int i = 0; i < h.n; i++) {
         const char *name = at_frame_text(data, h.first[i]);
-        h.rows[i] = *name ? name : "recorded or none";
+        const char *recorded = at_frame_text(at_frame_column(r->cases, "dataset"), h.first[i]);
+        h.rows[i] = *name ? name : *recorded ? recorded : "none";
     }
     fill_headroom(ledger, r, data, &h);
     struct at_heat heat = { .title = "Least headroom to 65504, in bit",
@@ -184,8 +185,9 @@ static at_status headroom_map(const struct at_export *e, const struct at_export_
                             .dark = 0,
                             .digits = 1 };
     struct at_figure figure = { .name = "headroom",
-                                .caption = "Least headroom of all results: log2(65504 / largest value). Below 0 a value "
-                                           "does not fit FP16, -inf: it was infinite. A dash: nothing was seen.",
+                                .caption =
+                                    "Least headroom of all results: log2(65504 / largest value). Below 0 a value "
+                                    "does not fit FP16, -inf: it was infinite. A dash: nothing was seen.",
                                 .heat = &heat };
     AT_TRY_OUT(sink->take(sink->context, &figure));
 out:

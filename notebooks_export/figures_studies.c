@@ -72,7 +72,8 @@ static at_status error_curves(const struct sums *s, int64_t first, const struct 
                             .y_title = "error / sum |a b|, no unit",
                             .x_scale = AT_AXIS_POWERS_OF_2,
                             .y_scale = AT_AXIS_POWERS_OF_10,
-                            .legend = { "mean", "largest", "bound for any inputs", "bound with the root of the roundings" },
+                            .legend = { "mean", "largest", "bound for any inputs",
+                                        "bound with the root of the roundings" },
                             .nothing = "no error, or no finite result",
                             .mark = NAN };
     struct at_figure figure = { .plot = &plot };
@@ -84,21 +85,24 @@ static at_status error_curves(const struct sums *s, int64_t first, const struct 
              at_frame_text(s->data, like));
     snprintf(figure.name, sizeof figure.name, "accumulate_%.12s_%.12s", attention, product);
     at_figure_file_name(figure.name);
-    snprintf(figure.caption, sizeof figure.caption,
-             "Error of sums of %.12s, product %.12s, data %.40s, in each mode of accumulation%s. Points: measured; lines "
-             "without points: theory.",
-             attention, product, at_frame_text(s->data, like), is_qk(s, like) ? "" : ", at the largest head size");
-    const at_status status = sink->take(sink->context, &figure);
+    snprintf(
+        figure.caption, sizeof figure.caption,
+        "Error of sums of %.12s, product %.12s, data %.40s, in each mode of accumulation%s. Points: measured; lines "
+        "without points: theory.",
+        attention, product, at_frame_text(s->data, like), is_qk(s, like) ? "" : ", at the largest head size");
+    int points = 0;
+    for (int p = 0; p < plot.n_panels; p++)
+        points = plot.panels[p].curve[0].n > points ? plot.panels[p].curve[0].n : points;
+    const at_status status = points > 1 ? sink->take(sink->context, &figure) : AT_OK; /* one length is no curve */
     free(plot.panels);
     return status;
 }
 
-/* values[mode, data]: log10 of the largest mean error / share of sums that overflowed, in %. */
-static void fill_map(const struct sums *s, int64_t like, int overflow, double *values) {
-    double *sums = calloc((size_t)(s->n_modes * s->n_datas), sizeof *sums);
+/* values[mode, data]: log10 of the largest mean error / share of sums that overflowed, in %. sums: as many, zeroed. */
+static void fill_map(const struct sums *s, int64_t like, int overflow, double *values, double *sums) {
     for (int i = 0; i < s->n_modes * s->n_datas; i++)
         values[i] = NAN;
-    for (int64_t i = 0; sums && i < s->frame->n; i++) {
+    for (int64_t i = 0; i < s->frame->n; i++) {
         const int m = at_figure_index(s->mode, s->modes, s->n_modes, i);
         const int k = at_figure_index(s->data, s->datas, s->n_datas, i);
         if (m < 0 || k < 0 || !same_kind(s, like, i))
@@ -113,21 +117,21 @@ static void fill_map(const struct sums *s, int64_t like, int overflow, double *v
             *value = log10(error);
         }
     }
-    free(sums);
 }
 
 static at_status map_of(const struct sums *s, int64_t like, int overflow, const struct at_figure_sink *sink) {
     const char *attention = at_frame_text(s->attention, like), *product = at_frame_text(s->product, like);
     const char *rows[MOST], *cols[MOST];
     at_status status = AT_OK;
-    double *values = calloc((size_t)(s->n_modes * s->n_datas) + 1, sizeof *values);
+    const size_t cells = (size_t)(s->n_modes * s->n_datas);
+    double *values = calloc(2 * cells + 1, sizeof *values);
     if (!values)
         return AT_FAIL(AT_NO_MEMORY, "export: no memory for a plot");
     for (int m = 0; m < s->n_modes; m++)
         rows[m] = at_frame_text(s->mode, s->modes[m]);
     for (int k = 0; k < s->n_datas; k++)
         cols[k] = at_frame_text(s->data, s->datas[k]);
-    fill_map(s, like, overflow, values);
+    fill_map(s, like, overflow, values, values + cells);
     struct at_heat heat = { .x_title = "data",
                             .y_title = "mode",
                             .rows = s->n_modes,
@@ -139,16 +143,18 @@ static at_status map_of(const struct sums *s, int64_t like, int overflow, const 
                             .dark = overflow ? 100 : 0,
                             .digits = overflow ? 0 : 1 };
     struct at_figure figure = { .heat = &heat };
-    snprintf(heat.title, sizeof heat.title, overflow ? "Sums beyond 65504, %%: %.12s, %.12s" : "log10 error: %.12s, %.12s",
-             attention, product);
+    snprintf(heat.title, sizeof heat.title,
+             overflow ? "Sums beyond 65504, %%: %.12s, %.12s" : "log10 error: %.12s, %.12s", attention, product);
     snprintf(figure.name, sizeof figure.name, "accumulate_%s_%.12s_%.12s", overflow ? "overflow" : "worst", attention,
              product);
     at_figure_file_name(figure.name);
-    snprintf(figure.caption, sizeof figure.caption,
-             overflow ? "Share of the sums of %.12s, product %.12s, with an accumulator beyond 65504 on the way, in %%."
-                      : "The largest mean error of any length and head size of %.12s, product %.12s, as a power of ten: -3 is "
-                        "a thousandth of sum |a b|. A dash: no error, or no finite result.",
-             attention, product);
+    snprintf(
+        figure.caption, sizeof figure.caption,
+        overflow
+            ? "Share of the sums of %.12s, product %.12s, with an accumulator beyond 65504 on the way, in %%."
+            : "The largest mean error of any length and head size of %.12s, product %.12s, as a power of ten: -3 is "
+              "a thousandth of sum |a b|. A dash: no error, or no finite result.",
+        attention, product);
     AT_TRY_OUT(sink->take(sink->context, &figure));
 out:
     free(values);
@@ -183,7 +189,7 @@ static at_status accumulate(const struct at_frame *frame, const struct at_figure
 /* ---- tensor cores ---- */
 
 static at_status tensor_core(const struct at_frame *frame, const struct at_figure_sink *sink) {
-    static const char *const neighbours[] = { "kept_less",   "kept_more",  "floor_less",    "floor_more",
+    static const char *const neighbours[] = { "kept_less",  "kept_more",   "floor_less",    "floor_more",
                                               "block_half", "block_twice", "other_rounding" };
     enum { N = sizeof neighbours / sizeof *neighbours };
     const struct at_frame_column *instruction = at_frame_column(frame, "instruction");
@@ -222,11 +228,13 @@ static at_status tensor_core(const struct at_frame *frame, const struct at_figur
                             .pale = 0,
                             .dark = 50,
                             .digits = 2 };
-    struct at_figure figure = { .name = "tensor_core_neighbours",
-                                .caption = "How often a model with one bit less or more, half or twice the block, or the other "
-                                           "rounding would have given another result, in % of the patterns. A dash: there is "
-                                           "no such neighbour.",
-                                .heat = &heat };
+    struct at_figure figure = {
+        .name = "tensor_core_neighbours",
+        .caption = "How often a model with one bit less or more, half or twice the block, or the other "
+                   "rounding would have given another result, in % of the patterns. A dash: there is "
+                   "no such neighbour.",
+        .heat = &heat
+    };
     return n ? sink->take(sink->context, &figure) : AT_OK;
 }
 

@@ -32,7 +32,9 @@ static void put_head(const struct at_export *e, FILE *f) {
 static void put_content(const struct at_export *e, FILE *f) {
     static const struct {
         const char *group, *rows;
-    } known[] = { { "results", "results of verification" }, { "ledger", "rows of the overflow ledger" }, { "bench", "timed kernels" } };
+    } known[] = { { "results", "results of verification" },
+                  { "ledger", "rows of the overflow ledger" },
+                  { "bench", "timed kernels" } };
     fputs("<p>An archive of attest, which judges GPU attention kernels against plain references. It holds", f);
     const char *between = " ";
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
@@ -89,7 +91,8 @@ static void put_facts(FILE *f, const char *caption, const char *text) {
         fputs("</tr>\n", f);
     }
     json_object_foreach(object, key, value) {
-        char *dumped = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS);
+        char *dumped =
+            json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS);
         fputs("<tr>", f);
         at_html_cell(f, key);
         at_html_cell(f, json_is_string(value) ? json_string_value(value) : dumped ? dumped : "");
@@ -118,7 +121,8 @@ static at_status put_page(const struct at_export *e, FILE *f) {
     AT_TRY(at_html_studies(e, f));
     AT_TRY(at_html_distributions(e, f));
     put_provenance(e, f);
-    fputs("<footer>Written by <code>attest export --to html</code>. This page needs no other file; <code>--to csv</code> gives "
+    fputs("<footer>Written by <code>attest export --to html</code>. This page needs no other file; <code>--to "
+          "csv</code> gives "
           "the numbers, <code>--to ipynb</code> a notebook.</footer>\n</body>\n</html>\n",
           f);
     return AT_OK;

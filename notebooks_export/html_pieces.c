@@ -19,12 +19,12 @@ void at_html_section(FILE *f, const char *id, const char *title) {
 /* ---- tables ---- */
 
 void at_html_table(FILE *f, const char *caption, const char *const *heads, int n) {
-    fputs("<div class=\"wide\"><table>\n", f);
-    if (caption) {
-        fputs("<caption>", f);
+    if (caption) { /* no <caption>: it would scroll sideways with the table */
+        fputs("<p class=\"caption\">", f);
         at_html_text(f, caption);
-        fputs("</caption>\n", f);
+        fputs("</p>\n", f);
     }
+    fputs("<div class=\"wide\"><table>\n", f);
     fputs("<thead><tr>", f);
     for (int i = 0; i < n; i++) {
         const int is_number = heads[i][0] == '#';
@@ -104,7 +104,8 @@ at_status at_html_take_figure(void *context, const struct at_figure *figure) {
 
 /* ---- a table as it is ---- */
 
-enum { MOST_COLUMNS = 256 };
+/* A page with more rows is slow to open. */
+enum { MOST_COLUMNS = 256, MOST_ROWS = 3000 };
 
 static void put_value(FILE *f, const struct at_frame_column *c, int64_t i) {
     char text[32];
@@ -142,7 +143,7 @@ void at_html_frame(FILE *f, const struct at_frame *frame) {
         n++;
     }
     at_html_table(f, NULL, heads, n);
-    for (int64_t i = 0; i < frame->n; i++) {
+    for (int64_t i = 0; i < frame->n && i < MOST_ROWS; i++) {
         fputs("<tr>", f);
         for (int c = 0, k = 0; c < frame->n_columns && k < n; c++)
             if (frame->columns[c].width == 1) {
@@ -152,4 +153,7 @@ void at_html_frame(FILE *f, const struct at_frame *frame) {
         fputs("</tr>\n", f);
     }
     at_html_table_end(f);
+    if (frame->n > MOST_ROWS)
+        fprintf(f, "<p>The first %d of %lld rows; <code>attest export --to csv</code> writes them all.</p>\n",
+                MOST_ROWS, (long long)frame->n);
 }

@@ -8,13 +8,20 @@
 #include "verify/result.h"
 
 /* Rows that stand open; the others are folded. */
-enum { OPEN_ROWS = 40, WORDS = 64 };
+enum { OPEN_ROWS = 40, WORDS = 48, MOST_OPS = 32 };
+
+/* Words that all cases of an operator's family have, said once. */
+struct common {
+    char op[64]; /* first word of the case */
+    char words[WORDS][48];
+    int n;
+};
 
 struct table {
     const struct at_export_results *r;
     int64_t *order; /* rows of /results, worst first */
-    char common[WORDS][48];
-    int n_common; /* words that every case has */
+    struct common common[MOST_OPS];
+    int n_common;
 };
 
 static const struct at_frame_column *column(const struct table *t, const char *name) {
@@ -82,33 +89,67 @@ static int has_word(const char *text, const char *word, size_t n) {
     return 0;
 }
 
+static int is_of(const char *case_id, const struct common *c) {
+    const size_t n = strlen(c->op);
+    return strncmp(case_id, c->op, n) == 0 && (case_id[n] == ' ' || case_id[n] == 0);
+}
+
+static struct common *common_of(struct table *t, const char *case_id) {
+    for (int i = 0; i < t->n_common; i++)
+        if (is_of(case_id, &t->common[i]))
+            return &t->common[i];
+    return NULL;
+}
+
+/* Words of the first case of its operator that all others have. */
+static void find_words(const struct table *t, int64_t first, struct common *c) {
+    const struct at_frame_column *id = at_frame_column(t->r->cases, "case_id");
+    int64_t others = 0;
+    for (const char *at = at_frame_text(id, first) + strlen(c->op); *at && c->n < WORDS; at += strcspn(at, " ")) {
+        at += strspn(at, " ");
+        const size_t length = strcspn(at, " ");
+        int everywhere = length > 0 && length < sizeof c->words[0];
+        snprintf(c->words[c->n], sizeof c->words[0], "%.*s", (int)length, at);
+        others = 0;
+        for (int64_t i = first + 1; i < t->r->cases->n && everywhere; i++) {
+            const int is = is_of(at_frame_text(id, i), c);
+            others += is;
+            everywhere = !is || has_word(at_frame_text(id, i), c->words[c->n], length);
+        }
+        c->n += everywhere;
+    }
+    if (!others) /* a single case says its words itself */
+        c->n = 0;
+}
+
 static void find_common(struct table *t) {
     const struct at_frame_column *id = at_frame_column(t->r->cases, "case_id");
-    const int64_t n = t->r->cases->n;
-    for (const char *at = n > 1 ? at_frame_text(id, 0) : ""; *at && t->n_common < WORDS;) {
-        const size_t length = strcspn(at, " ");
-        char *word = t->common[t->n_common];
-        int everywhere = length > 0 && length < sizeof t->common[0];
-        snprintf(word, sizeof t->common[0], "%.*s", (int)length, at);
-        for (int64_t i = 1; i < n && everywhere; i++)
-            everywhere = has_word(at_frame_text(id, i), word, length);
-        t->n_common += everywhere;
-        at += length;
-        at += strspn(at, " ");
+    for (int64_t i = 0; id && i < t->r->cases->n && t->n_common < MOST_OPS; i++) {
+        const char *text = at_frame_text(id, i);
+        const size_t n = strcspn(text, " ");
+        if (n == 0 || n >= sizeof t->common[0].op || common_of(t, text))
+            continue;
+        struct common *c = &t->common[t->n_common++];
+        *c = (struct common){ .n = 0 };
+        snprintf(c->op, sizeof c->op, "%.*s", (int)n, text);
+        find_words(t, i, c);
     }
 }
 
-static void put_case(FILE *f, const struct table *t, int64_t i) {
+/* Without what is said once above the table. */
+static void put_case(FILE *f, struct table *t, int64_t i) {
     const char *at = at_frame_text(at_frame_column(t->r->cases, "case_id"), at_export_case(t->r, i));
+    const char *family = at_frame_text(at_frame_column(t->r->kernels, "family"), at_export_kernel(t->r, i));
+    const struct common *c = common_of(t, at);
     char word[1024];
     fputs("<td class=\"case\">", f);
-    while (*at) {
+    for (int first = 1; *at; first = 0) {
         const size_t length = strcspn(at, " ");
-        int common = 0;
         snprintf(word, sizeof word, "%.*s", (int)length, at);
-        for (int w = 0; w < t->n_common && !common; w++)
-            common = strcmp(word, t->common[w]) == 0;
-        if (!common) {
+        int said = first && strcmp(word, family) == 0;
+        for (int w = 0; c && w < c->n && !said; w++)
+            said = strcmp(word, c->words[w]) == 0;
+        if (!said) {
             at_html_text(f, word);
             fputc(' ', f);
         }
@@ -135,12 +176,14 @@ static const char *met(const struct table *t, int64_t i) {
     return number(t, "within", i) == 1 ? "its limits" : "-";
 }
 
-static void put_row(FILE *f, const struct table *t, int64_t i) {
+static void put_row(FILE *f, struct table *t, int64_t i) {
     const int64_t kernel = at_export_kernel(t->r, i);
     const int bad = badness(t, i);
     fprintf(f, "<tr><td class=\"%s\">", bad == 0 ? "bad" : bad == 1 ? "doubt" : "fine");
     at_html_text(f, at_frame_text(column(t, "state"), i));
-    fputs("</td><td>", f);
+    fputs("</td>", f);
+    at_html_number(f, number(t, "ratio_max", i), 3);
+    fputs("<td>", f);
     at_html_text(f, at_frame_text(at_frame_column(t->r->kernels, "family"), kernel));
     fputs("/<wbr>", f);
     at_html_text(f, at_frame_text(at_frame_column(t->r->kernels, "variant"), kernel));
@@ -149,7 +192,6 @@ static void put_row(FILE *f, const struct table *t, int64_t i) {
     at_html_cell(f, at_frame_text(column(t, "tensor"), i));
     at_html_number(f, number(t, "err_max", i), 2);
     at_html_number(f, number(t, "limit_median", i), 2);
-    at_html_number(f, number(t, "ratio_max", i), 2);
     at_html_number(f, number(t, "ulp_p99", i), 3);
     at_html_number(f, 100 * number(t, "p_zero_share", i), 3);
     at_html_cell(f, met(t, i));
@@ -164,11 +206,10 @@ static void put_row(FILE *f, const struct table *t, int64_t i) {
     }
 }
 
-static void put_rows(FILE *f, const struct table *t, int64_t first, int64_t end, const char *caption) {
-    static const char *const heads[] = { "state",    "kernel",    "case",      "tensor",   "#error",
-                                         "#limit", "#error/limit", "#ulp 99 %", "#p = 0, %", "meets",
-                                         "#decoys" };
-    at_html_table(f, caption, heads, sizeof heads / sizeof *heads);
+static void put_rows(FILE *f, struct table *t, int64_t first, int64_t end) {
+    static const char *const heads[] = { "state",  "#error/limit", "kernel",    "case",  "tensor", "#error",
+                                         "#limit", "#ulp 99 %",    "#p = 0, %", "meets", "#decoys" };
+    at_html_table(f, NULL, heads, sizeof heads / sizeof *heads);
     for (int64_t i = first; i < end; i++)
         put_row(f, t, t->order[i]);
     at_html_table_end(f);
@@ -204,11 +245,11 @@ static void put_summary(FILE *f, const struct table *t) {
         compared += fmax(0, number(t, "compared", i));
         total += fmax(0, number(t, "total", i));
     }
-    fprintf(f, "<p>%lld results of %lld variants on %lld cases; %.0f of %.0f elements were compared.</p>\n", (long long)n,
-            (long long)t->r->kernels->n, (long long)t->r->cases->n, compared, total);
+    fprintf(f, "<p>%lld results of %lld variants on %lld cases; %.0f of %.0f elements were compared.</p>\n",
+            (long long)n, (long long)t->r->kernels->n, (long long)t->r->cases->n, compared, total);
 }
 
-static void put_results(FILE *f, const struct table *t) {
+static void put_results(FILE *f, struct table *t) {
     const int64_t n = t->r->results->n;
     int64_t open = 0;
     char text[96];
@@ -216,23 +257,29 @@ static void put_results(FILE *f, const struct table *t) {
         open++;
     at_html_section(f, "results", "Results, the worst first");
     fputs("<p>What fails comes first, then what proves nothing, then what is right, nearest to its limit first. error: "
-          "largest |kernel - exact|; limit: median of the elements' limits; error/limit: the largest; ulp: last places of "
-          "the format, 99 % quantile; decoys: wrong results that the same comparison rejected, of those that count.</p>\n",
+          "largest |kernel - exact|; limit: median of the elements' limits; error/limit: the largest; ulp: last places "
+          "of "
+          "the format, 99 % quantile; decoys: wrong results that the same comparison rejected, of those that "
+          "count.</p>\n",
           f);
-    if (t->n_common) {
-        fputs("<p>Every case has: <code>", f);
-        for (int w = 0; w < t->n_common; w++) {
-            at_html_text(f, t->common[w]);
+    for (int c = 0; c < t->n_common; c++) {
+        if (!t->common[c].n)
+            continue;
+        fputs("<p>Every case of ", f);
+        at_html_text(f, t->common[c].op);
+        fputs(": <code>", f);
+        for (int w = 0; w < t->common[c].n; w++) {
+            at_html_text(f, t->common[c].words[w]);
             fputc(' ', f);
         }
         fputs("</code></p>\n", f);
     }
-    put_rows(f, t, 0, open, NULL);
+    put_rows(f, t, 0, open);
     if (open == n)
         return;
     snprintf(text, sizeof text, "The other %lld results", (long long)(n - open));
     at_html_fold(f, text);
-    put_rows(f, t, open, n, NULL);
+    put_rows(f, t, open, n);
     at_html_fold_end(f);
 }
 

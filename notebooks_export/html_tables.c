@@ -32,15 +32,17 @@ static int same_case(const struct at_frame *bench, int64_t a, int64_t b) {
 }
 
 at_status at_html_bench(const struct at_export *e, FILE *f) {
-    static const char *const heads[] = { "variant", "#cold, us", "#hot, us", "#GB/s", "#TFLOP/s", "#of the floor, %",
-                                         "#source, us", "#cold / source", "verified" };
+    static const char *const heads[] = { "variant",          "#cold, us",   "#hot, us",       "#GB/s",   "#TFLOP/s",
+                                         "#of the floor, %", "#source, us", "#cold / source", "verified" };
     const struct at_figure_sink sink = { at_html_take_figure, f };
     const struct at_frame *bench = at_frame_find(&e->frames, "bench");
     if (!bench)
         return AT_OK;
     at_html_section(f, "bench", "Times");
-    fputs("<p>Medians of launches among replays of a graph, with inputs rotated past the caches (cold) and with one set of "
-          "inputs (hot). The floor is the time of a large copy of the bytes that a dense evaluation must move. Only verified "
+    fputs("<p>Medians of launches among replays of a graph, with inputs rotated past the caches (cold) and with one "
+          "set of "
+          "inputs (hot). The floor is the time of a large copy of the bytes that a dense evaluation must move. Only "
+          "verified "
           "kernels are timed.</p>\n",
           f);
     for (int64_t i = 0, end; i < bench->n; i = end) {

@@ -22,5 +22,6 @@ at_status at_export_svg(struct at_export *e) {
     AT_TRY(at_figures_bench(e, &sink));
     AT_TRY(at_figures_studies(e, &sink));
     AT_TRY(at_figures_distributions(e, &sink));
-    return e->files ? AT_OK : AT_FAIL(AT_UNSUPPORTED, "%s: has nothing that is plotted; --to csv exports it", e->archive);
+    return e->files ? AT_OK
+                    : AT_FAIL(AT_UNSUPPORTED, "%s: has nothing that is plotted; --to csv exports it", e->archive);
 }

@@ -55,7 +55,7 @@ void at_plot_heat(FILE *f, const struct at_heat *heat) {
     const double body_w = heat->cols * cell, body_h = (double)heat->rows * CELL_H;
     const double longest = widest(heat->col_names, heat->cols);
     const int upright = longest > cell;
-    const double below = upright ? longest + 4 : 16; /* what the names of columns take */
+    const double below = upright ? 0.85 * longest + 4 : 16; /* what the names of columns take */
     const double width = fmax(left + body_w + RIGHT, fmax(at_svg_width(heat->title), at_svg_width(heat->x_title)) + 16);
     char rotate[64];
     at_svg_begin(f, width, TOP + body_h + below + BOTTOM, heat->title);
@@ -71,8 +71,8 @@ void at_plot_heat(FILE *f, const struct at_heat *heat) {
         at_svg_text(f, x, y, upright ? "end" : "middle", rotate, heat->col_names[c]);
     }
     at_svg_rect(f, left, TOP, body_w, body_h, "fill=\"none\" stroke=\"#000\"");
-    at_svg_text(f, fmax(left + body_w / 2, 8 + at_svg_width(heat->x_title) / 2), TOP + body_h + below + 18, "middle", "",
-                heat->x_title);
+    at_svg_text(f, fmax(left + body_w / 2, 8 + at_svg_width(heat->x_title) / 2), TOP + body_h + below + 18, "middle",
+                "", heat->x_title);
     snprintf(rotate, sizeof rotate, "transform=\"rotate(-90 14 %.1f)\"", TOP + body_h / 2);
     at_svg_text(f, 14, TOP + body_h / 2, "middle", rotate, heat->y_title);
     at_svg_end(f);

@@ -6,7 +6,17 @@
 #include "plots/plots.h"
 #include "plots/svg.h"
 
-enum { PANEL_W = 210, PANEL_H = 150, GAP_X = 36, GAP_Y = 34, LEFT = 78, TOP = 84, BOTTOM = 54, RIGHT = 24, COLUMNS = 4 };
+enum {
+    PANEL_W = 210,
+    PANEL_H = 150,
+    GAP_X = 36,
+    GAP_Y = 34,
+    LEFT = 78,
+    TOP = 84,
+    BOTTOM = 54,
+    RIGHT = 24,
+    COLUMNS = 4
+};
 /* A panel by itself. */
 enum { ALONE_LEFT = 62, ALONE_TOP = 22, ALONE_BOTTOM = 40, ALONE_W = 240, ALONE_H = 150 };
 

@@ -1,8 +1,8 @@
 /* Tables of an archive as they stand in the file: columns by name, for programs that show whatever is there.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Unlike the readers of record.h and table.h, nothing here knows what a column means: a study or a column of a later minor
- * version is read like any other. */
+ * Unlike the readers of record.h and table.h, nothing here knows what a column means: a study or a column of a later
+ * minor version is read like any other. */
 #ifndef AT_FRAME_H
 #define AT_FRAME_H
 
@@ -46,9 +46,9 @@ struct at_frames {
     int has_distributions; /* verify/archive/distributions.h reads them */
 };
 
-/* Reads every table: /cases, /kernels, /results, /ledger, /ledger/totals, /bench, each group of /studies and the tables in
- * /distributions. Groups and columns of other kinds are ignored. Refuses a newer major version, and axes and texts that the
- * file cannot hold. `frames` needs no initialising and is released by the caller, also after a failure. */
+/* Reads every table: /cases, /kernels, /results, /ledger, /ledger/totals, /bench, each group of /studies and the tables
+ * in /distributions. Groups and columns of other kinds are ignored. Refuses a newer major version, and axes and texts
+ * that the file cannot hold. `frames` needs no initialising and is released by the caller, also after a failure. */
 at_status at_frames_read(const char *path, struct at_frames *frames);
 void at_frames_release(struct at_frames *frames);
 

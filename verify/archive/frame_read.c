@@ -234,9 +234,10 @@ static at_status add_frame(const char *file, struct at_frames *frames, const cha
     return (*frame)->group ? AT_OK : AT_FAIL(AT_NO_MEMORY, "%s: no memory for group %s", file, path);
 }
 
-/* Group `path` of the file, whose rows the scale `axis` counts. A row takes far more than 16 bytes of a file, so a longer
- * axis is a lie, found before memory is asked for. */
-static at_status read_frame(struct source *s, hid_t root, const char *path, const char *axis, struct at_frames *frames) {
+/* Group `path` of the file, whose rows the scale `axis` counts. A row takes far more than 16 bytes of a file, so a
+ * longer axis is a lie, found before memory is asked for. */
+static at_status read_frame(struct source *s, hid_t root, const char *path, const char *axis,
+                            struct at_frames *frames) {
     at_status status = AT_OK;
     hsize_t n = 0;
     s->group = H5Gopen2(root, path, H5P_DEFAULT);
