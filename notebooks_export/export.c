@@ -7,10 +7,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "verify/archive/distributions.h"
+
 static void name_of(const char *archive, char *name, size_t size) {
     const char *slash = strrchr(archive, '/'), *base = slash ? slash + 1 : archive;
     const size_t n = strlen(base), cut = n > 3 && strcmp(base + n - 3, ".h5") == 0 ? n - 3 : n;
     snprintf(name, size, "%.*s", (int)cut, base);
+}
+
+static at_status open_distributions(struct at_export *e) {
+    struct at_distributions *d = calloc(1, sizeof *d);
+    if (!d)
+        return AT_FAIL(AT_NO_MEMORY, "%s: no memory for distributions", e->archive);
+    const at_status status = at_distributions_open(e->archive, d);
+    if (status == AT_OK)
+        e->distributions = d;
+    else
+        free(d);
+    return status;
 }
 
 at_status at_export_open(const char *archive, const char *dir, struct at_export *e) {
@@ -19,10 +33,15 @@ at_status at_export_open(const char *archive, const char *dir, struct at_export 
     AT_TRY(at_frames_read(archive, &e->frames));
     if (e->frames.n == 0 && !e->frames.has_distributions)
         return AT_FAIL(AT_USAGE, "%s: holds no results, benchmarks, studies or distributions", archive);
-    return AT_OK;
+    return e->frames.has_distributions ? open_distributions(e) : AT_OK;
 }
 
-void at_export_release(struct at_export *e) { at_frames_release(&e->frames); }
+void at_export_release(struct at_export *e) {
+    if (e->distributions)
+        at_distributions_close(e->distributions);
+    free(e->distributions);
+    at_frames_release(&e->frames);
+}
 
 at_status at_export_begin(const struct at_export *e, const char *what, const char *suffix,
                           struct at_atomic_file *file) {

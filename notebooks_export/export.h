@@ -12,7 +12,8 @@ struct at_export {
     char name[128];      /* of the archive, without folder and suffix: names of files begin with it */
     const char *cells;   /* ipynb: a Python file whose cells stand in place of ours; NULL: none */
     struct at_frames frames;
-    int files; /* written so far */
+    struct at_distributions *distributions; /* NULL: the archive has none */
+    int files;                              /* written so far */
 };
 
 /* Reads the archive. AT_USAGE when it has nothing to export. Release in any case. */

@@ -20,5 +20,5 @@ for number, case in enumerate(ids, 1):
     axis.set_xlabel("time of a launch, us")
     axis.set_ylabel("variant")
     axis.set_title(f"case {number} of {len(ids)}: " + case[:76] + ("..." if len(case) > 76 else ""), fontsize=7)
-    axis.legend(fontsize=7)
+    axis.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1.01, 1))
     plt.show()

@@ -52,6 +52,8 @@ def grid(n, columns=4, width=2.7, height=2.2, **options):
     figure, axes = plt.subplots(rows, columns, figsize=(columns * width, rows * height), squeeze=False, **options)
     for axis in axes.flat[n:]:
         axis.set_visible(False)
+    for axis in axes.flat[max(0, n - columns):n]:  # the lowest one of each column has the numbers
+        axis.xaxis.set_tick_params(labelbottom=True)
     return figure, list(axes.flat[:n])
 
 
