@@ -68,7 +68,7 @@ void at_html_fold_end(FILE *f) { fputs("</details>\n", f); }
 /* ---- figures ---- */
 
 void at_html_figure(FILE *f, const struct at_figure *figure) {
-    fputs("<figure>\n", f);
+    fprintf(f, "<figure%s>\n", figure->heat ? " class=\"map\"" : "");
     if (figure->plot) {
         fputs("<p class=\"title\">", f);
         at_html_text(f, figure->plot->title);

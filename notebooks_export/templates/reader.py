@@ -81,5 +81,9 @@ with h5py.File(ARCHIVE, "r") as file:
     assert int(text(file.attrs["encoding-version"]).split(".")[0]) == 1, "an archive of a later major version"
     print("groups:", ", ".join(file))
     for name in ("request", "build"):
-        for key, value in json.loads(text(file["provenance"][name][()])).items():
-            print(f"{key}: {value}")
+        said = text(file["provenance"][name][()])
+        try:
+            for key, value in json.loads(said).items():
+                print(f"{key}: {value}")
+        except ValueError:  # not attest's own
+            print(f"{name}: {said}")
