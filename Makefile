@@ -350,6 +350,13 @@ bench-reference: programs ## speed of the fast tier beside OpenBLAS's own dgemm
 resources: deps-present ## registers, shared memory and spills of every CUDA kernel on every architecture (wants nvcc)
 	$(Q)mkdir -p build && tests/build/resources.sh '$(or $(NVCC),nvcc)' build/resources.tsv -std=c++20 -O3 -fmad=false $(DEFS) -Ireference -I.
 
+.PHONY: notebooks
+notebooks: programs ## record the activations of minilm, make the two worked notebooks from notebooks_export/worked and run them
+	$(Q)mkdir -p build/notebooks && rm -f build/notebooks/minilm.h5* && $(BUILD)/attest record minilm --out build/notebooks/minilm.h5
+	$(Q)for n in fp16_headroom asynct_sparsity; do \
+	   $(BUILD)/attest export build/notebooks/minilm.h5 --to ipynb --cells notebooks_export/worked/$$n.py --out build/notebooks && \
+	   /usr/bin/python3 tests/python/worked_notebooks.py run build/notebooks/$$n.ipynb notebooks_export/$$n.ipynb || exit 1; done
+
 .PHONY: bundle
 bundle: programs $(if $(WITH_CUDA),$(BUILD)/attest-cuda-mutants) ## build/attest-bundle.tar.gz: programs, libraries and cases for a GPU host with nothing installed
 	$(Q)tests/build/bundle.sh $(abspath $(BUILD)) build/attest-bundle.tar.gz

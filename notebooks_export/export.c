@@ -9,9 +9,10 @@
 
 #include "verify/archive/distributions.h"
 
-static void name_of(const char *archive, char *name, size_t size) {
-    const char *slash = strrchr(archive, '/'), *base = slash ? slash + 1 : archive;
-    const size_t n = strlen(base), cut = n > 3 && strcmp(base + n - 3, ".h5") == 0 ? n - 3 : n;
+void at_export_name(const char *path, const char *suffix, char *name, size_t size) {
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    const size_t n = strlen(base), s = strlen(suffix);
+    const size_t cut = n > s && strcmp(base + n - s, suffix) == 0 ? n - s : n;
     snprintf(name, size, "%.*s", (int)cut, base);
 }
 
@@ -29,7 +30,7 @@ static at_status open_distributions(struct at_export *e) {
 
 at_status at_export_open(const char *archive, const char *dir, struct at_export *e) {
     *e = (struct at_export){ .archive = archive, .dir = dir };
-    name_of(archive, e->name, sizeof e->name);
+    at_export_name(archive, ".h5", e->name, sizeof e->name);
     AT_TRY(at_frames_read(archive, &e->frames));
     if (e->frames.n == 0 && !e->frames.has_distributions)
         return AT_FAIL(AT_USAGE, "%s: holds no results, benchmarks, studies or distributions", archive);

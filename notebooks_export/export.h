@@ -3,14 +3,17 @@
 #ifndef AT_EXPORT_H
 #define AT_EXPORT_H
 
+#include <stddef.h>
+
 #include "verify/archive/frame.h"
 #include "verify/atomic_file.h"
 
 struct at_export {
-    const char *archive; /* path of the archive, as it was given */
+    const char *archive; /* its path, as it was given */
     const char *dir;     /* exists */
     char name[128];      /* of the archive, without folder and suffix: names of files begin with it */
-    const char *cells;   /* ipynb: a Python file whose cells stand in place of ours; NULL: none */
+    const char
+        *cells; /* ipynb: a Python file whose cells stand in place of ours, and which names the file; NULL: none */
     struct at_frames frames;
     struct at_distributions *distributions; /* NULL: the archive has none */
     int files;                              /* written so far */
@@ -19,6 +22,9 @@ struct at_export {
 /* Reads the archive. AT_USAGE when it has nothing to export. Release in any case. */
 at_status at_export_open(const char *archive, const char *dir, struct at_export *e);
 void at_export_release(struct at_export *e);
+
+/* The name of a file without its folder and suffix. */
+void at_export_name(const char *path, const char *suffix, char *name, size_t size);
 
 /* The kinds. Each file appears whole or not at all; files of other names are left alone. */
 at_status at_export_csv(struct at_export *e);

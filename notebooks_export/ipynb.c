@@ -45,7 +45,8 @@ static at_status add_template(struct at_notebook *notebook, const char *name, co
 }
 
 /* Cells for what is there, in the order of the page of HTML. */
-static at_status add_content(const struct at_export *e, struct at_notebook *notebook, struct at_notebook_words *words) {
+static at_status add_content(const struct at_export *e, struct at_notebook *notebook,
+                             const struct at_notebook_words *words) {
     static const struct {
         const char *group, *template;
     } known[] = { { "results", "results.py" },
@@ -67,9 +68,9 @@ static at_status add_content(const struct at_export *e, struct at_notebook *note
             is_known = strcmp(known[k].group, group) == 0;
         if (is_known)
             continue;
-        words->group = group + strlen("studies/");
-        AT_TRY(add_template(notebook, "study.py", words));
-        words->group = NULL;
+        struct at_notebook_words of_study = *words;
+        of_study.group = group + strlen("studies/");
+        AT_TRY(add_template(notebook, "study.py", &of_study));
     }
     return e->frames.has_distributions ? add_template(notebook, "distributions.py", words) : AT_OK;
 }
@@ -136,9 +137,11 @@ static at_status write_notebook(struct at_export *e, const struct at_notebook *n
 
 at_status at_export_ipynb(struct at_export *e) {
     char path[PATH_MAX];
-    struct at_notebook_words words = { .title = e->name, .archive = path };
+    const struct at_notebook_words words = { .title = e->name, .archive = path };
     struct at_notebook notebook;
     at_status status = AT_OK;
+    if (e->cells) /* several notebooks may read one archive */
+        at_export_name(e->cells, ".py", e->name, sizeof e->name);
     AT_TRY(relative_path(e->dir, e->archive, path, sizeof path));
     AT_TRY(at_notebook_init(&notebook));
     AT_TRY_OUT(add_template(&notebook, "reader.py", &words));

@@ -19,15 +19,15 @@ for attention, product in kinds:
     for axis, mode in zip(axes, modes):
         at = np.flatnonzero(rows & (sums["mode"] == mode))
         at = at[np.argsort(sums["length"][at])]
-        for what, style, label in (("err_mean", "o-", "mean"), ("err_max", "s-", "largest"), ("bound", "--", "bound"),
+        for what, style, meaning in (("err_mean", "o-", "mean"), ("err_max", "s-", "largest"), ("bound", "--", "bound"),
                                    ("probable", ":", "root of the roundings")):
             y = np.where(sums[what][at] > 0, sums[what][at], np.nan)
             axis.loglog(sums["length"][at], y, style, color="0.5" if what == "err_max" else "0", markersize=3,
-                        markerfacecolor="1" if what == "err_max" else "0", linewidth=1, label=label)
+                        markerfacecolor="1" if what == "err_max" else "0", linewidth=1, label=meaning)
         axis.set_xscale("log", base=2)
-        axis.set_title(mode, fontsize=8)
+        axis.set_title(label(mode), fontsize=8)
     axes[0].legend(fontsize=6)
-    figure.suptitle(f"Error of the sum: {attention}, {product}, data {name}")
+    figure.suptitle(label(f"Error of the sum: {attention}, {product}, data {name}"))
     figure.supxlabel("products of a sum")
     figure.supylabel("error / sum |a b|, no unit")
     plt.show()

@@ -39,6 +39,11 @@ def column(dataset):
     return values
 
 
+def label(name):
+    """A name as text for a plot, where a pair of dollars would begin a formula."""
+    return str(name).replace("$", r"\$")
+
+
 def table(group):
     """The columns of a group of the archive, by name."""
     with h5py.File(ARCHIVE, "r") as file:
@@ -70,10 +75,10 @@ def heat(axis, values, rows, columns, title, low=None, high=None, form="{:.1f}",
     for (r, c), value in np.ndenumerate(values):
         axis.text(c, r, "-" if np.isnan(value) else form.format(value), ha="center", va="center", fontsize=7,
                   color="1" if dark[r, c] > 0.55 else "0")
-    axis.set_xticks(range(len(columns)), columns, rotation=90 if max(map(len, map(str, columns))) > 3 else 0)
-    axis.set_yticks(range(len(rows)), rows)
+    axis.set_xticks(range(len(columns)), [label(name) for name in columns], rotation=90 if max(map(len, map(str, columns))) > 3 else 0)
+    axis.set_yticks(range(len(rows)), [label(name) for name in rows])
     axis.grid(False)
-    axis.set_title(title)
+    axis.set_title(label(title))
 
 
 with h5py.File(ARCHIVE, "r") as file:

@@ -13,6 +13,6 @@ if signal in study and study[signal].dtype.kind in "fiu":
     figure, axis = plt.subplots(figsize=(7, 2.6))
     axis.plot(np.arange(len(study[signal])), study[signal], ".", color="0", markersize=3)
     axis.set_xlabel("row")
-    axis.set_ylabel(signal + (f", {units}" if units != "1" else ", no unit"))
-    axis.set_title("studies/@GROUP@")
+    axis.set_ylabel(label(signal + (f", {units}" if units != "1" else ", no unit")))
+    axis.set_title(label("studies/@GROUP@"))
     plt.show()
