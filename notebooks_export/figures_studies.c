@@ -47,6 +47,7 @@ static double largest_d(const struct sums *s, int64_t like) {
 
 static void fill_errors(const struct sums *s, int64_t like, struct at_plot *plot) {
     static const char *const columns[AT_PLOT_CURVES] = { "err_mean", "err_max", "bound", "probable" };
+    static const enum at_look looks[AT_PLOT_CURVES] = { AT_LOOK_DOTS, AT_LOOK_RINGS, AT_LOOK_DASHED, AT_LOOK_DOTTED };
     const double d = largest_d(s, like);
     for (int m = 0; m < s->n_modes; m++) {
         struct at_panel *panel = at_plot_add(plot, at_frame_text(s->mode, s->modes[m]));
@@ -54,7 +55,7 @@ static void fill_errors(const struct sums *s, int64_t like, struct at_plot *plot
             return;
         panel->n = AT_PLOT_CURVES;
         for (int c = 0; c < AT_PLOT_CURVES; c++)
-            panel->curve[c].look = (enum at_look)c;
+            panel->curve[c].look = looks[c];
         for (int64_t i = 0; i < s->frame->n; i++) {
             if (!same_kind(s, like, i) || at_figure_index(s->mode, &s->modes[m], 1, i) != 0 ||
                 at_figure_index(s->data, &like, 1, i) != 0 || (!is_qk(s, i) && at_frame_number(s->d, i, 0) != d))
@@ -72,8 +73,10 @@ static at_status error_curves(const struct sums *s, int64_t first, const struct 
                             .y_title = "error / sum |a b|, no unit",
                             .x_scale = AT_AXIS_POWERS_OF_2,
                             .y_scale = AT_AXIS_POWERS_OF_10,
-                            .legend = { "mean", "largest", "bound for any inputs",
-                                        "bound with the root of the roundings" },
+                            .legend = { [AT_LOOK_DOTS] = "mean",
+                                        [AT_LOOK_RINGS] = "largest",
+                                        [AT_LOOK_DASHED] = "bound for any inputs",
+                                        [AT_LOOK_DOTTED] = "bound with the root of the roundings" },
                             .nothing = "no error, or no finite result",
                             .mark = NAN };
     struct at_figure figure = { .plot = &plot };

@@ -142,7 +142,6 @@ static void put_case(FILE *f, struct table *t, int64_t i) {
     const char *family = at_frame_text(at_frame_column(t->r->kernels, "family"), at_export_kernel(t->r, i));
     const struct common *c = common_of(t, at);
     char word[1024];
-    fputs("<td class=\"case\">", f);
     for (int first = 1; *at; first = 0) {
         const size_t length = strcspn(at, " ");
         snprintf(word, sizeof word, "%.*s", (int)length, at);
@@ -156,7 +155,6 @@ static void put_case(FILE *f, struct table *t, int64_t i) {
         at += length;
         at += strspn(at, " ");
     }
-    fputs("</td>", f);
 }
 
 /* ---- rows ---- */
@@ -172,14 +170,14 @@ static void put_decoys(FILE *f, const struct table *t, int64_t i) {
 
 static const char *met(const struct table *t, int64_t i) {
     if (number(t, "model_exact", i) == 1)
-        return "every bit of the model";
-    return number(t, "within", i) == 1 ? "its limits" : "-";
+        return "MODEL-EXACT";
+    return number(t, "within", i) == 1 ? "WITHIN" : "-";
 }
 
 static void put_row(FILE *f, struct table *t, int64_t i) {
     const int64_t kernel = at_export_kernel(t->r, i);
     const int bad = badness(t, i);
-    fprintf(f, "<tr><td class=\"%s\">", bad == 0 ? "bad" : bad == 1 ? "doubt" : "fine");
+    fprintf(f, "<tr class=\"row\"><td class=\"%s\">", bad == 0 ? "bad" : bad == 1 ? "doubt" : "fine");
     at_html_text(f, at_frame_text(column(t, "state"), i));
     fputs("</td>", f);
     at_html_number(f, number(t, "ratio_max", i), 3);
@@ -188,7 +186,6 @@ static void put_row(FILE *f, struct table *t, int64_t i) {
     fputs("/<wbr>", f);
     at_html_text(f, at_frame_text(at_frame_column(t->r->kernels, "variant"), kernel));
     fputs("</td>", f);
-    put_case(f, t, i);
     at_html_cell(f, at_frame_text(column(t, "tensor"), i));
     at_html_number(f, number(t, "err_max", i), 2);
     at_html_number(f, number(t, "limit_median", i), 2);
@@ -197,18 +194,22 @@ static void put_row(FILE *f, struct table *t, int64_t i) {
     at_html_cell(f, met(t, i));
     put_decoys(f, t, i);
     fputs("</tr>\n", f);
-    if (bad < 2) {
-        fputs("<tr class=\"why\"><td colspan=\"11\">", f);
+    fputs("<tr class=\"why\"><td colspan=\"10\"><div>", f);
+    if (bad < 2) { /* the command names the case */
         at_html_text(f, at_frame_text(column(t, "cause"), i));
         fputs(" <code>", f);
         at_html_text(f, at_frame_text(column(t, "repro"), i));
-        fputs("</code></td></tr>\n", f);
+        fputs("</code>", f);
+    } else {
+        put_case(f, t, i);
+        at_html_text(f, at_frame_text(column(t, "cause"), i)); /* why it was not judged */
     }
+    fputs("</div></td></tr>\n", f);
 }
 
 static void put_rows(FILE *f, struct table *t, int64_t first, int64_t end) {
-    static const char *const heads[] = { "state",  "#error/limit", "kernel",    "case",  "tensor", "#error",
-                                         "#limit", "#ulp 99 %",    "#p = 0, %", "meets", "#decoys" };
+    static const char *const heads[] = { "state",  "#error/limit", "kernel",    "tensor", "#error",
+                                         "#limit", "#ulp 99 %",    "#p = 0, %", "meets",  "#decoys" };
     at_html_table(f, NULL, heads, sizeof heads / sizeof *heads);
     for (int64_t i = first; i < end; i++)
         put_row(f, t, t->order[i]);
@@ -259,7 +260,9 @@ static void put_results(FILE *f, struct table *t) {
     fputs("<p>What fails comes first, then what proves nothing, then what is right, nearest to its limit first. error: "
           "largest |kernel - exact|; limit: median of the elements' limits; error/limit: the largest; ulp: last places "
           "of "
-          "the format, 99 % quantile; decoys: wrong results that the same comparison rejected, of those that "
+          "the format, 99 % quantile; MODEL-EXACT: every bit equals the declared arithmetic; WITHIN: every element is "
+          "inside its "
+          "limit; decoys: wrong results that the same comparison rejected, of those that "
           "count.</p>\n",
           f);
     for (int c = 0; c < t->n_common; c++) {

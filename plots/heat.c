@@ -46,7 +46,7 @@ static void put_cell(FILE *f, const struct at_heat *heat, double value, double x
     snprintf(attributes, sizeof attributes, "fill=\"#%02x%02x%02x\" stroke=\"#fff\"", grey, grey, grey);
     at_svg_rect(f, x, y, width, CELL_H, attributes);
     cell_text(heat, value, text, sizeof text);
-    at_svg_text(f, x + width / 2, y + 14, "middle", grey < 130 ? "font-size=\"10\" fill=\"#fff\"" : "font-size=\"10\"",
+    at_svg_text(f, x + width / 2, y + 14, "middle", grey < 118 ? "font-size=\"10\" fill=\"#fff\"" : "font-size=\"10\"",
                 text);
 }
 

@@ -99,12 +99,12 @@ static double y_at(const struct frame *frame, double y) {
 
 static const char *stroke_of(enum at_look look) {
     static const char *const strokes[] = {
-        "stroke=\"#000\" stroke-width=\"1.6\" fill=\"none\"",
-        "stroke=\"#777\" stroke-width=\"1.2\" fill=\"none\"",
-        "stroke=\"#000\" stroke-width=\"1\" stroke-dasharray=\"6 3\" fill=\"none\"",
-        "stroke=\"#000\" stroke-width=\"1\" stroke-dasharray=\"1.5 3\" fill=\"none\"",
-        "stroke=\"#000\" stroke-width=\"1.6\" fill=\"none\"",
-        "stroke=\"#888\" stroke-width=\"2.4\" fill=\"none\"",
+        [AT_LOOK_DOTS] = "stroke=\"#000\" stroke-width=\"1.6\" fill=\"none\"",
+        [AT_LOOK_RINGS] = "stroke=\"#777\" stroke-width=\"1.2\" fill=\"none\"",
+        [AT_LOOK_SOLID] = "stroke=\"#000\" stroke-width=\"1.6\" fill=\"none\"",
+        [AT_LOOK_PALE] = "stroke=\"#888\" stroke-width=\"2.4\" fill=\"none\"",
+        [AT_LOOK_DASHED] = "stroke=\"#000\" stroke-width=\"1\" stroke-dasharray=\"6 3\" fill=\"none\"",
+        [AT_LOOK_DOTTED] = "stroke=\"#000\" stroke-width=\"1\" stroke-dasharray=\"1.5 3\" fill=\"none\"",
     };
     return strokes[look];
 }

@@ -9,8 +9,8 @@
 
 /* ---- curves ---- */
 
-/* How a curve is drawn; one look each. */
-enum at_look { AT_LOOK_DOTS, AT_LOOK_RINGS, AT_LOOK_DASHED, AT_LOOK_DOTTED, AT_LOOK_SOLID, AT_LOOK_PALE, AT_LOOKS };
+/* How a curve is drawn; one look each. Legends have them in this order. */
+enum at_look { AT_LOOK_DOTS, AT_LOOK_RINGS, AT_LOOK_SOLID, AT_LOOK_PALE, AT_LOOK_DASHED, AT_LOOK_DOTTED, AT_LOOKS };
 enum { AT_PLOT_CURVES = 4, AT_PLOT_POINTS = 160, AT_PLOT_PANELS = 64 };
 
 /* y[i] over x[i], x ascending. Points that are NaN, or not positive on a log axis, are left out. Steps: y[i] holds from

@@ -84,9 +84,10 @@ static at_status plot_over_length(struct plots *p, const struct at_study_row *li
                             .x_title = strcmp(like->product, "qk") == 0 ? "products of a sum = head size"
                                                                         : "products of a sum = keys of a row",
                             .y_title = swamped ? "steps that change nothing, % of steps" : "error / sum |a b|, no unit",
-                            .legend = { swamped ? "share of steps" : "mean", swamped ? NULL : "largest",
-                                        swamped ? NULL : "bound in any inputs",
-                                        swamped ? NULL : "bound with the root of the roundings" } };
+                            .legend = { [AT_LOOK_DOTS] = swamped ? "share of steps" : "mean",
+                                        [AT_LOOK_RINGS] = swamped ? NULL : "largest",
+                                        [AT_LOOK_DASHED] = swamped ? NULL : "bound in any inputs",
+                                        [AT_LOOK_DOTTED] = swamped ? NULL : "bound with the root of the roundings" } };
     int lengths = 0;
     plot.panels = calloc(AT_PLOT_PANELS, sizeof *plot.panels);
     if (!plot.panels)
