@@ -75,6 +75,14 @@ wants 0 'bins of bf16' "$attest" record minilm --layers 0 --what q --dtype bf16 
 wants 0 'recording' "$attest" record --help
 wants 0 'attest record minilm' "$attest" record --help
 
+# ---- what counting costs; memory does not grow with the scores (a matrix of these would take 268 MB)
+AT_THREADS=2 wants 0 'million scores a second with 2 threads' "$attest" bench record --rounds 1 --case 'asynct_prefill h=8 hk=2 sq=2048 d=32 dtype=f16'
+if [[ -z "${AT_SLOW_BUILD:-}" ]]; then
+    peak=$(sed -n 's/^peak memory \([0-9]*\) MiB$/\1/p' out)
+    [[ -n "$peak" && $peak -lt 160 ]] || { cat out; fail "peak memory: '$peak' MiB, wanted less than 160"; }
+fi
+wants 1 'wanted 5000.0 %' "$attest" bench record --rounds 1 --case 'asynct_prefill h=1 hk=1 sq=64 d=32 dtype=f16' --min-share 50
+
 # ---- what it refuses: one line, and nothing written
 refused() { # CODE TEXT arguments...
     local code=$1 text=$2; shift 2
@@ -108,6 +116,9 @@ capture starts.safetensors "{$q,$k,$v,$(t query_start I32 3 64,76)}" 76
 refused 2 'query_start[2] is 0' starts.safetensors
 capture none.safetensors "{$(t x F16 4 0,8)}" 8
 refused 2 'found 0 layers' none.safetensors
+capture large.safetensors "{$(t q F16 1,1,128 0,256),$(t k F16 2200000,1,128 256,563200256),$(t v F16 2200000,1,128 563200256,1126400256)}" 0
+truncate -s +1126400256 large.safetensors
+refused 2 'wanted at most 16777216 and 1024 MiB' large.safetensors
 head -c 100000 "$data" > cut.safetensors
 refused 2 'cut.safetensors' cut.safetensors
 refused 2 'nowhere.safetensors' nowhere.safetensors
