@@ -14,8 +14,9 @@
 /* ---- products (exact_scores.c) ---- */
 
 /* Of a row that holds NaN or an infinity; else largest exponent minus lowest set bit over the elements that are not 0.
- */
-enum { AT_FAST_NOT_FINITE = 1 << 20 };
+ * FAR: more than any sum allows, for rows with an exponent above 400 or a bit below -500, whose products could leave the
+ * range of double on the way (no format but f64 has them). */
+enum { AT_FAST_NOT_FINITE = 1 << 20, AT_FAST_FAR = 1 << 12 };
 /* Spans of n rows of d values. */
 void at_fast_spans(int64_t n, int64_t d, const double *x, int32_t *span);
 /* Products of rows whose spans add up to no more than this are exact in any order: their terms lie within 53 bits. */
