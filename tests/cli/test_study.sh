@@ -200,16 +200,16 @@ wants 1 'DIFFERENT from the device' "$attest" study tensor-core --golden "$scrat
 wants 2 'wants --runner R, or --golden FILE' "$attest" study tensor-core
 wants 2 'no variant for an instruction' "$attest" study tensor-core --runner cpu --instructions 'volta_*'
 
-# exp2: the C library's over each 65,537th f32; the same on any number of threads; a kernel that is off is told.
-sweep=("$attest" study exp2 --step 65537)
-AT_THREADS=1 wants 0 'exp2/00_libm: 65535 inputs, every 65537th code of f32' "${sweep[@]}" --out "$scratch/e1.h5"
+# exp2: the C library's over each 65,539th f32; the same on any number of threads; a kernel that is off is told.
+sweep=("$attest" study exp2 --step 65539)
+AT_THREADS=1 wants 0 'exp2/00_libm: 65534 inputs, every 65539th code of f32' "${sweep[@]}" --out "$scratch/e1.h5"
 cp "$scratch/out" "$scratch/printed"
 AT_THREADS=3 wants 0 'runs on a GPU alone' "${sweep[@]}" --runner cpu --out "$scratch/e3.h5"
 diff "$scratch/printed" "$scratch/out" || fail "threads change what the study of exp2 says"
 same "$scratch/e1.h5" "$scratch/e3.h5"
-wants 0 '65535 inputs' "$attest" show "$scratch/e1.h5"
+wants 0 "65534 inputs" "$attest" show "$scratch/e1.h5"
 diff <(grep '^ ' "$scratch/out") <(grep '^ ' "$scratch/printed") || fail "show prints another table of exp2"
-[[ $(awk '$1 ~ /^(normal|subnormal|underflow|overflow|zero|tiny|infinite|nan)$/ { n += $2; bad += $8 + $9 } END { print n, bad + 0 }' "$scratch/printed") == '65535 0' ]] ||
+[[ $(awk '$1 ~ /^(normal|subnormal|underflow|overflow|zero|tiny|infinite|nan)$/ { n += $2; bad += $8 + $9 } END { print n, bad + 0 }' "$scratch/printed") == "65534 0" ]] ||
     { cat "$scratch/printed"; fail "classes do not add up"; }
 wants 1 'beyond limit' "${sweep[@]}" --runner mutants
 [[ $(grep -c 'first at x' "$scratch/out") -ge 5 ]] || { cat "$scratch/out"; fail "wrong exponentials pass"; }
