@@ -321,7 +321,7 @@ tsan: ## all tests under ThreadSanitizer
 	@$(RECURSE) SAN=thread check-fast
 
 FUZZ_SECONDS ?= 60
-FUZZ_FORMATS := safetensors npy npz hdf5 archive
+FUZZ_FORMATS := safetensors npy npz hdf5 archive distributions
 .PHONY: fuzz
 fuzz: ## libFuzzer on every reader of files, FUZZ_SECONDS=60 for each (needs clang)
 	@command -v clang > /dev/null || { echo "make fuzz: clang is not installed" >&2; exit 3; }

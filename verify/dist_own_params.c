@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "reference/attest/buffer.h"
+#include "attest/buffer.h"
 #include "verify/dist_source.h"
 
 enum { MOST_VALUES = 4096 * AT_ASYNCT_MAX_TAPS };
