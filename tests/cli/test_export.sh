@@ -89,7 +89,7 @@ export_all() { # archive, kinds...: exports and reads back
 "$BUILD/tests/support/make_archive" "$scratch/run26.h5" 26 || fail make_archive
 "$BUILD/tests/support/make_archive" "$scratch/run0.h5" 0 || fail make_archive
 "$BUILD/tests/support/make_distributions" "$scratch/dist.h5" 2 4 2 || fail make_distributions
-archives=($golden tests/golden/study_v1.h5 tests/golden/distributions_v1.h5 datasets/measurements/h200_bench_gemm.h5
+archives=("$golden" tests/golden/study_v1.h5 tests/golden/distributions_v1.h5 datasets/measurements/h200_bench_gemm.h5
     datasets/measurements/h200_tensor_core.h5 "$scratch/run26.h5" "$scratch/dist.h5")
 for archive in "${archives[@]}"; do
     export_all "$archive" csv svg html
