@@ -12,7 +12,8 @@
 #include "attest/names.h"
 #include "verify/provenance.h"
 
-enum { TILE_BYTES = 64 << 20, PIECE = 1 << 20 };
+/* Bytes of q at a time; and scores, so that progress is heard of. */
+enum { TILE_BYTES = 64 << 20, TILE_SCORES = 1 << 27, PIECE = 1 << 20 };
 
 static const char *or_else(const char *text, const char *fallback) { return text ? text : fallback; }
 
@@ -187,8 +188,10 @@ struct at_dist_head at_dist_recording_head(const struct at_dist_recording *x) {
 struct loader {
     struct at_dist_recording *x;
     int64_t layer, request;
-    double *values; /* [PIECE + a row], where codes change their format */
+    double *values; /* where codes change their format: PIECE, or a row */
     char *codes;
+    void (*step)(void *context, int64_t queries);
+    void *context;
 };
 
 static int64_t row_of(const struct at_dist_recording *x, int tensor) {
@@ -245,19 +248,23 @@ static at_status count(struct loader *l, struct at_dist_workers *workers, char *
         *hash = at_hash_bytes(q, (size_t)(unit.tile * row_of(x, AT_DIST_Q)) * bytes, *hash);
         AT_TRY(at_dist_count_unit(workers, &unit, layer));
         unit.first_query += unit.tile;
+        if (l->step)
+            l->step(l->context, unit.tile);
     } while (unit.first_query < unit.queries);
     return AT_OK;
 }
 
 at_status at_dist_recording_unit(struct at_dist_recording *x, struct at_dist_workers *workers, int64_t i,
-                                 int64_t request, struct at_dist_layer *layer, struct at_dist_unit_row *row) {
+                                 int64_t request, struct at_dist_layer *layer, struct at_dist_unit_row *row,
+                                 void (*step)(void *context, int64_t queries), void *context) {
     const size_t bytes = at_format_info(x->dtype)->bytes;
     const int64_t keys = at_dist_source_keys(&x->source, request);
     const int64_t queries = at_dist_source_queries(&x->source, request);
     const int64_t fits = TILE_BYTES / (row_of(x, AT_DIST_Q) * (int64_t)bytes) / AT_DIST_TILE;
-    const int64_t tile = (fits > 0 ? fits : 1) * AT_DIST_TILE, held = queries < tile ? queries : tile;
+    const int64_t soon = TILE_SCORES / (x->source.h * (keys + 1)) / AT_DIST_TILE, tiles = fits < soon ? fits : soon;
+    const int64_t tile = (tiles > 0 ? tiles : 1) * AT_DIST_TILE, held = queries < tile ? queries : tile;
     const size_t kv = (size_t)(keys * row_of(x, AT_DIST_K)) * bytes;
-    struct loader l = { .x = x, .layer = i, .request = request };
+    struct loader l = { .x = x, .layer = i, .request = request, .step = step, .context = context };
     at_status status = AT_OK;
     uint64_t hash = 0;
     char *k = malloc(kv + 1), *v = malloc(kv + 1), *q = malloc((size_t)(held * row_of(x, AT_DIST_Q)) * bytes + 1);

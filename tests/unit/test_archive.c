@@ -317,6 +317,44 @@ static void test_changed_ranks_and_texts(void **state) {
     H5Tclose(fixed);
 }
 
+/* The bytes of the file that is at `path`, changed where `from` stands, which must be in one place. */
+static void patch_file(const void *from, const void *to, size_t n) {
+    static char bytes[1 << 20];
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    const size_t all = fread(bytes, 1, sizeof bytes, file);
+    assert_true(all > n && all < sizeof bytes);
+    char *found = memmem(bytes, all, from, n);
+    assert_non_null(found);
+    assert_null(memmem(found + 1, all - (size_t)(found + 1 - bytes), from, n));
+    assert_int_equal(fseek(file, found - bytes, SEEK_SET), 0);
+    assert_int_equal(fwrite(to, 1, n, file), n);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* A column that stores three values and says that it has four: its old-style header has no checksum that would tell.
+ * It stores more bytes than it claims values. */
+static void test_column_that_stores_less(void **state) {
+    (void)state;
+    struct at_run_record record, got;
+    static const int64_t values[3] = { 1, 2, 3 };
+    const struct {
+        uint8_t version, rank, has_most, zero[5];
+        uint64_t extent, most;
+    } three = { 1, 1, 1, { 0 }, 3, 3 }, four = { 1, 1, 1, { 0 }, 4, 4 };
+    hid_t file = open_changed(&record);
+    hid_t old = H5Fcreate(other, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    add_column(old, "compared", 3);
+    write_one(old, "compared", H5T_STD_I64LE, values);
+    assert_true(H5Ldelete(file, "/results/compared", H5P_DEFAULT) >= 0);
+    assert_true(H5Ocopy(old, "compared", file, "/results/compared", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    H5Fclose(old);
+    H5Fclose(file);
+    patch_file(&three, &four, sizeof three);
+    at_assert_fails(at_archive_read(path, &got), AT_USAGE, "compared claims 4 values, but stores fewer");
+    at_run_record_release(&record);
+}
+
 /* The attribute that says what the file is: two texts, a text of fixed length, one that was never written. */
 static void test_changed_attributes(void **state) {
     (void)state;
@@ -435,6 +473,7 @@ int main(void) {
         with_folder(test_merge),
         with_folder(test_versions),
         with_folder(test_changed_columns),
+        with_folder(test_column_that_stores_less),
         with_folder(test_changed_ranks_and_texts),
         with_folder(test_changed_attributes),
         with_folder(test_foreign_files),
