@@ -317,18 +317,13 @@ out:
     return status;
 }
 
-at_status at_h5_scale(const char *file, hid_t group, const char *name, hsize_t n, int64_t first, const char *long_name,
-                      hid_t *scale) {
+at_status at_h5_scale_of(const char *file, hid_t group, const char *name, hsize_t n, const int64_t *values,
+                         const char *long_name, hid_t *scale) {
     at_status status = AT_OK;
-    *scale = H5I_INVALID_HID;
-    int64_t *values = malloc((n + 1) * sizeof *values);
-    if (!values)
-        return AT_FAIL(AT_NO_MEMORY, "%s: no memory for axis %s", file, name);
-    for (hsize_t i = 0; i < n; i++)
-        values[i] = first + (int64_t)i;
     struct at_h5_column column = {
         .name = name, .type = AT_H5_I64, .rank = 1, .dims = { n }, .units = "1", .long_name = long_name, .data = values
     };
+    *scale = H5I_INVALID_HID;
     AT_TRY_OUT(write_dataset(file, group, &column, scale));
     if (H5DSset_scale(*scale, name) < 0) {
         status = at_h5_fail(AT_IO, file, "make a scale of", name);
@@ -336,6 +331,18 @@ at_status at_h5_scale(const char *file, hid_t group, const char *name, hsize_t n
     }
     AT_TRY_OUT(write_attributes(file, *scale, &column));
 out:
+    return status;
+}
+
+at_status at_h5_scale(const char *file, hid_t group, const char *name, hsize_t n, int64_t first, const char *long_name,
+                      hid_t *scale) {
+    *scale = H5I_INVALID_HID;
+    int64_t *values = malloc((n + 1) * sizeof *values);
+    if (!values)
+        return AT_FAIL(AT_NO_MEMORY, "%s: no memory for axis %s", file, name);
+    for (hsize_t i = 0; i < n; i++)
+        values[i] = first + (int64_t)i;
+    const at_status status = at_h5_scale_of(file, group, name, n, values, long_name, scale);
     free(values);
     return status;
 }

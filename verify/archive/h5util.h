@@ -64,6 +64,9 @@ at_status at_h5_attr_texts(const char *file, hid_t object, const char *name, int
 /* Writes `first`, `first` + 1, ... as int64 and makes it a dimension scale; *scale stays open. */
 at_status at_h5_scale(const char *file, hid_t group, const char *name, hsize_t n, int64_t first, const char *long_name,
                       hid_t *scale);
+/* The same with given values. */
+at_status at_h5_scale_of(const char *file, hid_t group, const char *name, hsize_t n, const int64_t *values,
+                         const char *long_name, hid_t *scale);
 at_status at_h5_write(const char *file, hid_t group, const struct at_h5_column *column);
 /* A single text, with units and long_name. */
 at_status at_h5_write_text(const char *file, hid_t group, const char *name, const char *text, const char *long_name);

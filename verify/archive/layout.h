@@ -4,7 +4,7 @@
 #define AT_LAYOUT_H
 
 /* Version of every group. A new column raises the minor, a change of meaning the major. */
-#define AT_ARCHIVE_VERSION "1.4.0"
+#define AT_ARCHIVE_VERSION "1.5.0"
 enum { AT_ARCHIVE_MAJOR = 1 };
 
 #define AT_GROUP_PROVENANCE "provenance"
@@ -13,6 +13,7 @@ enum { AT_ARCHIVE_MAJOR = 1 };
 #define AT_GROUP_RESULTS "results"
 #define AT_GROUP_LEDGER "ledger"
 #define AT_GROUP_WITNESS "witness"
+#define AT_GROUP_DISTRIBUTIONS "distributions"
 #define AT_GROUP_TOTALS "totals" /* inside the ledger */
 
 #endif

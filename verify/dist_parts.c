@@ -1,0 +1,106 @@
+/* Files of finished layers, and the archive made of them.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "verify/dist_parts.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PATH_BYTES = 4352 };
+
+static at_status path_of(const char *out, int64_t layer, char path[PATH_BYTES]) {
+    if (snprintf(path, PATH_BYTES, "%s.parts/layer_%06" PRId64 ".h5", out, layer) >= PATH_BYTES)
+        return AT_FAIL(AT_USAGE, "--out: the path is too long");
+    return AT_OK;
+}
+
+at_status at_dist_parts_open(const char *out) {
+    char path[PATH_BYTES];
+    AT_TRY(path_of(out, INT32_MAX, path));
+    *strrchr(path, '/') = 0;
+    if (mkdir(path, 0777) != 0 && errno != EEXIST)
+        return AT_FAIL(AT_IO, "cannot make %s: %s", path, strerror(errno));
+    return AT_OK;
+}
+
+at_status at_dist_parts_write(const char *out, const struct at_dist_recording *x, int64_t i,
+                              const struct at_dist_layer *layer, const struct at_dist_unit_row *units, int64_t n) {
+    char path[PATH_BYTES];
+    struct at_dist_writer *writer = NULL;
+    struct at_dist_head head = at_dist_recording_head(x);
+    AT_TRY(path_of(out, x->source.layer[i], path));
+    head.shape.n_layers = 1;
+    head.layer = &x->source.layer[i];
+    AT_TRY(at_dist_writer_open(path, &head, &writer));
+    const at_status status = at_dist_writer_put(writer, 0, layer);
+    if (status == AT_OK)
+        return at_dist_writer_save(writer, units, n);
+    at_dist_writer_abandon(writer);
+    return status;
+}
+
+int at_dist_parts_has(const char *out, int64_t layer) {
+    char path[PATH_BYTES];
+    return path_of(out, layer, path) == AT_OK && access(path, R_OK) == 0;
+}
+
+/* The sums and units of one part. */
+static at_status take(const char *path, struct at_dist_layer *layer, struct at_dist_unit_row *units, int64_t room,
+                      int64_t *n) {
+    struct at_distributions part;
+    at_status status = AT_OK;
+    AT_TRY(at_distributions_open(path, &part));
+    if (part.shape.h != layer->shape.h || part.shape.hk != layer->shape.hk || part.shape.what != layer->shape.what ||
+        part.shape.bins != layer->shape.bins || part.shape.n_groups != layer->shape.n_groups ||
+        part.shape.n_distances != layer->shape.n_distances || part.shape.n_layers != 1 || part.n_units > room - *n)
+        AT_FAIL_OUT(AT_USAGE, "%s: is not a part of this recording", path);
+    at_dist_layer_clear(layer);
+    AT_TRY_OUT(at_distributions_add(&part, 0, layer));
+    memcpy(units + *n, part.units, (size_t)part.n_units * sizeof *units);
+    *n += part.n_units;
+out:
+    at_distributions_close(&part);
+    return status;
+}
+
+at_status at_dist_parts_join(const char *out, const struct at_dist_recording *x) {
+    const struct at_dist_head head = at_dist_recording_head(x);
+    const int64_t room = x->shape.n_layers * x->shape.requests;
+    char path[PATH_BYTES];
+    struct at_dist_writer *writer = NULL;
+    struct at_dist_layer layer = { 0 };
+    at_status status = AT_OK;
+    int64_t n = 0;
+    struct at_dist_unit_row *units = calloc((size_t)room + 1, sizeof *units);
+    if (!units)
+        AT_FAIL_OUT(AT_NO_MEMORY, "%s: no memory for %" PRId64 " units", out, room);
+    AT_TRY_OUT(at_dist_layer_init(&x->shape, &layer));
+    AT_TRY_OUT(at_dist_writer_open(out, &head, &writer));
+    for (int64_t i = 0; i < x->shape.n_layers; i++) {
+        AT_TRY_OUT(path_of(out, x->source.layer[i], path));
+        AT_TRY_OUT(take(path, &layer, units, room, &n));
+        AT_TRY_OUT(at_dist_writer_put(writer, i, &layer));
+    }
+    status = at_dist_writer_save(writer, units, n);
+    writer = NULL;
+out:
+    at_dist_writer_abandon(writer);
+    at_dist_layer_release(&layer);
+    free(units);
+    return status;
+}
+
+void at_dist_parts_remove(const char *out, const struct at_dist_recording *x) {
+    char path[PATH_BYTES];
+    for (int64_t i = 0; i < x->shape.n_layers; i++)
+        if (path_of(out, x->source.layer[i], path) == AT_OK)
+            unlink(path);
+    if (path_of(out, 0, path) == AT_OK) {
+        *strrchr(path, '/') = 0;
+        rmdir(path);
+    }
+}

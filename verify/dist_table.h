@@ -1,0 +1,13 @@
+/* What a recording says, for people: a line a layer.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef AT_DIST_TABLE_H
+#define AT_DIST_TABLE_H
+
+#include <stdio.h>
+
+#include "verify/archive/distributions.h"
+
+/* At most 120 columns; reads the counts it needs from the open archive. */
+at_status at_dist_table(const struct at_distributions *d, FILE *out);
+
+#endif
