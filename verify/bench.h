@@ -1,4 +1,4 @@
-/* attest bench: what its three kinds share.
+/* attest bench: what its kinds share.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef AT_BENCH_H
 #define AT_BENCH_H
@@ -55,6 +55,7 @@ void at_bench_table(const struct at_bench_row *rows, int n, const char *device, 
 /* The kinds; each is a process's exit code. */
 int at_bench_reference(const struct at_args *args);
 int at_bench_simt(const struct at_args *args);
+int at_bench_record(const struct at_args *args);
 int at_bench_kernels(const struct at_args *args);
 
 #endif

@@ -1,4 +1,4 @@
-/* attest bench: times of verified kernels, of the fast tier, of the SIMT machine.
+/* attest bench: times of verified kernels, of the fast tier, of recording, of the SIMT machine.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
@@ -12,9 +12,10 @@ static const struct at_option options[] = {
     { "--beside", "FILE", "kernels: the source's times (default datasets/bench/source_times.txt)" },
     { "--out", "B.h5", "kernels: write the archive" },
     { "--seed", "S", "kernels: of marks and guard bytes" },
-    { "--rounds", "N", "reference, simt: timed rounds, the median counts (default 5)" },
-    { "--threads", "N", "reference: threads of both (default: processors)" },
-    { "--min-share", "X", "reference: fail below this share of dgemm (default: report only)" },
+    { "--rounds", "N", "reference, simt, record: timed rounds, the median counts (default 5)" },
+    { "--threads", "N", "reference, record: threads (default: processors)" },
+    { "--min-share", "X",
+      "reference: fail below this share of dgemm; record: of computing alone (default: report only)" },
     { NULL, NULL, NULL },
 };
 
@@ -23,13 +24,15 @@ static int run(const struct at_args *args) {
         return at_bench_reference(args);
     if (args->n_words <= 2 && strcmp(args->words[0], "simt") == 0)
         return at_bench_simt(args);
+    if (args->n_words == 1 && strcmp(args->words[0], "record") == 0)
+        return at_bench_record(args);
     return at_bench_kernels(args);
 }
 
 const struct at_command at_command_bench = {
     .name = "bench",
-    .synopsis = "bench GLOB... | reference | simt [FAMILY/VARIANT] [options]",
-    .summary = "times: of verified kernels on a GPU, of the fast tier beside dgemm, of the SIMT machine",
+    .synopsis = "bench GLOB... | reference | record | simt [FAMILY/VARIANT] [options]",
+    .summary = "times: of verified kernels on a GPU, of the fast tier beside dgemm, of recording, of the SIMT machine",
     .example = "attest bench 'asynct_decode/*' --runner cuda --out bench.h5",
     .options = options,
     .min_words = 1,

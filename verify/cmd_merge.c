@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "verify/archive/distributions.h"
 #include "verify/archive/witness.h"
 #include "verify/commands.h"
+#include "verify/dist_merge.h"
 #include "verify/journal.h"
 #include "verify/record.h"
 
@@ -73,7 +75,16 @@ static at_status merge(const struct at_args *args, struct shards *s, struct at_r
     return AT_OK;
 }
 
-static int run(const struct at_args *args) {
+static at_status merge_distributions(const struct at_args *args) {
+    const char *out = at_args_get(args, "--out");
+    if (!out)
+        return AT_FAIL(AT_USAGE, "merge: wants --out D.h5");
+    AT_TRY(at_dist_merge(args->words, args->n_words, out));
+    printf("%s: distributions of %d shards\n", out, args->n_words);
+    return AT_OK;
+}
+
+static int merge_run(const struct at_args *args) {
     struct shards s = { .n = args->n_words };
     struct at_run_record whole;
     at_status status = AT_OK;
@@ -94,10 +105,18 @@ out:
     return status == AT_OK ? 0 : at_report_failure(status);
 }
 
+/* The first file says what the others must be. */
+static int run(const struct at_args *args) {
+    if (!at_distributions_is(args->words[0]))
+        return merge_run(args);
+    const at_status status = merge_distributions(args);
+    return status == AT_OK ? 0 : at_report_failure(status);
+}
+
 const struct at_command at_command_merge = {
     .name = "merge",
     .synopsis = "merge SHARD.h5... --out RUN.h5",
-    .summary = "join the shards of one run into the archive one process would have written",
+    .summary = "join the shards of one run or recording into the archive one process would have written",
     .example = "attest merge shard1.h5 shard2.h5 --out run.h5",
     .options = options,
     .min_words = 1,

@@ -7,7 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "verify/archive/distributions.h"
 #include "verify/bench.h"
+#include "verify/dist_table.h"
 #include "verify/study.h"
 #include "verify/study_tensor_core.h"
 #include "verify/table.h"
@@ -116,9 +118,22 @@ static at_status show_tables(const char *path, int *shown) {
     return status;
 }
 
+static at_status show_distributions(const char *path) {
+    struct at_distributions d;
+    AT_TRY(at_distributions_open(path, &d));
+    printf("%s\n", d.record.request);
+    const at_status status = at_dist_table(&d, stdout);
+    at_distributions_close(&d);
+    return status;
+}
+
 static int run(const struct at_args *args) {
     struct at_run_record record;
     int tables;
+    if (at_distributions_is(args->words[0])) {
+        const at_status status = show_distributions(args->words[0]);
+        return status == AT_OK ? 0 : at_report_failure(status);
+    }
     const at_status read = show_tables(args->words[0], &tables);
     if (read != AT_OK)
         return at_report_failure(read);
@@ -135,7 +150,8 @@ static int run(const struct at_args *args) {
 const struct at_command at_command_show = {
     .name = "show",
     .synopsis = "show RUN.h5 [GLOB...] [options]",
-    .summary = "what an archive says was judged, and how near to its limit; a study's or benchmark's table",
+    .summary =
+        "what an archive says was judged, and how near to its limit; the table of a study, benchmark or recording",
     .example = "attest show run.h5 --worst 10",
     .options = options,
     .min_words = 1,

@@ -13,6 +13,7 @@ extern const struct at_command at_command_selftest;
 extern const struct at_command at_command_bench;
 extern const struct at_command at_command_study;
 extern const struct at_command at_command_record;
+extern const struct at_command at_command_drift;
 extern const struct at_command at_command_merge;
 extern const struct at_command at_command_doctor;
 

@@ -32,7 +32,7 @@ static int64_t place(struct at_dist_worker *w, double *base) {
         { &w->mask, 2 * rows * w->pages },
         { &w->tile, 2 * w->pages },
         { &w->group, 2 * w->group_rows * w->pages },
-        { &w->slots, 2 * most(most(w->stride, rows * width), AT_DIST_PANEL * w->d) },
+        { &w->slots, 4 * most(most(w->stride, rows * width), AT_DIST_PANEL * w->d) },
     };
     int64_t used = 0;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {

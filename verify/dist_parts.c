@@ -35,6 +35,7 @@ at_status at_dist_parts_write(const char *out, const struct at_dist_recording *x
     AT_TRY(path_of(out, x->source.layer[i], path));
     head.shape.n_layers = 1;
     head.layer = &x->source.layer[i];
+    head.quick = 1;
     AT_TRY(at_dist_writer_open(path, &head, &writer));
     const at_status status = at_dist_writer_put(writer, 0, layer);
     if (status == AT_OK)

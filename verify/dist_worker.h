@@ -53,7 +53,7 @@ struct at_dist_worker {
     uint16_t *mask;           /* [rows pages] */
     uint16_t *tile;           /* [pages] keys of the current tile with a p that is not 0 */
     uint16_t *group;          /* [group_rows pages] the same of each query over the heads of a group */
-    uint16_t *slots;          /* [max(stride, rows)] */
+    uint32_t *slots;          /* [max(stride, rows)] */
 };
 
 struct at_dist_workers {

@@ -327,9 +327,7 @@ static int by_excess(const void *a, const void *b) {
     return x->worst < y->worst ? -1 : x->worst > y->worst; /* rows lie in one array, in a fixed order */
 }
 
-/* Heads that fail, in heads[n] that the caller frees. Key/value heads whose query heads fail are told as their origin.
- */
-static at_status failing_heads(const struct at_drift *drift, struct at_drift_head **heads, int64_t *n) {
+at_status at_drift_heads(const struct at_drift *drift, struct at_drift_head **heads, int64_t *n) {
     *n = 0;
     *heads = calloc((size_t)drift->n + 1, sizeof **heads);
     if (!*heads)

@@ -34,6 +34,11 @@ AT_PLAIN double at_plain_from_bits(int64_t bits) {
     return x;
 }
 
+/* a where the condition (0 or 1) holds, else b; of ?: compilers make branches here. */
+AT_PLAIN double at_plain_take(int64_t condition, double a, double b) {
+    return at_plain_from_bits(at_plain_bits(b) ^ ((at_plain_bits(a) ^ at_plain_bits(b)) & -condition));
+}
+
 /* 2^n, -1022 <= n <= 1023. */
 AT_PLAIN double at_plain_power(int64_t n) { return at_plain_from_bits((n + 1023) * ((int64_t)1 << 52)); }
 
@@ -62,21 +67,19 @@ AT_PLAIN double at_plain_exp_of(double r, int64_t n) {
 AT_PLAIN double at_plain_exp(double x) {
     const double inv_ln2 = 0x1.71547652b82fep0;
     const double ln2_high = 0x1.62e42fefa2000p-1, ln2_low = 0x1.9ef35793c7673p-41; /* 13 zero bits end the first */
-    double y = x < -800.0 ? -800.0 : x;
-    y = y > 800.0 ? 800.0 : y;
+    const double above = at_plain_take(x < -800.0, -800.0, x), y = at_plain_take(above > 800.0, 800.0, above);
     const double shifted = y * inv_ln2 + AT_PLAIN_ROUND, whole = shifted - AT_PLAIN_ROUND;
     const int64_t n = at_plain_bits(shifted) - at_plain_bits(AT_PLAIN_ROUND);
     const double e = at_plain_exp_of((y - whole * ln2_high) - whole * ln2_low, n);
-    return x == x ? e : x;
+    return at_plain_take(x == x, e, x);
 }
 
 AT_PLAIN double at_plain_exp2(double x) {
-    double y = x < -1200.0 ? -1200.0 : x;
-    y = y > 1200.0 ? 1200.0 : y;
+    const double above = at_plain_take(x < -1200.0, -1200.0, x), y = at_plain_take(above > 1200.0, 1200.0, above);
     const double shifted = y + AT_PLAIN_ROUND, whole = shifted - AT_PLAIN_ROUND;
     const int64_t n = at_plain_bits(shifted) - at_plain_bits(AT_PLAIN_ROUND);
     const double e = at_plain_exp_of((y - whole) * 0x1.62e42fefa39efp-1, n);
-    return x == x ? e : x;
+    return at_plain_take(x == x, e, x);
 }
 
 /* The upper 26 bits of x's significand. */
@@ -86,7 +89,7 @@ AT_PLAIN double at_plain_log2(double x) {
     const double c_high = 0x1.7154764000000p1, c_low = 0x1.2b82fe1777d10p-27; /* 2 / ln 2 */
     /* subnormal numbers are lifted by 2^54 first */
     const int64_t low = x < 0x1p-1022;
-    const int64_t bits = at_plain_bits(low ? x * 0x1p54 : x);
+    const int64_t bits = at_plain_bits(x * at_plain_take(low, 0x1p54, 1.0));
     const int64_t root = 0x3fe6a09e667f3bcd; /* of 1/2 */
     const int64_t steps = (bits - root + ((int64_t)1024 << 52)) >> 52;
     const int64_t e = steps - 1024;
@@ -108,14 +111,12 @@ AT_PLAIN double at_plain_log2(double x) {
     p = p * z + 0x1.71547652b82fep1 / 5.0;
     p = p * z + 0x1.71547652b82fep1 / 3.0;
     const double rest = (c_low * s + c_high * s_low) + (z * s) * p;
-    const double whole = (double)(int32_t)(e - (low ? 54 : 0)), head = c_high * s_high;
+    const double whole = (double)(int32_t)(e - 54 * low), head = c_high * s_high;
     /* |whole| is 0, or larger than |head|: the sum's error is exact */
     const double sum = whole + head, error = (whole - sum) + head;
-    double y = sum + (error + rest);
-    const double inf = at_plain_from_bits(0x7ff0000000000000);
-    y = x == 0.0 ? -inf : y;
-    y = x == inf ? inf : y;
-    return x >= 0.0 ? y : inf - inf; /* NaN for NaN too */
+    const double inf = at_plain_from_bits(0x7ff0000000000000), nan = at_plain_from_bits(0x7ff8000000000000);
+    const double y = at_plain_take(x == inf, inf, at_plain_take(x == 0.0, -inf, sum + (error + rest)));
+    return at_plain_take(x >= 0.0, y, nan); /* for NaN too */
 }
 
 #endif

@@ -7,16 +7,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "attest/plain_math.h"
 #include "fast/score_rows.h"
 #include "fast/vector.h"
 
 static const int64_t double_infinity = 0x7ff0000000000000;
-
-static int64_t bits_of(double x) {
-    int64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
 
 void at_fast_codes_init(enum at_format format, struct at_fast_codes *codes) {
     const struct at_format_info *info = at_format_info(format);
@@ -25,36 +20,37 @@ void at_fast_codes_init(enum at_format format, struct at_fast_codes *codes) {
     codes->bias = (int64_t)(1022 + info->emin) << 52;
     codes->infinity = (int64_t)(info->emax - info->emin + 2) << (info->precision - 1);
     codes->lift = ldexp(1.0, info->emin - info->precision + 53);
-    codes->magic = bits_of(codes->lift);
+    codes->magic = at_plain_bits(codes->lift);
     codes->bins = (uint16_t)(2 * codes->infinity + 2);
 }
 
+/* a where the condition (0 or 1) holds, without the branch that a compiler makes of ?: here. */
+static inline int64_t take(int64_t condition, int64_t a, int64_t b) { return b ^ ((a ^ b) & -condition); }
+
 AT_FAST_VECTOR
-void at_fast_slots(const struct at_fast_codes *codes, int64_t n, const double *restrict x, uint16_t *restrict slots) {
+void at_fast_slots(const struct at_fast_codes *codes, int64_t n, const double *restrict x, uint32_t *restrict slots) {
     const int64_t bias = codes->bias, normal = codes->normal, top = codes->infinity, magic = codes->magic;
-    const int64_t half = ((int64_t)1 << (codes->shift - 1)) - 1, inf = double_infinity;
+    const uint64_t half = ((uint64_t)1 << (codes->shift - 1)) - 1;
+    const int64_t inf = double_infinity;
     const int64_t nan_slot = codes->bins, plus_slot = nan_slot + 1, minus_slot = nan_slot + 2;
     const double lift = codes->lift;
     const int shift = codes->shift;
     for (int64_t t = 0; t < n; t++) {
-        int64_t bits, low;
-        const double lifted = fabs(x[t]) + lift;
-        memcpy(&bits, &x[t], sizeof bits);
-        memcpy(&low, &lifted, sizeof low);
-        const int64_t size = bits & 0x7fffffffffffffff, above = size - bias;
-        int64_t code = (above + half + ((above >> shift) & 1)) >> shift;
-        code = size < normal ? low - magic : code;
-        const int64_t held = code < top ? code : top;
-        int64_t plus = top + 1 + held, minus = top - held;
-        plus = code >= top && size < inf ? plus_slot : plus;
-        minus = code >= top && size < inf ? minus_slot : minus;
-        int64_t slot = bits < 0 ? minus : plus;
-        slot = size > inf ? nan_slot : slot;
-        slots[t] = (uint16_t)slot;
+        const int64_t bits = at_plain_bits(x[t]), low = at_plain_bits(fabs(x[t]) + lift);
+        const int64_t size = bits & 0x7fffffffffffffff;
+        const uint64_t above = (uint64_t)(size - bias); /* of no use where the size is less */
+        const int64_t rounded = (int64_t)((above + half + (above >> shift & 1)) >> shift);
+        const int64_t code = take(size < normal, low - magic, rounded);
+        const int64_t at_top = code >= top, finite = size < inf;
+        const int64_t held = take(at_top, top, code);
+        const int64_t plus = take(at_top & finite, plus_slot, top + 1 + held);
+        const int64_t minus = take(at_top & finite, minus_slot, top - held);
+        const int64_t slot = take(size > inf, nan_slot, take(bits < 0, minus, plus));
+        slots[t] = (uint32_t)slot;
     }
 }
 
-void at_fast_count(int64_t n, const uint16_t *slots, uint32_t *counts) {
+void at_fast_count(int64_t n, const uint32_t *slots, uint32_t *counts) {
     int64_t t = 0;
     for (; t + 4 <= n; t += 4) {
         counts[slots[t]]++;

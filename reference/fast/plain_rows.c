@@ -51,8 +51,7 @@ void at_fast_divide_row(int64_t n, double sum, const double *restrict e, double 
 AT_FAST_VECTOR
 void at_fast_entropy_row(int64_t n, const double *restrict p, double *restrict y) {
     for (int64_t t = 0; t < n; t++) {
-        const double x = p[t] * at_plain_log2(p[t]);
-        y[t] = p[t] == 0 ? 0.0 : x;
+        y[t] = p[t] * at_plain_log2(p[t]);
     }
 }
 

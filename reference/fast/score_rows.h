@@ -45,7 +45,7 @@ void at_fast_exp_row(int64_t n, double shift, const double *s, double *e);
 double at_fast_scale_row(int64_t n, double scale, const double *dot, double *s, int *has_nan);
 /* p[t] = e[t] / sum. */
 void at_fast_divide_row(int64_t n, double sum, const double *e, double *p);
-/* y[t] = p[t] * log2(p[t]), 0 where p[t] is 0. */
+/* y[t] = p[t] * at_plain_log2(p[t]); no p[t] is 0. */
 void at_fast_entropy_row(int64_t n, const double *p, double *y);
 /* Sums in ascending order of two arrays, and of one. */
 double at_fast_sum_row(int64_t n, const double *x);
@@ -73,9 +73,9 @@ struct at_fast_codes {
 };
 void at_fast_codes_init(enum at_format format, struct at_fast_codes *codes);
 /* Each value rounded once, ties to even, to its slot. */
-void at_fast_slots(const struct at_fast_codes *codes, int64_t n, const double *x, uint16_t *slots);
+void at_fast_slots(const struct at_fast_codes *codes, int64_t n, const double *x, uint32_t *slots);
 /* counts[slot]++ for each. */
-void at_fast_count(int64_t n, const uint16_t *slots, uint32_t *counts);
+void at_fast_count(int64_t n, const uint32_t *slots, uint32_t *counts);
 /* at_ledger_note() of n values, the place of value t being `first` with k + t (`step_k` 1) or first itself (0). */
 void at_fast_ledger_row(int64_t n, const double *x, const struct at_place *first, int step_k,
                         struct at_ledger_row *row);

@@ -9,6 +9,7 @@ import json
 import math
 import os
 import struct
+import subprocess
 import sys
 import tempfile
 
@@ -28,6 +29,7 @@ import torch
 import transformers
 
 import capture
+import capture_vllm
 
 REQUESTS = [[5, 6, 7], [8], [9, 10, 11, 12, 13]]
 LIMIT = 2e-5  # fp32 against double; wrong heads or layouts are off by more than 1e-2
@@ -107,7 +109,7 @@ def read_back(path):
 
 
 def check_file(name, tensors, folder):
-    paths = [os.path.join(folder, name + s) for s in ("1", "2")]
+    paths = [os.path.join(folder, name + s) for s in ("1.safetensors", "2.safetensors")]
     for path in paths:
         capture.write_safetensors(path, tensors, {"b": "2", "a": "1"})
     with open(paths[0], "rb") as one, open(paths[1], "rb") as two:
@@ -130,6 +132,98 @@ def check_refusals():
         except capture.CaptureError:
             continue
         check(False, "requests %s of a %s were taken" % (requests, type(model).__name__))
+
+
+# ---- vLLM's interface, played by a decoder of its shape: vLLM itself wants a GPU ----
+
+class Attention(torch.nn.Module):
+    """Called as vLLM's layer of this name is: rows of tokens, heads side by side; the last argument by name."""
+
+    def __init__(self, heads, kv_heads, size):
+        super().__init__()
+        self.num_heads, self.num_kv_heads, self.head_size = heads, kv_heads, size
+        self.seen = []
+
+    def forward(self, query, key, value):
+        self.seen.append((query.clone(), key.clone(), value.clone()))
+        q, k, v = (x.reshape(x.shape[0], -1, self.head_size) for x in (query, key, value))
+        return torch.from_numpy(attention(q, k, v, True)).to(query.dtype)
+
+
+class Decoder(torch.nn.Module):
+    """Two layers with grouped heads, random weights."""
+
+    def __init__(self, heads=6, kv_heads=2, size=8):
+        super().__init__()
+        width = heads * size
+        self.embed = torch.nn.Embedding(40, width)
+        self.project = torch.nn.ModuleList(torch.nn.Linear(width, (heads + 2 * kv_heads) * size) for _ in range(2))
+        self.attend = torch.nn.ModuleList(Attention(heads, kv_heads, size) for _ in range(2))
+        self.cut = [width, kv_heads * size, kv_heads * size]
+
+    def forward(self, ids):
+        x = self.embed(ids)
+        for project, attend in zip(self.project, self.attend):
+            q, k, v = project(x).split(self.cut, dim=-1)
+            x = x + attend(q, k, value=v)
+        return x
+
+
+class Engine:
+    """apply_model and generate of vllm.LLM: a request runs alone, in pieces, and padded to a multiple of four tokens."""
+
+    def __init__(self, workers=1, cached=0):
+        torch.manual_seed(3)
+        self.model, self.workers, self.cached, self.calls = Decoder(), workers, cached, 0
+
+    def apply_model(self, function):
+        return [function(self.model) for _ in range(self.workers)]
+
+    def generate(self, prompts, _sampling, use_tqdm):
+        check(len(prompts) == 1 and use_tqdm is False, "one request at a time")
+        ids = prompts[0]["prompt_token_ids"]
+        self.calls += 1
+        left = ids[self.cached:] if self.calls > 1 else ids
+        with torch.no_grad():
+            self.model(torch.tensor(left + [0] * (-len(left) % 4)))
+        return [type("Output", (), {"prompt_token_ids": ids})]
+
+
+def check_vllm(folder):
+    engine = Engine()
+    tensors = capture_vllm.capture(engine, REQUESTS, sampling=object())
+    check_shapes("vllm", tensors, 2, 6, 2)
+    for n, layer in enumerate(engine.model.attend):
+        check(not layer._forward_pre_hooks, "vllm: hooks are left on layer %d" % n)
+        for which, part in (("q", 0), ("k", 1), ("v", 2)):
+            own = torch.cat([call[part][:len(ids)] for call, ids in zip(layer.seen, REQUESTS)])
+            check(torch.equal(tensors["layers.%d.%s" % (n, which)].reshape(own.shape), own), "vllm: layer %d %s" % (n, which))
+    path = os.path.join(folder, "vllm.safetensors")
+    capture.write_safetensors(path, tensors, {"model": "random"})
+    for engine, requests, says in ((Engine(workers=2), REQUESTS, "one: capture with tensor_parallel_size=1"),
+                                   (Engine(cached=2), REQUESTS, "enable_prefix_caching=False"),
+                                   (Engine(), [], "no requests")):
+        try:
+            capture_vllm.capture(engine, requests, sampling=object())
+        except capture.CaptureError as error:
+            check(says in str(error), "vllm: '%s' does not say '%s'" % (error, says))
+            continue
+        check(False, "vllm: taken, though: %s" % says)
+    try:
+        capture_vllm.install(torch.nn.Linear(2, 2))
+    except capture.CaptureError:
+        return path
+    return check(False, "vllm: a model without attention was taken")
+
+
+def check_record(path):
+    """attest reads what was captured: with BUILD, as the tests are run."""
+    if not os.environ.get("BUILD"):
+        return
+    out = path + ".h5"
+    done = subprocess.run([os.path.join(os.environ["BUILD"], "attest"), "record", path, "--params", "causal=1", "--out", out],
+                          capture_output=True, text=True, check=False)
+    check(done.returncode == 0 and os.path.exists(out), "attest record: %s" % done.stderr)
 
 
 def main():
@@ -159,7 +253,9 @@ def check_models(folder):
     check(half["layers.0.q"].dtype == torch.bfloat16, "bf16 model: q is %s" % half["layers.0.q"].dtype)
     check_file("bf16", half, folder)
     check_refusals()
-    print("ok: 4 models, both places%s" % ("" if interface else " (no AttentionInterface: projections only)"))
+    check_record(check_vllm(folder))
+    check_record(os.path.join(folder, "llama1.safetensors"))
+    print("ok: 4 models, both places, and vLLM's interface%s" % ("" if interface else " (no AttentionInterface: projections only)"))
 
 
 main()

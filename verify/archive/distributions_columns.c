@@ -190,7 +190,7 @@ at_status at_dist_read_ledger(const char *file, hid_t parent, const struct at_di
     const struct at_field *field;
     at_status status = AT_OK;
     struct at_archive_source t = { .file = file, .row_of = ledger_row, .context = rows };
-    t.n = (hsize_t)(shape->n_layers * shape->h * AT_DIST_STAGES);
+    t.n = (hsize_t)shape->n_layers * (hsize_t)shape->h * AT_DIST_STAGES;
     AT_TRY_OUT(at_archive_open_group(file, parent, AT_GROUP_LEDGER, "attest.distribution_ledger", &t.group));
     AT_TRY_OUT(check_stages(&t));
     for (int i = 0; (field = at_ledger_row_field(i)); i++)

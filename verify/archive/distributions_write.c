@@ -3,7 +3,6 @@
  *
  * Counts go into their datasets when a layer is put, a chunk for each head, and are deflated there; only the few
  * numbers per layer and head are kept until the end. Chunks that were never put read as zeros and take no room. */
-#include <hdf5_hl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +10,11 @@
 #include "verify/archive/columns.h"
 #include "verify/archive/distributions.h"
 #include "verify/archive/distributions_columns.h"
+#include "verify/archive/h5pieces.h"
 #include "verify/archive/h5type.h"
 #include "verify/archive/layout.h"
 
-enum { DEFLATE_LEVEL = 6, MAX_RANK = 4 };
+enum { DEFLATE_LEVEL = 6, DEFLATE_QUICK = 1, MAX_RANK = 4 };
 
 /* Open scales of /distributions. */
 enum { LAYER, HEAD, KV_HEAD, BIN, COARSE, GROUP, DISTANCE, SCALES };
@@ -22,6 +22,7 @@ enum { LAYER, HEAD, KV_HEAD, BIN, COARSE, GROUP, DISTANCE, SCALES };
 struct at_dist_writer {
     char *path;
     struct at_dist_shape shape;
+    int level;
     int64_t *layer;
     hid_t file, group, scale[SCALES];
     hid_t what[AT_DIST_COUNT], counts[AT_DIST_COUNT], coarse[AT_DIST_COUNT];
@@ -30,69 +31,6 @@ struct at_dist_writer {
     struct at_ledger_row *ledger;
     struct at_h5_image image;
 };
-
-/* ---- datasets that are filled piece by piece ---- */
-
-struct pieces {
-    const char *name, *long_name;
-    int rank;
-    hsize_t dims[MAX_RANK], chunk[MAX_RANK];
-    hid_t scales[MAX_RANK];
-};
-
-static hid_t storage(const struct pieces *p) {
-    const unsigned order = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
-    hid_t list = H5Pcreate(H5P_DATASET_CREATE);
-    if (list >= 0 && (H5Pset_obj_track_times(list, 0) < 0 || H5Pset_attr_creation_order(list, order) < 0 ||
-                      H5Pset_chunk(list, p->rank, p->chunk) < 0 || H5Pset_shuffle(list) < 0 ||
-                      H5Pset_deflate(list, DEFLATE_LEVEL) < 0)) {
-        at_h5_close(list);
-        return H5I_INVALID_HID;
-    }
-    return list;
-}
-
-static at_status create_pieces(const char *file, hid_t group, enum at_h5_type type, const struct pieces *p,
-                               hid_t *dataset) {
-    at_status status = AT_OK;
-    hid_t values = at_h5_make_type(type), list = storage(p), space = H5Screate_simple(p->rank, p->dims, NULL);
-    *dataset = H5I_INVALID_HID;
-    if (values < 0 || list < 0 || space < 0)
-        AT_FAIL_OUT(AT_IO, "%s: cannot set up %s", file, p->name);
-    *dataset = H5Dcreate2(group, p->name, values, space, H5P_DEFAULT, list, H5P_DEFAULT);
-    if (*dataset < 0) {
-        status = at_h5_fail(AT_IO, file, "create", p->name);
-        goto out;
-    }
-    for (int i = 0; i < p->rank; i++)
-        if (H5DSattach_scale(*dataset, p->scales[i], (unsigned)i) < 0) {
-            status = at_h5_fail(AT_IO, file, "attach the scale of", p->name);
-            goto out;
-        }
-    AT_TRY_OUT(at_h5_attr_text(file, *dataset, "long_name", p->long_name));
-    AT_TRY_OUT(at_h5_attr_text(file, *dataset, "units", "1"));
-out:
-    at_h5_close(values);
-    at_h5_close(list);
-    at_h5_close(space);
-    return status;
-}
-
-/* The chunk of one layer and head. */
-static at_status put_piece(const char *file, hid_t dataset, int rank, const hsize_t *start, const hsize_t *count,
-                           const uint64_t *values) {
-    at_status status = AT_OK;
-    hid_t type = at_h5_make_type(AT_H5_U64), space = H5Dget_space(dataset);
-    hid_t memory = H5Screate_simple(rank, count, NULL);
-    if (type < 0 || space < 0 || memory < 0 ||
-        H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL) < 0 ||
-        H5Dwrite(dataset, type, memory, space, H5P_DEFAULT, values) < 0)
-        status = at_h5_fail(AT_IO, file, "write", "the counts of a layer and head");
-    at_h5_close(memory);
-    at_h5_close(space);
-    at_h5_close(type);
-    return status;
-}
 
 /* ---- opening ---- */
 
@@ -120,7 +58,9 @@ static at_status write_scales(struct at_dist_writer *w) {
 static at_status write_values(struct at_dist_writer *w) {
     const enum at_format bins = w->shape.bins;
     const int64_t n = at_dist_bins(bins), classes = at_dist_classes(bins);
-    const struct pieces fine = { "value", "value of a bin", 1, { (hsize_t)n }, { (hsize_t)n }, { w->scale[BIN] } };
+    const struct at_h5_pieces fine = {
+        "value", "value of a bin", 1, { (hsize_t)n }, { (hsize_t)n }, { w->scale[BIN] }
+    };
     at_status status = AT_OK;
     hid_t dataset = H5I_INVALID_HID, type = at_h5_make_type(AT_H5_F64);
     double *values = malloc((size_t)n * sizeof *values);
@@ -128,7 +68,7 @@ static at_status write_values(struct at_dist_writer *w) {
         AT_FAIL_OUT(AT_NO_MEMORY, "%s: no memory for the values of %" PRId64 " bins", w->path, n);
     for (int64_t i = 0; i < n; i++)
         values[i] = at_dist_value_of(bins, i);
-    AT_TRY_OUT(create_pieces(w->path, w->group, AT_H5_F64, &fine, &dataset));
+    AT_TRY_OUT(at_h5_create_pieces(w->path, w->group, AT_H5_F64, &fine, &dataset));
     if (H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0) {
         status = at_h5_fail(AT_IO, w->path, "write", "value");
         goto out;
@@ -159,24 +99,26 @@ static at_status open_what(struct at_dist_writer *w, enum at_dist_what what) {
     const hsize_t bins = (hsize_t)at_dist_bins(s->bins), classes = (hsize_t)at_dist_classes(s->bins);
     const hsize_t groups = (hsize_t)s->n_groups;
     const hid_t head = w->scale[at_dist_is_kv(what) ? KV_HEAD : HEAD];
-    const struct pieces counts = { .name = "counts",
-                                   .long_name = "values rounded to the code of the bin",
-                                   .rank = 3,
-                                   .dims = { layers, heads, bins },
-                                   .chunk = { 1, 1, bins },
-                                   .scales = { w->scale[LAYER], head, w->scale[BIN] } };
-    const struct pieces coarse = { .name = "coarse_counts",
-                                   .long_name = "the same values by class, for each group of requests",
-                                   .rank = 4,
-                                   .dims = { layers, heads, groups, classes },
-                                   .chunk = { 1, 1, groups, classes },
-                                   .scales = { w->scale[LAYER], head, w->scale[GROUP], w->scale[COARSE] } };
+    const struct at_h5_pieces counts = { .name = "counts",
+                                         .long_name = "values rounded to the code of the bin",
+                                         .rank = 3,
+                                         .dims = { layers, heads, bins },
+                                         .chunk = { 1, 1, bins },
+                                         .scales = { w->scale[LAYER], head, w->scale[BIN] },
+                                         .level = w->level };
+    const struct at_h5_pieces coarse = { .name = "coarse_counts",
+                                         .long_name = "the same values by class, for each group of requests",
+                                         .rank = 4,
+                                         .dims = { layers, heads, groups, classes },
+                                         .chunk = { 1, 1, groups, classes },
+                                         .scales = { w->scale[LAYER], head, w->scale[GROUP], w->scale[COARSE] },
+                                         .level = w->level };
     AT_TRY(at_h5_group(w->path, w->group, at_dist_name(what), "attest.distribution", "NXdata", &w->what[what]));
     AT_TRY(at_h5_attr_text(w->path, w->what[what], "long_name", at_dist_meaning(what)));
     AT_TRY(at_h5_attr_text(w->path, w->what[what], "signal", "counts"));
     AT_TRY(at_h5_attr_texts(w->path, w->what[what], "axes", 3, at_dist_is_kv(what) ? key_axes : query_axes));
-    AT_TRY(create_pieces(w->path, w->what[what], AT_H5_U64, &counts, &w->counts[what]));
-    return create_pieces(w->path, w->what[what], AT_H5_U64, &coarse, &w->coarse[what]);
+    AT_TRY(at_h5_create_pieces(w->path, w->what[what], AT_H5_U64, &counts, &w->counts[what]));
+    return at_h5_create_pieces(w->path, w->what[what], AT_H5_U64, &coarse, &w->coarse[what]);
 }
 
 static at_status allocate(struct at_dist_writer *w, const struct at_dist_head *head) {
@@ -247,6 +189,7 @@ at_status at_dist_writer_open(const char *path, const struct at_dist_head *head,
     at_h5_quiet();
     w->path = (char *)path; /* until allocate() has a copy */
     w->shape = head->shape;
+    w->level = head->quick ? DEFLATE_QUICK : DEFLATE_LEVEL;
     w->file = w->group = H5I_INVALID_HID;
     for (int i = 0; i < SCALES; i++)
         w->scale[i] = H5I_INVALID_HID;
@@ -274,8 +217,9 @@ static at_status put_what(struct at_dist_writer *w, enum at_dist_what what, int6
         at_dist_summarize(s->bins, counts, &from->tally[what][x], summary);
         if (summary->n == summary->nan)
             continue; /* nothing but zeros */
-        AT_TRY(put_piece(w->path, w->counts[what], 3, start, fine, counts));
-        AT_TRY(put_piece(w->path, w->coarse[what], 4, start, coarse, from->coarse[what] + x * s->n_groups * classes));
+        AT_TRY(at_h5_put_piece(w->path, w->counts[what], 3, start, fine, counts));
+        AT_TRY(at_h5_put_piece(w->path, w->coarse[what], 4, start, coarse,
+                               from->coarse[what] + x * s->n_groups * classes));
     }
     return AT_OK;
 }
@@ -323,20 +267,21 @@ static at_status write_mass(struct at_dist_writer *w) {
     static const char *const axes[] = { "layer", "head", "distance" };
     const struct at_dist_shape *s = &w->shape;
     const hsize_t dims[] = { (hsize_t)s->n_layers, (hsize_t)s->h, (hsize_t)s->n_distances };
-    const struct pieces mass = { .name = "mass",
-                                 .long_name = "sum of abs(p), each rounded to a multiple of 2^-24, in units of that",
-                                 .rank = 3,
-                                 .dims = { dims[0], dims[1], dims[2] },
-                                 .chunk = { 1, dims[1], dims[2] },
-                                 .scales = { w->scale[LAYER], w->scale[HEAD], w->scale[DISTANCE] } };
+    const struct at_h5_pieces mass = { .name = "mass",
+                                       .long_name =
+                                           "sum of abs(p), each rounded to a multiple of 2^-24, in units of that",
+                                       .rank = 3,
+                                       .dims = { dims[0], dims[1], dims[2] },
+                                       .chunk = { 1, dims[1], dims[2] },
+                                       .scales = { w->scale[LAYER], w->scale[HEAD], w->scale[DISTANCE] } };
     const hsize_t start[3] = { 0 };
     at_status status = AT_OK;
     hid_t group = H5I_INVALID_HID, dataset = H5I_INVALID_HID;
     AT_TRY_OUT(at_h5_group(w->path, w->group, "mass", "attest.distribution_mass", "NXdata", &group));
     AT_TRY_OUT(at_h5_attr_text(w->path, group, "signal", "mass"));
     AT_TRY_OUT(at_h5_attr_texts(w->path, group, "axes", 3, axes));
-    AT_TRY_OUT(create_pieces(w->path, group, AT_H5_U64, &mass, &dataset));
-    AT_TRY_OUT(put_piece(w->path, dataset, 3, start, dims, w->mass));
+    AT_TRY_OUT(at_h5_create_pieces(w->path, group, AT_H5_U64, &mass, &dataset));
+    AT_TRY_OUT(at_h5_put_piece(w->path, dataset, 3, start, dims, w->mass));
 out:
     at_h5_close(dataset);
     at_h5_close(group);

@@ -1,0 +1,67 @@
+#!/bin/bash
+# attest drift: what has moved is found and named, what has not is not accused.
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck source=tests/cli/lib.sh
+source "$(dirname "$0")/lib.sh"
+/usr/bin/python3 -c 'import numpy' 2> /dev/null || { echo "numpy is missing: python3-h5py brings it"; exit 77; }
+/usr/bin/python3 tests/python/drift_captures.py datasets/activations/minilm.safetensors "$scratch" || fail "no captures"
+for capture in same scale taps tap bf16 left right moved; do
+    causal=0; [[ $capture == left || $capture == right || $capture == moved ]] && causal=1
+    "$attest" record "$scratch/$capture.safetensors" --params "causal=$causal" --out "$scratch/$capture.h5" > "$scratch/out" 2>&1 ||
+        { cat "$scratch/out"; fail "record $capture"; }
+done
+drift() { "$attest" drift "$@" > "$scratch/drift.txt" 2>&1; }
+# says 'TEXT': a line of the last drift
+says() { grep -qE -- "$1" "$scratch/drift.txt" || { cat "$scratch/drift.txt"; fail "drift does not say '$1'"; }; }
+# heads N: so many heads were accused
+heads() { says "beyond their limits, in $1 heads"; }
+
+# --- the same requests
+drift "$scratch/same.h5" "$scratch/same.h5" || fail "equal recordings have drifted"
+says 'in pairs: the same requests'; says ' 0 beyond their limits, in 0 heads'
+# what the file is called and what metadata it has does not matter
+drift "$scratch/same.h5" "$scratch/taps.h5" || fail "the taps of sigma 1 are not those of sigma 1"
+heads 0
+
+drift "$scratch/same.h5" "$scratch/scale.h5"; [[ $? == 1 ]] || fail "a head's scale moved by 2 %, exit $?"
+heads 1; says '^ +2 +5 '; says 'layer 2, head 5'; says 'first to move: q;'; says 'deciles in B are 1.0[12]'
+drift "$scratch/taps.h5" "$scratch/tap.h5"; [[ $? == 1 ]] || fail "a dropped tap, exit $?"
+heads 1; says '^ +4 +7 '; says 'layer 4, head 7'; says 'first to move: fir; .*FIR'
+drift "$scratch/same.h5" "$scratch/bf16.h5"; [[ $? == 1 ]] || fail "a layer in bf16, exit $?"
+says '^ +3 +'; says 'rounded to 8 significant bits'
+grep -E '^ +[0-9]+ +[0-9]+[ *]' "$scratch/drift.txt" | grep -vqE '^ +3 ' && fail "another layer than 3 is accused"
+
+# --- files of it
+"$attest" drift "$scratch/same.h5" "$scratch/scale.h5" --junit "$scratch/d.xml" --json "$scratch/d.jsonl" > /dev/null
+[[ $? == 1 ]] || fail "exit code with files"
+[[ $(grep -c '<failure' "$scratch/d.xml") == 1 ]] || fail "failures in JUnit"
+[[ $(grep -c '<testcase' "$scratch/d.xml") == 144 ]] || fail "test cases in JUnit: 12 heads and 12 key/value heads of 6 layers"
+xmllint --noout --schema tests/golden/junit.xsd "$scratch/d.xml" 2> "$scratch/out" || { command -v xmllint > /dev/null && { cat "$scratch/out"; fail "JUnit"; }; }
+/usr/bin/python3 - "$scratch/d.jsonl" <<'P' || fail "JSON lines"
+import json, sys
+rows = [json.loads(line) for line in open(sys.argv[1])]
+bad = {(r["layer"], r["head"]) for r in rows if r["failed"]}
+assert bad == {(2, 5)}, bad
+assert all(r["ks"] == 0 for r in rows if r["layer"] != 2), "ks of what is equal"
+P
+
+# --- limits
+echo '{"paired": {"ks": 0.5, "wasserstein": null, "js": null, "grain": null, "zero_share": null, "headroom": null}}' > "$scratch/wide.json"
+drift "$scratch/same.h5" "$scratch/scale.h5" --limits "$scratch/wide.json" || fail "limits from a file are not taken"
+echo '{"paired": {"k": {"ks": 0}}}' > "$scratch/zero.json"
+drift "$scratch/same.h5" "$scratch/same.h5" --limits "$scratch/zero.json" || fail "a limit of 0 fails what is equal"
+
+# --- other requests
+drift "$scratch/left.h5" "$scratch/right.h5" || { cat "$scratch/drift.txt"; fail "other requests of one kind are accused"; }
+says 'by a permutation test: other requests'
+drift "$scratch/left.h5" "$scratch/moved.h5"; [[ $? == 1 ]] || fail "a head's scale moved by 20 % is not found"
+heads 1; says '^ +0 +1 '
+splits=200; [[ ${AT_EFFORT:-full} == fast ]] && splits=20
+"$BUILD/tests/support/make_drift_splits" "$scratch/left.h5" $splits 0.05 || fail "random halves are accused too often"
+# so few requests that no deal could reach the level: nothing was judged
+drift "$scratch/same.h5" "$scratch/bf16.h5" --unpaired --limits <(echo '{"unpaired": {"level": 0.0005}}')
+[[ $? == 4 ]] || { cat "$scratch/drift.txt"; fail "a test that cannot fail judged something"; }
+says 'nothing was judged'
+
+# --- what cannot be compared
+wants 2 "A has 6 of them, B has 1" "$attest" drift "$scratch/same.h5" <("$attest" --version) || true

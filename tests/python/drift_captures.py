@@ -1,0 +1,96 @@
+"""Captures in which something has moved, for tests/cli/test_drift.sh.
+SPDX-License-Identifier: Apache-2.0
+
+    python3 drift_captures.py MINILM.safetensors FOLDER
+
+Writes, from the recorded activations: same.safetensors (as they are), scale.safetensors (layer 2, head 5: q times 1.02),
+tap.safetensors (layer 4, head 7: the FIR without its second tap), bf16.safetensors (layer 3: q, k and v rounded to bf16);
+and, made up, one layer of 96 requests that differ from each other as texts do: left, right (other requests), and moved
+(those of right with head 1 of q times 1.2). Needs numpy.
+"""
+import json
+import struct
+import sys
+
+import numpy
+
+WORDS = {"float32": "F32", "float16": "F16", "int32": "I32"}
+
+
+def read(path):
+    """{name: array} of a safetensors file."""
+    with open(path, "rb") as f:
+        header = json.loads(f.read(struct.unpack("<Q", f.read(8))[0]))
+        data = f.read()
+    kinds = {word: kind for kind, word in WORDS.items()}
+    return {name: numpy.frombuffer(data[t["data_offsets"][0]:t["data_offsets"][1]], kinds[t["dtype"]]).reshape(t["shape"])
+            for name, t in header.items() if name != "__metadata__"}
+
+
+def write(path, tensors):
+    """The arrays as a safetensors file, in name order."""
+    header, offset = {}, 0
+    for name in sorted(tensors):
+        x = tensors[name]
+        header[name] = {"dtype": WORDS[x.dtype.name], "shape": list(x.shape), "data_offsets": [offset, offset + x.nbytes]}
+        offset += x.nbytes
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text)
+        for name in sorted(tensors):
+            f.write(numpy.ascontiguousarray(tensors[name]).tobytes())
+
+
+def to_bf16(x):
+    """float32 rounded to 8 significant bits, ties to even."""
+    bits = x.astype(numpy.float32).view(numpy.uint32).astype(numpy.uint64)
+    bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000
+    return bits.astype(numpy.uint32).view(numpy.float32)
+
+
+def planted(base, folder):
+    """The four captures of the same requests."""
+    write(folder + "/same.safetensors", base)
+    moved = dict(base)
+    q = base["layers.2.q"].copy()
+    q[:, 5] *= numpy.float32(1.02)
+    moved["layers.2.q"] = q
+    write(folder + "/scale.safetensors", moved)
+    h = q.shape[1]
+    taps = numpy.tile(numpy.float32([2 / 3, -1 / 3, -1 / 3]), (h, 1))  # sigma 1, window 3
+    write(folder + "/taps.safetensors", dict(base, **{"layers.4.taps": taps}))
+    taps = taps.copy()
+    taps[7, 1] = 0
+    write(folder + "/tap.safetensors", dict(base, **{"layers.4.taps": taps}))
+    write(folder + "/bf16.safetensors", dict(base, **{"layers.3." + x: to_bf16(base["layers.3." + x]) for x in "qkv"}))
+
+
+def requests(seed, n, h=4, hk=2, d=32):
+    """q, k, v of n requests of 20 to 40 tokens: each has a direction of its own in every head, and a spread of its own."""
+    random = numpy.random.default_rng(seed)
+    starts, parts = [0], {"q": [], "k": [], "v": []}
+    for _ in range(n):
+        tokens = int(random.integers(20, 41))
+        starts.append(starts[-1] + tokens)
+        size = random.lognormal(0, 0.15)
+        for name, heads in (("q", h), ("k", hk), ("v", hk)):
+            own = random.normal(0, 0.5, (1, heads, d))
+            parts[name].append(size * (random.normal(0, 1, (tokens, heads, d)) + own))
+    tensors = {"layers.0." + name: numpy.concatenate(x).astype(numpy.float16) for name, x in parts.items()}
+    return dict(tensors, query_start=numpy.int32(starts))
+
+
+def main():
+    base, folder = read(sys.argv[1]), sys.argv[2]
+    planted(base, folder)
+    write(folder + "/left.safetensors", requests(1, 48))
+    right = requests(2, 48)
+    write(folder + "/right.safetensors", right)
+    q = right["layers.0.q"].astype(numpy.float64)
+    q[:, 1] *= 1.2
+    write(folder + "/moved.safetensors", dict(right, **{"layers.0.q": q.astype(numpy.float16)}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,19 @@
+#!/bin/sh
+# Recordings open in h5py, xarray and pandas, and hold what numpy counts and sorts.
+# SPDX-License-Identifier: Apache-2.0
+set -eu
+: "${BUILD:?the build folder}"
+here=$(cd "$(dirname "$0")" && pwd)
+python=${AT_PYTHON:-/usr/bin/python3}
+if ! command -v "$python" >/dev/null; then
+    echo "skipped: no $python"
+    exit 77
+fi
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+data=$here/../../datasets/activations/minilm.safetensors
+for attention in asynct softmax; do
+    "$BUILD/attest" record minilm --attention "$attention" --params causal=1 --layers 2..3 --dtype f16 \
+        --out "$folder/$attention.h5" >/dev/null
+done
+"$python" "$here/distributions_open.py" "$folder" "$data"
