@@ -22,7 +22,7 @@ rule() { # folder -> sets own, outside
         kernels/runner) own='attest/|kernels/runner/|kernels/simt/finding.h|build_info.h' outside='cuda_runtime_api.h' ;;
         kernels/*) own="attest/|kernels/host/|kernels/device/|($operators)/" outside='' ;;
         verify/archive) own='attest/|verify/|datasets/reader.h' outside='hdf5|jansson.h' ;;
-        verify) own='attest/|tensor_core/|verify/|datasets/|fast/|build_info.h' outside='jansson.h|gsl/' ;;
+        verify) own='attest/|tensor_core/|score_counts/|verify/|datasets/|fast/|build_info.h' outside='jansson.h|gsl/' ;;
         notebooks_export) own='attest/|notebooks_export/|verify/record.h' outside='jansson.h' ;;
         *) return 1 ;;
     esac
