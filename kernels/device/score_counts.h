@@ -139,6 +139,7 @@ template <class T> struct at_counts_view {
     uint32_t *counts, *kv_counts; /* outputs, i32 there */
     double *sums, *kv_sums;
     uint64_t *words, *kv_words;        /* [h tiles AT_COUNTS_WORDS], [hk tiles 2] */
+    int *q_span, *k_span;              /* [h queries], [hk keys]: at_counts_span(); of kernels that ask for them */
     uint16_t *live;                    /* [h queries pages] bit t % 16: p of key t is not 0; hidden keys have none */
     int h, hk, d, queries, keys, here; /* query i stands at key here + i */
     int tiles, pages, causal, softmax, what, quantities, kv_quantities;
@@ -150,6 +151,9 @@ template <class T> struct at_counts_view {
     static int64_t words_bytes(const struct at_problem *p) {
         return (p->sizes.h * AT_COUNTS_WORDS + p->sizes.hk * AT_KV_SUMS) * tiles_of(p) * (int64_t)sizeof(uint64_t);
     }
+    static int64_t spans_bytes(const struct at_problem *p) {
+        return (p->sizes.h * p->sizes.tokens + p->sizes.hk * p->sizes.slots) * (int64_t)sizeof(int);
+    }
     static int64_t tiles_of(const struct at_problem *p) {
         return (p->sizes.tokens + AT_COUNTS_TILE - 1) / AT_COUNTS_TILE;
     }
@@ -157,7 +161,7 @@ template <class T> struct at_counts_view {
         return (p->sizes.slots + AT_COUNTS_PAGE - 1) / AT_COUNTS_PAGE;
     }
     static int64_t workspace(const struct at_problem *p) {
-        return words_bytes(p) + p->sizes.h * p->sizes.tokens * pages_of(p) * (int64_t)sizeof(uint16_t);
+        return words_bytes(p) + spans_bytes(p) + p->sizes.h * p->sizes.tokens * pages_of(p) * (int64_t)sizeof(uint16_t);
     }
 
     static at_counts_view of(const struct at_launch *launch) {
@@ -179,7 +183,9 @@ template <class T> struct at_counts_view {
         a.pages = (int)pages_of(p);
         a.words = static_cast<uint64_t *>(launch->workspace);
         a.kv_words = a.words + z->h * a.tiles * AT_COUNTS_WORDS;
-        a.live = reinterpret_cast<uint16_t *>(a.kv_words + z->hk * a.tiles * AT_KV_SUMS);
+        a.q_span = reinterpret_cast<int *>(a.kv_words + z->hk * a.tiles * AT_KV_SUMS);
+        a.k_span = a.q_span + z->h * z->tokens;
+        a.live = reinterpret_cast<uint16_t *>(a.k_span + z->hk * z->slots);
         a.h = (int)z->h;
         a.hk = (int)z->hk;
         a.d = (int)z->d;

@@ -15,7 +15,7 @@ static __global__ void at_counts_clear(uint32_t *to, int64_t n) {
 }
 
 /* Codes of k and v: a block for 64 keys of a key/value head. */
-template <class T> __global__ void at_counts_keys(at_counts_view<T> a) {
+template <class T> static __global__ void at_counts_keys(at_counts_view<T> a) {
     const int kv_head = (int)blockIdx.y, first = (int)blockIdx.x * AT_COUNTS_TILE;
     uint32_t *k = a.plane(AT_COUNTS_OF_K, kv_head), *v = a.plane(AT_COUNTS_OF_V, kv_head);
     for (int t = first; t < first + AT_COUNTS_TILE && t < a.keys; t++)
@@ -28,7 +28,7 @@ template <class T> __global__ void at_counts_keys(at_counts_view<T> a) {
 }
 
 /* (query, key) and (query, page) without p in every head of a group: a block for 64 queries of a key/value head. */
-template <class T> __global__ void at_counts_group(at_counts_view<T> a) {
+template <class T> static __global__ void at_counts_group(at_counts_view<T> a) {
     AT_SHARED(uint64_t[AT_COUNTS_THREADS], buffer);
     const int kv_head = (int)blockIdx.y, tile = (int)blockIdx.x, group = a.h / a.hk;
     const int first = tile * AT_COUNTS_TILE,
@@ -82,7 +82,7 @@ static __device__ inline void at_counts_store_sum(double *sums, int word, uint64
 }
 
 /* A block for every head, then one for every key/value head; a thread a word. */
-template <class T> __global__ void at_counts_finish(at_counts_view<T> a) {
+template <class T> static __global__ void at_counts_finish(at_counts_view<T> a) {
     const int block = (int)blockIdx.x, word = (int)threadIdx.x;
     if (block < a.h) {
         const uint64_t *words = a.words + (int64_t)block * a.tiles * AT_COUNTS_WORDS;
