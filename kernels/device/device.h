@@ -20,9 +20,9 @@
  *   at_multiply_high(u32, u32)                         upper half of the product
  *   at_atomic_add(address, x)                          u32, f32; the value before
  *   AT_UNROLL                                          before a loop over registers that nvcc would leave a loop
- *   AT_NO_UNROLL                                       before a loop whose copies would want more registers than there
- * are at_launch(kernel, grid, block, shared, stream, ...) fmaf, fminf, fmaxf                                 correctly
- * rounded; NaN gives way to a number */
+ *   AT_NO_UNROLL                                       before a loop whose copies would not fit the registers
+ *   at_launch(kernel, grid, block, shared, stream, ...)
+ *   fmaf, fminf, fmaxf                                 correctly rounded; NaN gives way to a number */
 /* Tensor cores: all 32 lanes of a warp together, at one place. A lane is 4 g + t; a 32-bit register of operands holds n
  * elements of T, the first in its lowest bits: n = 2 for at_f16 and at_bf16, 1 for at_tf32 (an f32 whose low 13 bits
  * are dropped), 4 for at_e4m3 and at_e5m2.
