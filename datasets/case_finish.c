@@ -57,6 +57,15 @@ static void default_float(struct at_float_list *list, float value) {
     }
 }
 
+/* Softmax has no fir. */
+static int64_t everything(int64_t softmax) {
+    int64_t what = 0;
+    for (int i = 0; at_key_quantity(i); i++)
+        if (!softmax || strcmp(at_key_quantity(i), "fir") != 0)
+            what |= (int64_t)1 << i;
+    return what;
+}
+
 static void default_scalars(struct at_case_keys *keys, unsigned groups) {
     const struct at_params params = at_params_default();
     default_int(keys, "b", &keys->b, 1);
@@ -83,6 +92,8 @@ static void default_scalars(struct at_case_keys *keys, unsigned groups) {
         keys->out = at_format_info(keys->dtype)->bytes > 1 ? keys->dtype : AT_BF16;
     if (groups & (AT_KEY_VALUES | AT_KEY_ELEMENTS) && !keys->dataset[0] && !keys->data)
         keys->data = at_data_find("normal");
+    default_int(keys, "bins", &keys->bins, keys->dtype == AT_BF16);
+    default_int(keys, "what", &keys->what, everything(keys->softmax));
 }
 
 static void default_floats(struct at_case *c) {

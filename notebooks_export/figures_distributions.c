@@ -234,6 +234,9 @@ static at_status fill_panels(struct curves *c, const struct look *looks, int n,
     return AT_OK;
 }
 
+/* A recording may hold some of the quantities only. */
+static int has_curves(const struct curves *c) { return c->plot.n_panels && c->plot.panels[0].n; }
+
 static at_status give_sizes(struct curves *c, const char *name, const char *title, const struct look *looks, int n,
                             const struct at_figure_sink *sink) {
     struct at_figure figure = { .plot = &c->plot };
@@ -250,7 +253,7 @@ static at_status give_sizes(struct curves *c, const char *name, const char *titl
              "Share of the values in each power of two, all heads together. The dashed line is 65536, where FP16 ends. "
              "Zeros are not drawn.");
     AT_TRY(fill_panels(c, looks, n, fill_sizes));
-    return sink->take(sink->context, &figure);
+    return has_curves(c) ? sink->take(sink->context, &figure) : AT_OK;
 }
 
 static at_status give_cdf(struct curves *c, const struct at_figure_sink *sink) {
@@ -271,7 +274,7 @@ static at_status give_cdf(struct curves *c, const struct at_figure_sink *sink) {
         "Scores after the scale, after the FIR where there is one, and the largest of each row; all heads together, "
         "from 0.1 %% to 99.9 %%.");
     AT_TRY(fill_panels(c, looks, 3, fill_cdf));
-    return sink->take(sink->context, &figure);
+    return has_curves(c) ? sink->take(sink->context, &figure) : AT_OK;
 }
 
 at_status at_figures_distributions(const struct at_export *e, const struct at_figure_sink *sink) {

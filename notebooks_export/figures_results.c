@@ -64,7 +64,7 @@ static void draw_panel(struct histograms *h, int p) {
         panel->n++;
     }
     char title[64];
-    snprintf(title, sizeof title, "%.26s, error 0: %.3g %%", panel->title,
+    snprintf(title, sizeof title, "%.22s, exact %.3g %%", panel->title,
              total ? 100 * (double)exact / (double)total : 0);
     snprintf(panel->title, sizeof panel->title, "%s", title);
 }
@@ -79,7 +79,8 @@ static at_status give_family(struct histograms *h, const char *family, const str
     snprintf(
         figure.caption, sizeof figure.caption,
         "Error over limit of every element, all cases of %.64s together. Left of the dashed line, at 0, lies what is "
-        "inside its limit; -10 is a thousandth of it. Elements without any error are counted in the titles.",
+        "inside its limit; -10 is a thousandth of it. Exact: the share without any error, which has no place on the "
+        "axis.",
         family);
     return sink->take(sink->context, &figure);
 }

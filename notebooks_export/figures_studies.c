@@ -126,7 +126,7 @@ static at_status map_of(const struct sums *s, int64_t like, int overflow, const 
     const char *attention = at_frame_text(s->attention, like), *product = at_frame_text(s->product, like);
     const char *rows[MOST], *cols[MOST];
     at_status status = AT_OK;
-    const size_t cells = (size_t)(s->n_modes * s->n_datas);
+    const size_t cells = (size_t)s->n_modes * (size_t)s->n_datas;
     double *values = calloc(2 * cells + 1, sizeof *values);
     if (!values)
         return AT_FAIL(AT_NO_MEMORY, "export: no memory for a plot");

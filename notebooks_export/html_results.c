@@ -104,22 +104,17 @@ static struct common *common_of(struct table *t, const char *case_id) {
 /* Words of the first case of its operator that all others have. */
 static void find_words(const struct table *t, int64_t first, struct common *c) {
     const struct at_frame_column *id = at_frame_column(t->r->cases, "case_id");
-    int64_t others = 0;
     for (const char *at = at_frame_text(id, first) + strlen(c->op); *at && c->n < WORDS; at += strcspn(at, " ")) {
         at += strspn(at, " ");
         const size_t length = strcspn(at, " ");
         int everywhere = length > 0 && length < sizeof c->words[0];
         snprintf(c->words[c->n], sizeof c->words[0], "%.*s", (int)length, at);
-        others = 0;
         for (int64_t i = first + 1; i < t->r->cases->n && everywhere; i++) {
             const int is = is_of(at_frame_text(id, i), c);
-            others += is;
             everywhere = !is || has_word(at_frame_text(id, i), c->words[c->n], length);
         }
         c->n += everywhere;
     }
-    if (!others) /* a single case says its words itself */
-        c->n = 0;
 }
 
 static void find_common(struct table *t) {
@@ -142,6 +137,7 @@ static void put_case(FILE *f, struct table *t, int64_t i) {
     const char *family = at_frame_text(at_frame_column(t->r->kernels, "family"), at_export_kernel(t->r, i));
     const struct common *c = common_of(t, at);
     char word[1024];
+    int put = 0;
     for (int first = 1; *at; first = 0) {
         const size_t length = strcspn(at, " ");
         snprintf(word, sizeof word, "%.*s", (int)length, at);
@@ -151,10 +147,13 @@ static void put_case(FILE *f, struct table *t, int64_t i) {
         if (!said) {
             at_html_text(f, word);
             fputc(' ', f);
+            put++;
         }
         at += length;
         at += strspn(at, " ");
     }
+    if (!put)
+        fputs("the case above ", f);
 }
 
 /* ---- rows ---- */
@@ -246,8 +245,8 @@ static void put_summary(FILE *f, const struct table *t) {
         compared += fmax(0, number(t, "compared", i));
         total += fmax(0, number(t, "total", i));
     }
-    fprintf(f, "<p>%lld results of %lld variants on %lld cases; %.0f of %.0f elements were compared.</p>\n",
-            (long long)n, (long long)t->r->kernels->n, (long long)t->r->cases->n, compared, total);
+    fprintf(f, "<p>%lld results, %lld variants, cases: %lld; %.0f of %.0f elements were compared.</p>\n", (long long)n,
+            (long long)t->r->kernels->n, (long long)t->r->cases->n, compared, total);
 }
 
 static void put_results(FILE *f, struct table *t) {

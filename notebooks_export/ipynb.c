@@ -87,17 +87,19 @@ static at_status read_lines(const char *path, char ***lines) {
     at_status status = AT_OK;
     FILE *f = fopen(path, "re");
     size_t n = 0, size = 0;
-    ssize_t length;
     char *line = NULL;
     *lines = calloc(1, sizeof **lines);
     if (!f)
         AT_FAIL_OUT(errno == ENOENT ? AT_NOT_FOUND : AT_IO, "cannot read %s: %s", path, strerror(errno));
-    while ((length = getline(&line, &size, f)) >= 0) {
+    while (getline(&line, &size, f) >= 0) {
         char **grown = realloc(*lines, (n + 2) * sizeof *grown);
-        line[strcspn(line, "\r\n")] = 0;
-        if (!grown || !(grown[n] = strdup(line)))
+        if (!grown)
             AT_FAIL_OUT(AT_NO_MEMORY, "%s: no memory", path);
         *lines = grown;
+        line[strcspn(line, "\r\n")] = 0;
+        grown[n] = strdup(line);
+        if (!grown[n])
+            AT_FAIL_OUT(AT_NO_MEMORY, "%s: no memory", path);
         grown[++n] = NULL;
     }
     if (ferror(f))

@@ -212,8 +212,9 @@ void at_plot_sheet(FILE *f, const struct at_plot *plot) {
     at_svg_text(f, LEFT, 24, "start", "font-size=\"14\"", plot->title);
     put_legend(f, plot);
     for (int p = 0; p < plot->n_panels; p++) {
+        const int row = p / columns;
         frame.left = LEFT + p % columns * (PANEL_W + GAP_X);
-        frame.top = TOP + (double)(p / columns) * (PANEL_H + GAP_Y);
+        frame.top = TOP + row * (PANEL_H + GAP_Y);
         put_axes(f, plot, &frame, p + columns >= plot->n_panels, p % columns == 0);
         put_panel(f, plot, &frame, &plot->panels[p]);
     }

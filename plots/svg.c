@@ -2,7 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "plots/svg.h"
 
+#include <math.h>
 #include <string.h>
+
+static double tenth(double x) { return round(10 * x) / 10; }
 
 void at_svg_begin(FILE *f, double width, double height, const char *title) {
     fprintf(f,
@@ -61,7 +64,8 @@ void at_svg_line(FILE *f, double x0, double y0, double x1, double y1, const char
 }
 
 void at_svg_rect(FILE *f, double x, double y, double width, double height, const char *attributes) {
-    fprintf(f, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" %s/>\n", x, y, width, height, attributes);
+    fprintf(f, "<rect x=\"%.6g\" y=\"%.6g\" width=\"%.6g\" height=\"%.6g\" %s/>\n", tenth(x), tenth(y), tenth(width),
+            tenth(height), attributes);
 }
 
 double at_svg_width(const char *text) {

@@ -23,7 +23,7 @@ static int find(const struct at_dist_source *source, int64_t i, const char *word
     return at_reader_find(source->reader, name);
 }
 
-/* Its values, finite ones, in *values (the caller frees them); name and values go into *hash. */
+/* Its values, finite in f32 and rounded to it, in *values (the caller frees them); name and values go into *hash. */
 static at_status read_values(const struct at_dist_source *source, int at, uint64_t *hash, double **values) {
     const struct at_file_tensor *t = at_reader_tensor(source->reader, at);
     if (!t->supported || t->format == AT_I32 || t->count < 1 || t->count > MOST_VALUES)
@@ -33,10 +33,12 @@ static at_status read_values(const struct at_dist_source *source, int at, uint64
     if (!*values)
         return AT_FAIL(AT_NO_MEMORY, "%s: no memory for %s", source->name, t->name);
     AT_TRY(at_reader_read_f64(source->reader, at, 0, t->count, *values));
-    for (int64_t i = 0; i < t->count; i++)
+    for (int64_t i = 0; i < t->count; i++) {
+        (*values)[i] = at_round(AT_F32, (*values)[i]);
         if (!isfinite((*values)[i]))
             return AT_FAIL(AT_USAGE, "%s: %s: value %lld is %g, wanted a finite one", source->name, t->name,
                            (long long)i, (*values)[i]);
+    }
     *hash = at_hash_bytes(t->name, strlen(t->name), *hash ? *hash : AT_HASH_START);
     *hash = at_hash_bytes(*values, (size_t)t->count * sizeof **values, *hash);
     return AT_OK;
@@ -47,9 +49,10 @@ static at_status refuse_shape(const struct at_dist_source *source, const struct 
                    (long long)t->count, wanted);
 }
 
-/* One value, or one a head, to the member of each head that lies `offset` bytes from its start. */
+/* One value, or one a head where there may be `most`, to the member of each head that lies `offset` bytes from its
+ * start. */
 static at_status take_scalar(const struct at_dist_source *source, int64_t i, const char *word, size_t offset,
-                             struct at_asynct_head *heads, uint64_t *hash) {
+                             int64_t most, struct at_asynct_head *heads, uint64_t *hash) {
     char name[64];
     double *values = NULL;
     at_status status = AT_OK;
@@ -57,8 +60,8 @@ static at_status take_scalar(const struct at_dist_source *source, int64_t i, con
     if (at < 0)
         return AT_OK;
     const struct at_file_tensor *t = at_reader_tensor(source->reader, at);
-    if (t->rank > 1 || (t->count != 1 && t->count != source->h))
-        return refuse_shape(source, t, "one value, or one for each query head");
+    if (t->rank > 1 || (t->count != 1 && t->count != most))
+        return refuse_shape(source, t, most > 1 ? "one value, or one for each query head" : "one value");
     AT_TRY_OUT(read_values(source, at, hash, &values));
     for (int64_t head = 0; head < source->h; head++)
         memcpy((char *)&heads[head] + offset, &values[t->count == 1 ? 0 : head], sizeof *values);
@@ -93,10 +96,10 @@ out:
 
 at_status at_dist_own_params(const struct at_dist_source *source, int softmax, int64_t i, struct at_asynct_head *heads,
                              uint64_t *hash) {
-    AT_TRY(take_scalar(source, i, "scale", offsetof(struct at_asynct_head, scale), heads, hash));
+    AT_TRY(take_scalar(source, i, "scale", offsetof(struct at_asynct_head, scale), 1, heads, hash));
     if (softmax)
         return AT_OK;
-    AT_TRY(take_scalar(source, i, "sigma", offsetof(struct at_asynct_head, sigma), heads, hash));
-    AT_TRY(take_scalar(source, i, "gamma", offsetof(struct at_asynct_head, gamma), heads, hash));
+    AT_TRY(take_scalar(source, i, "sigma", offsetof(struct at_asynct_head, sigma), source->h, heads, hash));
+    AT_TRY(take_scalar(source, i, "gamma", offsetof(struct at_asynct_head, gamma), source->h, heads, hash));
     return take_taps(source, i, heads, hash);
 }

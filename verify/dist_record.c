@@ -144,7 +144,7 @@ static at_status describe(const struct at_dist_request *r, struct at_dist_record
     json_decref(request);
     if (!x->record.request)
         return AT_FAIL(AT_USAGE, "%s: the name or the parameters are no text in UTF-8", s->name);
-    return at_provenance_build("none: counted on the CPU", &x->record.provenance);
+    return at_provenance_build("any: the counts are the same on every device", &x->record.provenance);
 }
 
 at_status at_dist_recording_open(const struct at_dist_request *request, struct at_dist_recording *x) {
@@ -248,7 +248,8 @@ static at_status count(struct loader *l, struct at_dist_workers *workers, char *
         unit.tile = unit.queries - unit.first_query < tile ? unit.queries - unit.first_query : tile;
         AT_TRY(load(l, AT_DIST_Q, unit.first_query, unit.tile, q));
         *hash = at_hash_bytes(q, (size_t)(unit.tile * row_of(x, AT_DIST_Q)) * bytes, *hash);
-        AT_TRY(at_dist_count_unit(workers, &unit, layer));
+        AT_TRY(x->device ? at_dist_device_count(x->device, workers, &unit, layer)
+                         : at_dist_count_unit(workers, &unit, layer));
         unit.first_query += unit.tile;
         if (l->step)
             l->step(l->context, unit.tile);

@@ -20,6 +20,7 @@
  *   at_multiply_high(u32, u32)                         upper half of the product
  *   at_atomic_add(address, x)                          u32, f32; the value before
  *   AT_UNROLL                                          before a loop over registers that nvcc would leave a loop
+ *   AT_NO_UNROLL                                       before a loop whose copies would not fit the registers
  *   at_launch(kernel, grid, block, shared, stream, ...)
  *   fmaf, fminf, fmaxf                                 correctly rounded; NaN gives way to a number */
 /* Tensor cores: all 32 lanes of a warp together, at one place. A lane is 4 g + t; a 32-bit register of operands holds n

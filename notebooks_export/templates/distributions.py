@@ -59,10 +59,13 @@ def sizes(counts):
     return np.arange(low, high + 2), np.append(sums, sums[-1:]) / max(1, int(counts.sum()))
 
 
-for title, names in (("tensors", ["q", "k", "v", "out"]), ("scores and weights", ["raw", "scaled", "fir", "p"])):
+for title, wanted in (("tensors", ["q", "k", "v", "out"]), ("scores and weights", ["raw", "scaled", "fir", "p"])):
+    names = [name for name in wanted if name in quantities]
+    if not names:
+        continue
     figure, axes = grid(len(layers), columns=3, width=3.4, sharex=True, sharey=True)
     for i, axis in enumerate(axes):
-        for name in [name for name in names if name in quantities]:
+        for name in names:
             edge, share = sizes(counts_of(name, i))
             axis.step(edge, np.where(share > 0, share, np.nan), where="post", label=name)
         axis.axvline(16, color="0", linewidth=0.7)
@@ -79,12 +82,14 @@ for title, names in (("tensors", ["q", "k", "v", "out"]), ("scores and weights",
 # Distribution functions of the scores after the scale, after the FIR, and of the largest score of each row.
 # %%
 share = np.linspace(0.001, 0.999, 400)
+names = [name for name in ("scaled", "fir", "row_max") if name in quantities]
 figure, axes = grid(len(layers), columns=3, width=3.4, sharex=True, sharey=True)
 for i, axis in enumerate(axes):
-    for name in [name for name in ("scaled", "fir", "row_max") if name in quantities]:
+    for name in names:
         axis.plot(quantile(counts_of(name, i), share), 100 * share, label=name)
     axis.set_title(f"layer {layers[i]}", fontsize=8)
-axes[0].legend(fontsize=7)
+if names:
+    axes[0].legend(fontsize=7)
 figure.suptitle("Scores, from 0.1 % to 99.9 %")
 figure.supxlabel("score, no unit")
 figure.supylabel("share at or below, %")

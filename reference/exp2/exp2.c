@@ -3,8 +3,8 @@
  *
  * Limit of |kernel - y|. One unit in the last place for libm. ex2.approx is within two units of what y rounds to, which
  * is within half a unit of y; the former's are twice as long where y rounds up to a power of two. The unit is that of
- * f32, 2^-149 below 2^-126. With flushing, what the kernel has
- * before it is within that; where it can be below 2^-126 the result may be 0, which is y away.
+ * f32, 2^-149 below 2^-126. With flushing, what the kernel has before it is within that; where it can be below 2^-126 the
+ * result may be 0, which is y away.
  *
  * The reference's own error: a C library's exp2 of double is within one unit, 2^-52 of y, and within 2^-1074 where y
  * underflows in double. It is 0 where x is a whole number within double's range, and where x is not finite. From 1024 on

@@ -8,7 +8,7 @@ static void test_golden(void **state) {
     (void)state;
     struct at_distributions d;
     uint64_t counts[63490], n = 0;
-    at_assert_ok(at_distributions_open("tests/golden/recording_v1.h5", &d));
+    at_assert_ok(at_distributions_open("tests/golden/distributions_v1.h5", &d));
     assert_int_equal(d.shape.what, 1u << AT_DIST_raw | 1u << AT_DIST_p | 1u << AT_DIST_entropy);
     assert_int_equal(d.shape.n_layers, 1);
     assert_int_equal(d.shape.h, 2);
@@ -53,7 +53,7 @@ static void test_golden_again(void **state) {
     struct at_dist_workers *workers;
     struct at_dist_layer got, want;
     struct at_dist_unit_row row;
-    at_assert_ok(at_distributions_open("tests/golden/recording_v1.h5", &d));
+    at_assert_ok(at_distributions_open("tests/golden/distributions_v1.h5", &d));
     at_assert_ok(at_dist_recording_open(&request, &x));
     at_assert_ok(at_dist_workers_create(1, &workers));
     at_assert_ok(at_dist_layer_init(&x.shape, &got));

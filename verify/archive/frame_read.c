@@ -110,7 +110,7 @@ static void widen(int64_t *values, hsize_t n, enum at_h5_type type) {
     int32_t word;
     for (hsize_t i = n; i-- > 0;)
         if (type == AT_H5_I8) {
-            values[i] = bytes[i];
+            values[i] = (int64_t)((uint8_t)bytes[i] ^ 0x80) - 0x80; /* with its sign */
         } else {
             memcpy(&word, bytes + 4 * i, sizeof word);
             values[i] = word;
