@@ -129,7 +129,6 @@ refused 2 'wanted causal, scale' minilm --params dtype=f16
 refused 2 'f8' minilm --bins f8
 refused 2 "--attention 'linear'" minilm --attention linear
 refused 2 'none of the 6 layers' minilm --layers 7..9
-refused 2 'counted by cpu' minilm --runner cuda
 refused 2 'says its attention' 'asynct_prefill sq=4 d=16' --params causal=1
 refused 2 '--shard' minilm --shard 3/2
 mkdir folder.h5
