@@ -172,10 +172,13 @@ static void test_golden_study(void **state) {
 /* ---- what is refused and what is ignored ---- */
 
 static void set_version(hid_t file, const char *object, const char *version) {
-    hid_t at = H5Aopen_by_name(file, object, "encoding-version", H5P_DEFAULT, H5P_DEFAULT), type = H5Aget_type(at);
+    /* H5Aopen_by_name of 1.10.8 gives the root's attribute, whatever object is named */
+    hid_t id = H5Oopen(file, object, H5P_DEFAULT), at = H5Aopen(id, "encoding-version", H5P_DEFAULT);
+    hid_t type = H5Aget_type(at);
     assert_true(H5Awrite(at, type, &version) >= 0);
     H5Tclose(type);
     H5Aclose(at);
+    H5Oclose(id);
 }
 
 static void test_versions(void **state) {
@@ -188,10 +191,12 @@ static void test_versions(void **state) {
             hid_t file = changed_archive();
             set_version(file, objects[i], major == 1 ? "1.99.0" : "2.0.0");
             H5Fclose(file);
+            char says[64];
+            snprintf(says, sizeof says, "%s has encoding-version \"2.0.0\"", i ? objects[i] + 1 : "the file");
             if (major == 1)
                 at_assert_ok(at_frames_read(path, &frames));
             else
-                at_assert_fails(at_frames_read(path, &frames), AT_UNSUPPORTED, "encoding-version");
+                at_assert_fails(at_frames_read(path, &frames), AT_UNSUPPORTED, says);
             at_frames_release(&frames);
         }
 }
