@@ -321,7 +321,7 @@ tsan: ## all tests under ThreadSanitizer
 	@$(RECURSE) SAN=thread check-fast
 
 FUZZ_SECONDS ?= 60
-FUZZ_FORMATS := safetensors npy npz hdf5 archive
+FUZZ_FORMATS := safetensors npy npz hdf5 archive distributions
 .PHONY: fuzz
 fuzz: ## libFuzzer on every reader of files, FUZZ_SECONDS=60 for each (needs clang)
 	@command -v clang > /dev/null || { echo "make fuzz: clang is not installed" >&2; exit 3; }
@@ -366,6 +366,7 @@ install: programs ## copy the programs, case files and recorded activations unde
 	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/attest
 	$(Q)install $(BUILD)/attest $(BUILD)/attest-cpu $(DESTDIR)$(PREFIX)/bin
 	$(Q)cp -r datasets/cases datasets/activations datasets/bench $(DESTDIR)$(PREFIX)/share/attest
+	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/attest/measurements datasets/measurements/h200_tensor_core.txt
 clean: ## remove build/
 	$(Q)rm -rf build
 

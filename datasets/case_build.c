@@ -91,6 +91,10 @@ static void set_parameters(const struct at_build *build) {
     params->from = (int32_t)keys->from;
     params->instruction = (int32_t)keys->instruction;
     params->out = (int32_t)keys->out;
+    params->softmax = (int32_t)keys->softmax;
+    params->bins = keys->bins ? AT_BF16 : AT_F16;
+    params->what = (int32_t)keys->what;
+    params->behind = (int32_t)keys->behind;
 }
 
 /* One block for all inputs; an absent or empty tensor keeps no data. */

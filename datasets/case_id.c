@@ -60,6 +60,15 @@ static void add_hot(struct line *line, unsigned hot) {
         }
 }
 
+static void add_quantities(struct line *line, int64_t what) {
+    const char *colon = "";
+    for (int i = 0; at_key_quantity(i); i++)
+        if (what >> i & 1) {
+            add(line, "%s%s", colon, at_key_quantity(i));
+            colon = ":";
+        }
+}
+
 static int is(const struct at_key *key, const char *name) { return strcmp(key->name, name) == 0; }
 
 /* A key that something else in the line already says, or that nobody asked for. */
@@ -118,6 +127,9 @@ static void add_value(struct line *line, const struct at_key *key, const struct 
         break;
     case AT_KEY_STRATUM:
         add(line, "%s", at_tc_stratum_name((enum at_tc_stratum)c->keys->stratum));
+        break;
+    case AT_KEY_WHAT:
+        add_quantities(line, *(const int64_t *)field);
         break;
     case AT_KEY_HOT:
         add_hot(line, c->keys->hot);

@@ -31,7 +31,7 @@ static const struct at_key table[] = {
     { "tokens",   AT_KEY_INT,      AT_KEY_NORM | AT_KEY_PATTERNS, FIELD(tokens), 1, 1 << 26, { 0 }, "rows of a norm, patterns of an instruction; default 32" },
     { "channels", AT_KEY_INT,      AT_KEY_CHANNELS,  FIELD(channels), 1, 1 << 24, { 0 }, "hidden size of a norm; default 1024" },
     { "m",        AT_KEY_INT,      AT_KEY_PRODUCT,   FIELD(m),        0, 1 << 24, { 0 }, "rows of a product, of its first factor; default 64" },
-    { "n",        AT_KEY_INT,      AT_KEY_PRODUCT,   FIELD(n),        1, 1 << 24, { 0 }, "columns of a product, rows of its second factor; default 64" },
+    { "n",        AT_KEY_INT,      AT_KEY_PRODUCT | AT_KEY_ELEMENTS, FIELD(n), 0, 1 << 24, { 0 }, "columns of a product (1 or more), rows of its second factor; elements of exp2; default 64" },
     { "k",        AT_KEY_INT,      AT_KEY_PRODUCT,   FIELD(k),        1, 1 << 24, { 0 }, "products that one element sums; default 128" },
     { "page",     AT_KEY_INT,      AT_KEY_ATTENTION | AT_KEY_CACHE, FIELD(page),     0, 65536, { 0 }, "keys per page; default 0: contiguous" },
     { "padding",  AT_KEY_INT,      AT_KEY_CACHE,     FIELD(padding),  0, 1 << 20, { 0 }, "tokens behind the others that have no slot, as graphs of a fixed size have them; default 0" },
@@ -40,7 +40,7 @@ static const struct at_key table[] = {
     { "stratum",  AT_KEY_STRATUM,  AT_KEY_PATTERNS,  FIELD(stratum),  0, 0, { 0 }, "NAME: what its operands look like; default ordinary" },
     { "dtype",    AT_KEY_DTYPE,    AT_KEY_VALUES,    FIELD(dtype),    0, 0, { 0 }, "bf16, f16 or f32: the activations; of a product e4m3 or e5m2 too; default bf16" },
     { "out",      AT_KEY_DTYPE,    AT_KEY_PRODUCT,   FIELD(out),      0, 0, { 0 }, "bf16, f16 or f32: the product; default dtype, bf16 for e4m3 and e5m2" },
-    { "data",     AT_KEY_DATA,     AT_KEY_VALUES,    FIELD(data),     0, 0, { 0 }, "NAME: what the values look like; default normal" },
+    { "data",     AT_KEY_DATA,     AT_KEY_VALUES | AT_KEY_ELEMENTS, FIELD(data),     0, 0, { 0 }, "NAME: what the values look like; default normal" },
     { "seed",     AT_KEY_INT,      AT_KEY_ALWAYS,    FIELD(seed),     0, INT64_MAX, { 0 }, "of the data and of the order of pages; default 1" },
     { "scale",    AT_KEY_FLOATS,   AT_KEY_ATTENTION | AT_KEY_PRODUCT, FIELD(scale), 1, 1, { 0 }, "of the scores; default auto: 1/sqrt(d), a power of two for exact and ties; of a product; default auto: 1" },
     { "sigma",    AT_KEY_FLOATS,   AT_KEY_ASYNCT,    FIELD(sigma),    1, AT_CASE_LIST, { 0 }, "share of the pooled scores that is subtracted, one or one per head (1:0.5); default 1" },
@@ -54,6 +54,10 @@ static const struct at_key table[] = {
     { "hi",       AT_KEY_FLOATS,   AT_KEY_UCLIP,     FIELD(hi),       1, 1, { 0 }, "UClip: upper end; default 1" },
     { "eps",      AT_KEY_FLOATS,   AT_KEY_RMS,       FIELD(eps),      1, 1, { 0 }, "RMSNorm: added to the mean square; default 1e-6, 0 for exact" },
     { "from",     AT_KEY_CHOICE,   AT_KEY_FROM,      FIELD(from),     0, 1, { "rounded", "exact", NULL }, "the pre-MLP norm reads the residual rounded or not; default rounded" },
+    { "attention", AT_KEY_CHOICE,  AT_KEY_COUNTS,    FIELD(softmax),  0, 1, { "asynct", "softmax", NULL }, "how scores become p; default asynct" },
+    { "bins",     AT_KEY_CHOICE,   AT_KEY_COUNTS,    FIELD(bins),     0, 1, { "f16", "bf16", NULL }, "the codes that are counted; default dtype, f16 for f32" },
+    { "what",     AT_KEY_WHAT,     AT_KEY_COUNTS,    FIELD(what),     0, 0, { 0 }, "NAME:...: counted of q k v raw scaled fir p out row_max row_sum entropy support share0; default all" },
+    { "behind",   AT_KEY_INT,      AT_KEY_COUNTS,    FIELD(behind),   0, 1 << 24, { 0 }, "queries of the request behind those at hand; default 0" },
     { "hot",      AT_KEY_HOT,      AT_KEY_ATTENTION, FIELD(hot),      0, 0, { 0 }, "NAME,...: keys made to matter: last_key, hidden_key, clip, halo" },
     { "require",  AT_KEY_REQUIRE,  AT_KEY_ALWAYS,    0,               0, 0, { 0 }, "NAME,...: decoys that must count here" },
     { "expect",   AT_KEY_EXPECT,   AT_KEY_ALWAYS,    0,               0, 0, { 0 }, "states that are right here beside PASS: LAUNDERED, OVERFLOWED" },
@@ -90,12 +94,15 @@ unsigned at_key_groups(const struct at_family *family, const struct at_op *op) {
     unsigned groups = AT_KEY_ALWAYS;
     if (has_dimension(op, AT_DIM_k))
         return groups | AT_KEY_VALUES | AT_KEY_PRODUCT;
+    if (has_dimension(op, AT_DIM_n))
+        return groups | AT_KEY_ELEMENTS;
     if (at_op_tensor_index(op, "a") >= 0 && at_op_tensor_index(op, "d") >= 0)
         return groups | AT_KEY_PATTERNS;
     groups |= AT_KEY_VALUES;
     if (at_op_tensor_index(op, "seq_lens") >= 0)
         return groups | AT_KEY_ATTENTION | (family->decode ? 0u : (unsigned)AT_KEY_PREFILL) |
-               (at_op_tensor_index(op, "sigma") >= 0 ? (unsigned)AT_KEY_ASYNCT : 0u);
+               (at_op_tensor_index(op, "sigma") >= 0 ? (unsigned)AT_KEY_ASYNCT : 0u) |
+               (at_op_tensor_index(op, "counts") >= 0 ? (unsigned)AT_KEY_COUNTS : 0u);
     if (at_op_tensor_index(op, "slot_mapping") >= 0)
         return groups | AT_KEY_CACHE;
     groups |= AT_KEY_NORM;
@@ -242,8 +249,25 @@ static at_status read_choice(const struct at_key *key, const char *text, struct 
             *(int64_t *)field(key, c) = i;
             return AT_OK;
         }
-    return unknown(key, text, c->where, key->words, 2,
-                   strcmp(key->name, "edge") == 0 ? "zero or shrink" : "rounded or exact");
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, "%s or %s", key->words[0], key->words[1]);
+    return unknown(key, text, c->where, key->words, 2, wanted);
+}
+
+static const char *const quantities[] = { "q",   "k",       "v",       "raw",     "scaled",  "fir",   "p",
+                                          "out", "row_max", "row_sum", "entropy", "support", "share0" };
+enum { QUANTITIES = sizeof quantities / sizeof *quantities };
+
+const char *at_key_quantity(int i) { return i >= 0 && i < QUANTITIES ? quantities[i] : NULL; }
+
+static at_status each_quantity(const struct at_key *key, const char *part, struct at_case *c, int n) {
+    (void)n;
+    for (int i = 0; i < QUANTITIES; i++)
+        if (strcmp(part, quantities[i]) == 0) {
+            c->keys->what |= (int64_t)1 << i;
+            return AT_OK;
+        }
+    return unknown(key, part, c->where, quantities, QUANTITIES, "quantities with colons");
 }
 
 static at_status read_dtype(const struct at_key *key, const char *text, struct at_case *c) {
@@ -350,6 +374,8 @@ at_status at_key_read(const struct at_key *key, const char *text, struct at_case
         return read_instruction(key, text, c);
     case AT_KEY_STRATUM:
         return read_stratum(key, text, c);
+    case AT_KEY_WHAT:
+        return for_parts(key, text, ':', QUANTITIES, c, each_quantity);
     case AT_KEY_REQUIRE:
         return for_parts(key, text, ',', AT_CASE_MAX_REQUIRE, c, each_require);
     case AT_KEY_EXPECT:

@@ -26,6 +26,7 @@ struct at_case_keys {
     int64_t b, h, hk, d, page, causal, seed, edge, relu_pre, window, pad_d, tokens, padding, channels, from, layer;
     int64_t instruction, stratum; /* places in their tables */
     int64_t m, n, k;
+    int64_t softmax, bins, what, behind; /* bins: 0 f16, 1 bf16; what: bit i, quantity i */
     struct at_int_list sq, sk, prefix;
     enum at_format dtype, out;
     const struct at_data_family *data; /* NULL for a recorded dataset */
@@ -49,11 +50,13 @@ enum at_key_group {
     AT_KEY_RMS = 64,
     AT_KEY_FROM = 128,
     AT_KEY_NORM = 256,
-    AT_KEY_PREFILL = 512,   /* attention families that are not held to one query */
-    AT_KEY_CACHE = 1024,    /* requests and their places in a cache, as attention has them, but nothing computed */
-    AT_KEY_VALUES = 2048,   /* activations of a data family */
-    AT_KEY_PATTERNS = 4096, /* operands of one tensor-core instruction */
-    AT_KEY_PRODUCT = 8192   /* of two matrices */
+    AT_KEY_PREFILL = 512,    /* attention families that are not held to one query */
+    AT_KEY_CACHE = 1024,     /* requests and their places in a cache, as attention has them, but nothing computed */
+    AT_KEY_VALUES = 2048,    /* activations of a data family */
+    AT_KEY_PATTERNS = 4096,  /* operands of one tensor-core instruction */
+    AT_KEY_PRODUCT = 8192,   /* of two matrices */
+    AT_KEY_ELEMENTS = 16384, /* of an elementwise function, f32 */
+    AT_KEY_COUNTS = 32768    /* scores are counted */
 };
 
 /* How the text of a key becomes a value. INTS: '/' list; FLOATS: ':' list; NAMES: comma list that does not
@@ -71,6 +74,7 @@ enum at_key_kind {
     AT_KEY_REQUIRE,
     AT_KEY_INSTRUCTION,
     AT_KEY_STRATUM,
+    AT_KEY_WHAT,
     AT_KEY_EXPECT
 };
 
@@ -92,6 +96,9 @@ int at_key_find(const char *name);
 int at_key_given(const struct at_case_keys *keys, const char *name);
 /* The groups of a family. */
 unsigned at_key_groups(const struct at_family *family, const struct at_op *op);
+
+/* Name of quantity i of score_counts, NULL past the end. */
+const char *at_key_quantity(int i);
 
 /* One value's text into its field, or into the case for require and expect. Messages name `where`. */
 at_status at_key_read(const struct at_key *key, const char *text, struct at_case *c);

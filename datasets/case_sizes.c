@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "datasets/case_finish.h"
 
+#include <string.h>
+
 #include "datasets/scenarios.h"
 #include "tensor_core/instruction.h"
 
@@ -60,8 +62,14 @@ void at_case_sizes(const struct at_case *c, struct at_sizes *sizes) {
         sizes->n = keys->n;
         sizes->k = keys->k;
     }
+    if (groups & AT_KEY_ELEMENTS)
+        sizes->n = keys->n;
     if (groups & AT_KEY_ASYNCT)
         sizes->taps = keys->window;
+    for (int i = 0; groups & AT_KEY_COUNTS && at_key_quantity(i); i++) {
+        const int is_kv = strcmp(at_key_quantity(i), "k") == 0 || strcmp(at_key_quantity(i), "v") == 0;
+        *(is_kv ? &sizes->kv_quantities : &sizes->quantities) += keys->what >> i & 1;
+    }
     if (groups & (AT_KEY_ATTENTION | AT_KEY_CACHE)) {
         sizes->b = keys->scenario ? keys->scenario->b : keys->b;
         sizes->page = keys->page;

@@ -19,6 +19,11 @@ double at_bench_flops(const struct at_problem *p) {
     double sum = 0;
     if (p->sizes.k > 0) /* a product */
         return 2.0 * (double)p->sizes.m * (double)p->sizes.n * (double)p->sizes.k;
+    if (at_op_tensor_index(p->op, "counts") >= 0) { /* 2 d a score */
+        for (int64_t r = 0, rows = p->op->rows(p); r < rows; r++)
+            sum += 2.0 * p->op->row_work(p, r);
+        return sum;
+    }
     if (!is_attention(p))
         return (double)NAN;
     for (int64_t r = 0, rows = p->op->rows(p); r < rows; r++)

@@ -27,12 +27,12 @@ static const struct at_option options[] = {
     { "--shard", "i/N", "only this share of the requests of all layers; `attest merge` joins the shards" },
     { "--resume", NULL, "go on from the journal D.h5.jsonl of an interrupted recording" },
     { "--threads", "N", "threads (default: processors there are)" },
-    { "--runner", "cpu", "who counts" },
+    { "--runner", "R", "who counts: cpu (default: threads of this process), cuda, or a command line; the same counts" },
     { NULL, NULL, NULL },
 };
 
 struct recorder {
-    const char *out;
+    const char *out, *runner; /* NULL: none */
     struct at_dist_recording recording;
     struct at_dist_workers *workers;
     struct at_dist_layer layer;
@@ -49,7 +49,7 @@ static at_status read_options(const struct at_args *args, struct recorder *r, st
     if (!r->out)
         return AT_FAIL(AT_USAGE, "record: wants --out D.h5");
     if (runner && strcmp(runner, "cpu") != 0)
-        return AT_FAIL(AT_UNSUPPORTED, "--runner '%.64s': a recording is counted by cpu", runner);
+        r->runner = runner;
     *request = (struct at_dist_request){ .input = args->words[0],
                                          .attention = at_args_get(args, "--attention"),
                                          .params = at_args_get(args, "--params"),
@@ -123,6 +123,8 @@ static at_status record(const struct at_args *args, struct recorder *r) {
     if (!r->units)
         return AT_FAIL(AT_NO_MEMORY, "no memory for %" PRId64 " requests", r->recording.shape.requests);
     AT_TRY(at_dist_workers_create((int)threads, &r->workers));
+    if (r->runner)
+        AT_TRY(at_dist_device_open(r->runner, &r->recording.device));
     if (request.shards > 1)
         snprintf(shard, sizeof shard, "%d/%d", request.shard + 1, request.shards);
     AT_TRY(at_dist_journal_open(r->out, &r->recording.record, shard, at_args_has(args, "--resume"), &r->journal));
@@ -139,6 +141,7 @@ static int run(const struct at_args *args) {
     const at_status status = record(args, &r);
     const int code = status == AT_OK ? 0 : at_report_failure(status);
     at_dist_journal_abandon(&r.journal);
+    at_dist_device_close(r.recording.device);
     at_dist_workers_destroy(r.workers);
     at_dist_layer_release(&r.layer);
     at_dist_recording_close(&r.recording);

@@ -163,10 +163,14 @@ at_status at_dist_worker_flush(struct at_dist_worker *w, int kv, int64_t head, i
     struct at_dist_local *local = &w->local;
     const struct at_dist_shape *s = &layer->shape;
     int overflow = local->mass_overflow;
-    for (int i = 0; i < AT_DIST_COUNT; i++)
-        if (local->counts[i] && at_dist_is_kv((enum at_dist_what)i) == kv)
+    for (int i = 0; i < AT_DIST_COUNT; i++) {
+        if (at_dist_is_kv((enum at_dist_what)i) != kv)
+            continue;
+        if (local->counts[i])
             overflow |= flush_counts(local, (enum at_dist_what)i, head, request, layer) |
                         flush_tally(&local->tally[i], &layer->tally[i][head]);
+        local->tally[i] = (struct at_dist_tally){ 0 }; /* of what this shape leaves out: the next one may want it */
+    }
     for (int z = 0; z < AT_DIST_ZERO_COUNT; z++)
         if (at_dist_zero_is_kv((enum at_dist_zero)z) == kv) {
             overflow |= add(&layer->zero[z][head], local->zero[z]);

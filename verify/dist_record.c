@@ -130,19 +130,21 @@ static json_t *layers_of(const struct at_dist_source *s) {
 
 static at_status describe(const struct at_dist_request *r, struct at_dist_recording *x) {
     const struct at_dist_source *s = &x->source;
-    char params[1024];
+    char params[1024], own[24] = "";
+    if (x->params.own)
+        snprintf(own, sizeof own, "%016" PRIx64, x->params.own);
     AT_TRY(at_dist_params_text(s, x->params.softmax, or_else(r->params, ""), params, sizeof params));
-    json_t *request =
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:I}", "record", s->name, "attention",
-                  x->params.softmax ? "softmax" : "asynct", "params", params, "format", at_format_info(s->format)->name,
-                  "dtype", at_format_info(x->dtype)->name, "bins", at_format_info(x->shape.bins)->name, "what",
-                  names_of(x->shape.what), "layers", layers_of(s), "requests", (json_int_t)s->requests, "h",
-                  (json_int_t)s->h, "hk", (json_int_t)s->hk, "d", (json_int_t)s->d);
+    json_t *request = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:I}", "record", s->name,
+                                "attention", x->params.softmax ? "softmax" : "asynct", "params", params, "own_params",
+                                own, "format", at_format_info(s->format)->name, "dtype", at_format_info(x->dtype)->name,
+                                "bins", at_format_info(x->shape.bins)->name, "what", names_of(x->shape.what), "layers",
+                                layers_of(s), "requests", (json_int_t)s->requests, "h", (json_int_t)s->h, "hk",
+                                (json_int_t)s->hk, "d", (json_int_t)s->d);
     x->record.request = request ? json_dumps(request, JSON_SORT_KEYS | JSON_COMPACT) : NULL;
     json_decref(request);
     if (!x->record.request)
         return AT_FAIL(AT_USAGE, "%s: the name or the parameters are no text in UTF-8", s->name);
-    return at_provenance_build("none: counted on the CPU", &x->record.provenance);
+    return at_provenance_build("any: the counts are the same on every device", &x->record.provenance);
 }
 
 at_status at_dist_recording_open(const struct at_dist_request *request, struct at_dist_recording *x) {
@@ -156,8 +158,8 @@ at_status at_dist_recording_open(const struct at_dist_request *request, struct a
     AT_TRY_OUT(read_formats(request, x));
     AT_TRY_OUT(read_what(request, x));
     AT_TRY_OUT(check_sizes(x));
-    AT_TRY_OUT(describe(request, x));
     AT_TRY_OUT(at_dist_params_make(&x->source, x->params.softmax, or_else(request->params, ""), &x->params));
+    AT_TRY_OUT(describe(request, x));
 out:
     if (status != AT_OK)
         at_dist_recording_close(x);
@@ -237,7 +239,7 @@ static at_status count(struct loader *l, struct at_dist_workers *workers, char *
                                  .v = v,
                                  .softmax = x->params.softmax,
                                  .causal = x->params.causal,
-                                 .heads = x->params.heads };
+                                 .heads = x->params.heads + l->layer * x->source.h };
     const size_t kv = (size_t)(unit.keys * row_of(x, AT_DIST_K)) * bytes;
     AT_TRY(load(l, AT_DIST_K, 0, unit.keys, k));
     AT_TRY(load(l, AT_DIST_V, 0, unit.keys, v));
@@ -246,7 +248,8 @@ static at_status count(struct loader *l, struct at_dist_workers *workers, char *
         unit.tile = unit.queries - unit.first_query < tile ? unit.queries - unit.first_query : tile;
         AT_TRY(load(l, AT_DIST_Q, unit.first_query, unit.tile, q));
         *hash = at_hash_bytes(q, (size_t)(unit.tile * row_of(x, AT_DIST_Q)) * bytes, *hash);
-        AT_TRY(at_dist_count_unit(workers, &unit, layer));
+        AT_TRY(x->device ? at_dist_device_count(x->device, workers, &unit, layer)
+                         : at_dist_count_unit(workers, &unit, layer));
         unit.first_query += unit.tile;
         if (l->step)
             l->step(l->context, unit.tile);

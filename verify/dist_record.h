@@ -3,6 +3,7 @@
 #ifndef AT_DIST_RECORD_H
 #define AT_DIST_RECORD_H
 
+#include "verify/dist_device.h"
 #include "verify/dist_source.h"
 #include "verify/dist_unit.h"
 
@@ -18,7 +19,8 @@ struct at_dist_recording {
     struct at_dist_shape shape;
     enum at_format dtype; /* q, k and v as they are counted */
     int shard, shards;
-    struct at_run_record record; /* request and provenance */
+    struct at_dist_device *device; /* NULL: threads of this process count; the caller's */
+    struct at_run_record record;   /* request and provenance */
 };
 
 /* Opens the source and checks everything that can be wrong with the request or with sizes. */

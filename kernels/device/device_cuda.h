@@ -63,6 +63,7 @@ template <class T> __device__ void at_store16(T *p, const T (&x)[16 / sizeof(T)]
 }
 
 #define AT_UNROLL _Pragma("unroll")
+#define AT_NO_UNROLL _Pragma("unroll 1")
 
 template <class T> struct at_same { using type = T; };
 #define AT_SHARED(TYPE, name) __shared__ typename at_same<TYPE>::type name

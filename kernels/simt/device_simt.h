@@ -90,6 +90,7 @@ template <class T> __attribute__((always_inline)) inline void at_store16(T *p, c
 }
 
 #define AT_UNROLL
+#define AT_NO_UNROLL
 
 template <class T> struct at_same { using type = T; };
 /* A variable of the block: AT_SHARED(float[128], row). */

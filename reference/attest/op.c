@@ -20,6 +20,12 @@ int64_t at_dim_size(const struct at_sizes *sizes, enum at_dim dim) {
 #undef X
     case AT_DIM_b_plus_1:
         return sizes->b + 1;
+    case AT_DIM_code_slots:
+        return AT_CODE_SLOTS;
+    case AT_DIM_head_sums:
+        return AT_HEAD_SUMS;
+    case AT_DIM_kv_sums:
+        return AT_KV_SUMS;
     case AT_DIM_NONE:
         break;
     }
@@ -53,6 +59,14 @@ const char *at_dim_word(enum at_dim dim) {
         return "column";
     case AT_DIM_k:
         return "factor";
+    case AT_DIM_quantities:
+    case AT_DIM_kv_quantities:
+        return "quantity";
+    case AT_DIM_code_slots:
+        return "code";
+    case AT_DIM_head_sums:
+    case AT_DIM_kv_sums:
+        return "sum";
     default:
         return "index";
     }
@@ -66,6 +80,8 @@ static enum at_format format_of(enum at_format_rule rule, const struct at_proble
         return AT_F32;
     case AT_FORMAT_I32:
         return AT_I32;
+    case AT_FORMAT_F64:
+        return AT_F64;
     case AT_FORMAT_DTYPE:
         break;
     }

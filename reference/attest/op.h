@@ -12,7 +12,7 @@
 
 enum at_role { AT_IN, AT_OUT, AT_INOUT };
 /* The format of a tensor: the problem's activation type, its parameter `out`, or fixed. */
-enum at_format_rule { AT_FORMAT_DTYPE, AT_FORMAT_F32, AT_FORMAT_I32, AT_FORMAT_OUT };
+enum at_format_rule { AT_FORMAT_DTYPE, AT_FORMAT_F32, AT_FORMAT_I32, AT_FORMAT_OUT, AT_FORMAT_F64 };
 
 struct at_tensor_spec {
     const char *name;

@@ -29,7 +29,9 @@ struct at_op;
     X(channels,  "hidden size of a norm")                                                   \
     X(m,         "rows of a product")                                                       \
     X(n,         "columns of a product")                                                    \
-    X(k,         "products that one element of a product sums")
+    X(k,         "products that one element of a product sums")                             \
+    X(quantities, "score_counts: quantities of query heads that are counted")               \
+    X(kv_quantities, "score_counts: quantities of key/value heads that are counted")
 /* clang-format on */
 
 struct at_sizes {
@@ -44,8 +46,12 @@ enum at_dim {
 #define X(name, meaning) AT_DIM_##name,
     AT_SIZE_LIST(X)
 #undef X
-        AT_DIM_b_plus_1
+        AT_DIM_b_plus_1,
+    AT_DIM_code_slots, /* of score_counts, fixed: a slot a code of 16 bits, sums of a head and of a key/value head */
+    AT_DIM_head_sums,
+    AT_DIM_kv_sums
 };
+enum { AT_CODE_SLOTS = 65536, AT_HEAD_SUMS = 190, AT_KV_SUMS = 2 };
 
 enum at_edge { AT_EDGE_ZERO, AT_EDGE_SHRINK };   /* FIR at key 0: divisor K, or min(t+1, K) */
 enum at_fir_form { AT_FIR_POOLED, AT_FIR_TAPS }; /* taps from sigma, or given */
@@ -67,7 +73,11 @@ enum at_from { AT_FROM_ROUNDED, AT_FROM_EXACT }; /* pre-MLP norm reads res' roun
     X(float,   eps,      1e-6f, "RMSNorm: added to the mean square")                        \
     X(int32_t, from,     0,    "enum at_from: 0 rounded, 1 exact")                             \
     X(int32_t, instruction, 0, "dot_product_add: place in the table of tensor-core instructions") \
-    X(int32_t, out,      AT_F32, "gemm: enum at_format of the product: f32, f16 or bf16")
+    X(int32_t, out,      AT_F32, "gemm: enum at_format of the product: f32, f16 or bf16")   \
+    X(int32_t, softmax,  0,    "score_counts: 0 AsyncT, 1 softmax")                         \
+    X(int32_t, bins,     AT_F16, "score_counts: enum at_format whose codes are counted: f16 or bf16") \
+    X(int32_t, what,     0,    "score_counts: bit i: quantity i is counted")                \
+    X(int32_t, behind,   0,    "score_counts: queries of the request behind those at hand")
 /* clang-format on */
 
 struct at_params {

@@ -19,7 +19,9 @@ for part in "$@"; do
         bench) ./attest bench "${AT_BENCH:-*}" --runner cuda --out "$out/bench.h5" > "$out/bench.txt" 2> "$out/bench.err"
                echo "exit $?"; tail -n 30 "$out/bench.txt" ;;
         study) ./attest study tensor-core --runner cuda --out "$out/tensor_core.h5" --golden "$out/tensor_core.golden" > "$out/tensor_core.txt" 2>&1
-               echo "exit $?"; tail -n 1 "$out/tensor_core.txt" ;;
+               echo "exit $?"; tail -n 1 "$out/tensor_core.txt"
+               ./attest study exp2 --runner cuda --out "$out/exp2.h5" > "$out/exp2.txt" 2>&1
+               echo "exit $?"; cat "$out/exp2.txt" ;;
         sanitize)
             for tool in memcheck racecheck initcheck synccheck; do
                 ./attest verify --runner "compute-sanitizer --tool $tool --log-file $work/$tool.%p ./attest-cuda" --cases 'smoke:*' \

@@ -23,7 +23,7 @@ rule() { # folder -> sets own, outside
         kernels/*) own="attest/|kernels/host/|kernels/device/|($operators)/" outside='' ;;
         plots) own='plots/' outside='' ;;
         verify/archive) own='attest/|verify/|datasets/reader.h' outside='hdf5|jansson.h' ;;
-        verify) own='attest/|tensor_core/|verify/|datasets/|fast/|plots/|build_info.h' outside='jansson.h|gsl/' ;;
+        verify) own='attest/|tensor_core/|score_counts/|verify/|datasets/|fast/|plots/|build_info.h' outside='jansson.h|gsl/' ;;
         notebooks_export) own='attest/|notebooks_export/|plots/|verify/archive/(frame|distributions).h|verify/(commands|atomic_file|result).h' outside='jansson.h' ;;
         *) return 1 ;;
     esac

@@ -78,7 +78,8 @@ def check_sums(top):
     assert value[0] == -numpy.inf and value[-1] == numpy.inf and len(value) == 63490
     assert (numpy.diff(value[1:-1]) >= 0).all()
     edges = top["coarse_edge"][:]
-    assert len(edges) == 250 and numpy.isin(edges, value).all()
+    upper = (numpy.arange(len(value)) + 1023 >> 8) - 3  # of the ascending code, whose first 1023 are NaNs
+    assert upper[-1] == 249 and (edges == value[numpy.searchsorted(upper, numpy.arange(250))]).all()
     finite = numpy.isfinite(value)
     for name in top:
         if not isinstance(top[name], h5py.Group) or "counts" not in top[name]:
@@ -86,7 +87,7 @@ def check_sums(top):
         group = top[name]
         counts, coarse = group["counts"][:], group["coarse_counts"][:]
         assert (counts.sum(2) + group["nan"][:] == group["n"][:]).all(), name
-        start = numpy.searchsorted(value, edges, "left")
+        start = numpy.searchsorted(upper, numpy.arange(250))
         assert (numpy.add.reduceat(counts, start, axis=2) == coarse.sum(2)).all(), name
         mean = (counts[:, :, finite] * value[finite]).sum(2) / counts[:, :, finite].sum(2)
         assert numpy.allclose(mean, group["mean"][:], rtol=1e-12, atol=1e-15), name
