@@ -314,7 +314,7 @@ def make_later(source, target):
         for group in [file] + [file[g] for g in file]:
             group.attrs["encoding-version"] = "1.99.0"
             group.create_group("a_later_group").create_dataset("x", data=numpy.arange(4))
-        for name in ("results", "bench", "ledger", "studies/accumulate", "studies/probes"):
+        for name in ("results", "bench", "ledger", "studies/accumulate", "studies/probes", "studies/exp2"):
             if name in file:
                 n = next(iter(file[name].values())).shape[0]
                 file[name].create_dataset("later_column", data=numpy.arange(n) * 0.5)
