@@ -23,6 +23,9 @@ struct at_figure_sink {
 at_status at_figures_results(const struct at_export *e, const struct at_figure_sink *sink);
 at_status at_figures_bench(const struct at_export *e, const struct at_figure_sink *sink);
 at_status at_figures_studies(const struct at_export *e, const struct at_figure_sink *sink);
+/* The studies that are one map each, by their tables. */
+at_status at_figures_tensor_core(const struct at_frame *frame, const struct at_figure_sink *sink);
+at_status at_figures_exp2(const struct at_frame *frame, const struct at_figure_sink *sink);
 
 /* Different texts of a column, in the order of their first row, at most `most`: numbers of rows in which they stand.
  * Returns how many. */

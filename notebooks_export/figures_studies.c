@@ -1,4 +1,4 @@
-/* Plots of studies: error over length and overflow by data of accumulators; neighbours of the tensor cores' model.
+/* Plots of studies: error over length and overflow by data of accumulators.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdio.h>
@@ -189,62 +189,13 @@ static at_status accumulate(const struct at_frame *frame, const struct at_figure
     return AT_OK;
 }
 
-/* ---- tensor cores ---- */
-
-static at_status tensor_core(const struct at_frame *frame, const struct at_figure_sink *sink) {
-    static const char *const neighbours[] = { "kept_less",  "kept_more",   "floor_less",    "floor_more",
-                                              "block_half", "block_twice", "other_rounding" };
-    enum { N = sizeof neighbours / sizeof *neighbours };
-    const struct at_frame_column *instruction = at_frame_column(frame, "instruction");
-    const struct at_frame_column *patterns = at_frame_column(frame, "patterns");
-    int64_t first[MOST];
-    const char *rows[MOST];
-    double values[MOST * N], of[MOST * N];
-    if (!instruction || !patterns)
-        return AT_OK;
-    const int n = at_figure_distinct(instruction, frame->n, first, MOST);
-    for (int i = 0; i < n * N; i++) {
-        values[i] = NAN;
-        of[i] = 0;
-    }
-    for (int64_t i = 0; i < frame->n; i++) {
-        const int row = at_figure_index(instruction, first, n, i);
-        for (int k = 0; k < N && row >= 0; k++) {
-            const double told = at_frame_number(at_frame_column(frame, neighbours[k]), i, 0);
-            if (!(told >= 0)) /* -1: there is no such neighbour */
-                continue;
-            const double before = of[row * N + k] > 0 ? values[row * N + k] * of[row * N + k] : 0;
-            of[row * N + k] += at_frame_number(patterns, i, 0);
-            values[row * N + k] = (before + 100 * told) / of[row * N + k];
-        }
-    }
-    for (int i = 0; i < n; i++)
-        rows[i] = at_frame_text(instruction, first[i]);
-    struct at_heat heat = { .title = "Patterns that tell a neighbour of the model, %",
-                            .x_title = "neighbour",
-                            .y_title = "instruction",
-                            .rows = n,
-                            .cols = N,
-                            .row_names = rows,
-                            .col_names = neighbours,
-                            .values = values,
-                            .pale = 0,
-                            .dark = 50,
-                            .digits = 2 };
-    struct at_figure figure = {
-        .name = "tensor_core_neighbours",
-        .caption = "How often a model with one bit less or more, half or twice the block, or the other "
-                   "rounding would have given another result, in % of the patterns. A dash: there is "
-                   "no such neighbour.",
-        .heat = &heat
-    };
-    return n ? sink->take(sink->context, &figure) : AT_OK;
-}
-
 at_status at_figures_studies(const struct at_export *e, const struct at_figure_sink *sink) {
     const struct at_frame *sums = at_frame_find(&e->frames, "studies/accumulate");
     const struct at_frame *cores = at_frame_find(&e->frames, "studies/tensor_core");
+    const struct at_frame *exp2 = at_frame_find(&e->frames, "studies/exp2");
     if (sums)
         AT_TRY(accumulate(sums, sink));
-    return cores ? tensor_core(cores, sink) : AT_OK;
+    if (cores)
+        AT_TRY(at_figures_tensor_core(cores, sink));
+    return exp2 ? at_figures_exp2(exp2, sink) : AT_OK;
 }

@@ -54,7 +54,8 @@ static at_status add_content(const struct at_export *e, struct at_notebook *note
                   { "bench", "bench.py" },
                   { "studies/accumulate", "accumulate.py" },
                   { "studies/tensor_core", "tensor_core.py" },
-                  { "studies/probes", "probes.py" } };
+                  { "studies/probes", "probes.py" },
+                  { "studies/exp2", "exp2.py" } };
     const size_t n = sizeof known / sizeof *known;
     for (size_t k = 0; k < n; k++) {
         const struct at_frame *frame = at_frame_find(&e->frames, known[k].group);

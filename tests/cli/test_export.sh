@@ -89,8 +89,10 @@ export_all() { # archive, kinds with commas: exports and reads back
 "$BUILD/tests/support/make_archive" "$scratch/run26.h5" 26 || fail make_archive
 "$BUILD/tests/support/make_archive" "$scratch/run0.h5" 0 || fail make_archive
 "$BUILD/tests/support/make_distributions" "$scratch/dist.h5" 2 4 2 || fail make_distributions
+wants 0 'exp2/00_libm' "$attest" study exp2 --step 1000003 --out "$scratch/exp2.h5"
 archives=("$golden" tests/golden/study_v1.h5 tests/golden/distributions_v1.h5 datasets/measurements/h200_bench_gemm.h5
-    datasets/measurements/h200_tensor_core.h5 "$scratch/run26.h5" "$scratch/dist.h5")
+    datasets/measurements/h200_tensor_core.h5 "$scratch/run26.h5" "$scratch/dist.h5"
+    "$scratch/exp2.h5")
 for archive in "${archives[@]}"; do
     export_all "$archive" csv,svg,html
     name=$(basename "$archive")
@@ -121,6 +123,6 @@ for group in / distributions distributions/raw; do newer "$group" tests/golden/d
 [[ ${AT_SLOW_BUILD:-0} == 1 ]] && { echo "notebooks: left to the plain build"; exit 0; }
 notebooks=("$scratch/run26.h5")
 [[ ${AT_EFFORT:-full} == fast ]] || notebooks+=(tests/golden/study_v1.h5 tests/golden/distributions_v1.h5 "$scratch/dist.h5"
-    datasets/measurements/h200_bench_gemm.h5 datasets/measurements/h200_tensor_core.h5
+    datasets/measurements/h200_bench_gemm.h5 datasets/measurements/h200_tensor_core.h5 "$scratch/exp2.h5"
     "$scratch/hostile_run26.h5" "$scratch/hostile_dist.h5" "$scratch/later_run_v1.h5")
 for archive in "${notebooks[@]}"; do export_all "$archive" ipynb; done

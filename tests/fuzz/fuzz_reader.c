@@ -14,6 +14,7 @@
 #include "tests/support/reader_files.h"
 #include "tests/support/sample_record.h"
 #include "verify/archive/distributions.h"
+#include "verify/archive/frame.h"
 /* For release(), as attest ends the process instead. NOLINTNEXTLINE(bugprone-suspicious-include) */
 #include "verify/archive/h5tensors.c"
 
@@ -58,8 +59,21 @@ static const struct at_reader_type here = {
 
 /* --- archives --- */
 
+static const char *read_frames(const char *path) {
+    struct at_frames frames;
+    at_error_clear();
+    const at_status status = at_frames_read(path, &frames);
+    at_frames_release(&frames);
+    if (status != AT_OK && !strstr(at_error_message(), path))
+        return "a failure does not name the file";
+    return strchr(at_error_message(), '\n') ? "a failure has more than one line" : NULL;
+}
+
 static const char *read_archive(const char *path) {
     struct at_run_record record;
+    const char *broken = read_frames(path);
+    if (broken)
+        return broken;
     at_error_clear();
     at_status status = at_archive_read(path, &record);
     if (status == AT_OK) {

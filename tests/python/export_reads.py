@@ -182,10 +182,11 @@ class Page(html.parser.HTMLParser):
 
     def __init__(self):
         super().__init__()
-        self.open, self.seen, self.words = [], {}, []
+        self.open, self.seen, self.words, self.results = [], {}, [], 0
 
     def handle_starttag(self, tag, attributes):
         self.seen[tag] = self.seen.get(tag, 0) + 1
+        self.results += ("class", "row") in attributes
         for name, value in attributes:
             assert not name.startswith("on"), (tag, name)
             assert name not in ("src", "srcset", "data", "action", "xlink:href"), (tag, name)
@@ -237,8 +238,7 @@ def check_html(archive, prefix):
                     assert passed > 0, (group, name)
         for study in studies_of(file):
             assert study in said
-        rows = sum(len(file[g]) for g in ("results/result",) if g in file)
-        assert page.seen.get("tr", 0) >= rows
+        assert page.results == (len(file["results/result"]) if "results" in file else 0), page.results
         plots = "bench" in file or "studies" in file or "distributions" in file or "results/err_hist" in file
         assert not plots or page.seen.get("svg", 0) > 0
 
@@ -306,7 +306,7 @@ def make_hostile(source, target):
         file["provenance/build"][()] = "no JSON <at> all \xff"
         if "distributions" in file:
             file["distributions"].attrs["source"] = " ".join(HOSTILE).replace("\x07", "")
-        assert at > 20 or "distributions" in file
+        assert at > 8 or "distributions" in file
 
 
 def make_later(source, target):
@@ -314,7 +314,7 @@ def make_later(source, target):
         for group in [file] + [file[g] for g in file]:
             group.attrs["encoding-version"] = "1.99.0"
             group.create_group("a_later_group").create_dataset("x", data=numpy.arange(4))
-        for name in ("results", "bench", "ledger", "studies/accumulate", "studies/probes"):
+        for name in ("results", "bench", "ledger", "studies/accumulate", "studies/probes", "studies/exp2"):
             if name in file:
                 n = next(iter(file[name].values())).shape[0]
                 file[name].create_dataset("later_column", data=numpy.arange(n) * 0.5)

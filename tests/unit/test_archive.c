@@ -190,10 +190,13 @@ static hid_t open_changed(struct at_run_record *record) {
 }
 
 static void set_version(hid_t file, const char *object, const char *version) {
-    hid_t at = H5Aopen_by_name(file, object, "encoding-version", H5P_DEFAULT, H5P_DEFAULT), type = H5Aget_type(at);
+    /* H5Aopen_by_name of 1.10.8 gives the root's attribute, whatever object is named */
+    hid_t id = H5Oopen(file, object, H5P_DEFAULT), at = H5Aopen(id, "encoding-version", H5P_DEFAULT);
+    hid_t type = H5Aget_type(at);
     assert_true(H5Awrite(at, type, &version) >= 0);
     H5Tclose(type);
     H5Aclose(at);
+    H5Oclose(id);
 }
 
 static void test_versions(void **state) {
@@ -215,7 +218,10 @@ static void test_versions(void **state) {
             assert_equal_records(&got, &record);
             at_run_record_release(&got);
         } else {
-            at_assert_fails(at_archive_read(path, &got), AT_UNSUPPORTED, "encoding-version");
+            const char *name = strrchr(all[i].object, '/') + 1;
+            char says[64];
+            snprintf(says, sizeof says, "%s has encoding-version", *name ? name : "the file");
+            at_assert_fails(at_archive_read(path, &got), AT_UNSUPPORTED, says);
             at_assert_true(strstr(at_error_message(), path), "no path in \"%s\"", at_error_message());
         }
         at_run_record_release(&record);

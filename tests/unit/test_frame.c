@@ -172,10 +172,13 @@ static void test_golden_study(void **state) {
 /* ---- what is refused and what is ignored ---- */
 
 static void set_version(hid_t file, const char *object, const char *version) {
-    hid_t at = H5Aopen_by_name(file, object, "encoding-version", H5P_DEFAULT, H5P_DEFAULT), type = H5Aget_type(at);
+    /* H5Aopen_by_name of 1.10.8 gives the root's attribute, whatever object is named */
+    hid_t id = H5Oopen(file, object, H5P_DEFAULT), at = H5Aopen(id, "encoding-version", H5P_DEFAULT);
+    hid_t type = H5Aget_type(at);
     assert_true(H5Awrite(at, type, &version) >= 0);
     H5Tclose(type);
     H5Aclose(at);
+    H5Oclose(id);
 }
 
 static void test_versions(void **state) {
@@ -188,10 +191,12 @@ static void test_versions(void **state) {
             hid_t file = changed_archive();
             set_version(file, objects[i], major == 1 ? "1.99.0" : "2.0.0");
             H5Fclose(file);
+            char says[64];
+            snprintf(says, sizeof says, "%s has encoding-version \"2.0.0\"", i ? objects[i] + 1 : "the file");
             if (major == 1)
                 at_assert_ok(at_frames_read(path, &frames));
             else
-                at_assert_fails(at_frames_read(path, &frames), AT_UNSUPPORTED, "encoding-version");
+                at_assert_fails(at_frames_read(path, &frames), AT_UNSUPPORTED, says);
             at_frames_release(&frames);
         }
 }
@@ -222,6 +227,7 @@ static void test_later_content(void **state) {
     add_dataset(file, "/results/very_wide", H5T_STD_I64LE, 2, many);
     add_dataset(file, "/results/longer", H5T_STD_I64LE, 1, other);
     H5Gclose(H5Gcreate2(file, "/later", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    add_dataset(file, "/results/two\nlines", H5T_STD_I64LE, 1, rows);
     H5Lcreate_soft("/results/err_max", file, "/results/soft", H5P_DEFAULT, H5P_DEFAULT);
     H5Lcreate_external("none.h5", "/x", file, "/results/external", H5P_DEFAULT, H5P_DEFAULT);
     H5Tclose(compound);
@@ -229,14 +235,17 @@ static void test_later_content(void **state) {
     at_assert_ok(at_frames_read(path, &frames));
     const struct at_frame *results = at_frame_find(&frames, "results");
     assert_non_null(at_frame_column(results, "later"));
-    static const char *const ignored[] = {
-        "compound", "big_endian", "cube", "very_wide", "longer", "soft", "external"
-    };
+    static const char *const ignored[] = { "two\nlines", "compound", "big_endian", "cube",
+                                           "very_wide",  "longer",   "soft",       "external" };
     for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
         at_assert_true(!at_frame_column(results, ignored[i]), "column %s is there", ignored[i]);
     assert_int_equal(frames.n, 5);
     at_frames_release(&frames);
 }
+
+/* HDF5 1.10.8 keeps blocks of its metadata cache when a file that is cut off or changed makes it give up; ours are seen. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void) { return "leak:libhdf5_serial.so"; }
 
 static void test_damage(void **state) {
     (void)state;

@@ -168,11 +168,18 @@ struct names {
     int no_memory;
 };
 
+static int has_control(const char *name) {
+    for (; *name; name++)
+        if ((unsigned char)*name < 0x20 || *name == 0x7f)
+            return 1;
+    return 0;
+}
+
 static herr_t add_name(hid_t group, const char *name, const H5L_info_t *info, void *context) {
     struct names *names = context;
     (void)group;
-    if (info->type != H5L_TYPE_HARD)
-        return 0; /* soft and external links are never ours */
+    if (info->type != H5L_TYPE_HARD || has_control(name))
+        return 0; /* soft and external links, and names that would break a line, are never ours */
     char **grown = realloc(names->items, (names->n + 1) * sizeof *grown);
     if (grown)
         names->items = grown;
