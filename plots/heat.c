@@ -67,7 +67,9 @@ void at_plot_heat(FILE *f, const struct at_heat *heat) {
     }
     for (int c = 0; c < heat->cols; c++) {
         const double x = left + (c + 0.5) * cell + (upright ? 4 : 0), y = TOP + body_h + (upright ? 6 : 14);
-        snprintf(rotate, sizeof rotate, upright ? "transform=\"rotate(-90 %.1f %.1f)\"" : "", x, y);
+        *rotate = 0;
+        if (upright)
+            snprintf(rotate, sizeof rotate, "transform=\"rotate(-90 %.1f %.1f)\"", x, y);
         at_svg_text(f, x, y, upright ? "end" : "middle", rotate, heat->col_names[c]);
     }
     at_svg_rect(f, left, TOP, body_w, body_h, "fill=\"none\" stroke=\"#000\"");
