@@ -176,12 +176,15 @@ static at_status accumulate(const struct at_frame *frame, const struct at_figure
         return AT_OK;
     s.n_modes = at_figure_distinct(s.mode, frame->n, s.modes, MOST);
     s.n_datas = at_figure_distinct(s.data, frame->n, s.datas, MOST);
-    for (int64_t i = 0; i < frame->n; i++) {
+    int64_t kinds[MOST];
+    int n_kinds = 0;
+    for (int64_t i = 0; i < frame->n && n_kinds < MOST; i++) {
         int seen = 0;
-        for (int64_t j = 0; j < i && !seen; j++)
-            seen = same_kind(&s, i, j);
+        for (int k = 0; k < n_kinds && !seen; k++)
+            seen = same_kind(&s, i, kinds[k]);
         if (seen)
             continue;
+        kinds[n_kinds++] = i;
         AT_TRY(error_curves(&s, i, sink));
         AT_TRY(map_of(&s, i, 0, sink));
         AT_TRY(map_of(&s, i, 1, sink));
