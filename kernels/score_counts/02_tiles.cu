@@ -263,7 +263,6 @@ template <class T, int TAPS, bool FULL> __device__ void block<T, TAPS, FULL>::we
     at_sync();
     for (int t = 0; page == 0 && t < AT_COUNTS_KEYS; t++)
         terms += mine[t];
-    at_sync();
 }
 
 /* Thread of page 0; the other pages' largest scores come through memory that is free. */
@@ -347,7 +346,6 @@ __global__ void __launch_bounds__(THREADS, FULL ? 1 : 2) tiles(at_counts_view<T>
         mass[i] = 0;
     for (int i = (int)threadIdx.x; i < AT_COUNTS_STAGES * AT_COUNTS_W_MOST; i += THREADS)
         rare.field[i / AT_COUNTS_W_MOST][i % AT_COUNTS_W_MOST] = 0;
-    at_sync();
     x.count_queries();
     const int reach = AT_COUNTS_TILE * (a.n_taps - 1);
     for (int k0 = 0, turn = 0; k0 < end; k0 += AT_COUNTS_KEYS, turn = 1 - turn) {

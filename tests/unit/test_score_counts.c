@@ -74,15 +74,15 @@ static double excess(const char *line, int decoy, int quantity, int slot) {
 static void test_decoys(void **state) {
     (void)state;
     static const char causal[] = "score_counts h=2 hk=1 sq=10 sk=20 d=8 causal=1 dtype=f16 data=normal what=raw:p:out";
-    static const char nan[] = "score_counts h=2 hk=1 sq=10 sk=20 d=8 dtype=f16 data=nonfinite what=raw";
+    static const char nan[] = "score_counts h=1 sq=9 sk=20 d=8 dtype=f16 data=nonfinite seed=5 what=p";
     static const char negative[] = "score_counts h=1 sq=8 sk=30 d=4 scale=-0.25 dtype=bf16 data=exact what=scaled";
     const int infinity = 31 << 10, nan_slot = 2 * infinity + 2;
     assert_true(excess(causal, AT_COUNTS_LAST_KEY_DROPPED, AT_COUNTS_OF_RAW, -1) == -20);
     assert_true(excess(causal, AT_COUNTS_HIDDEN_KEY_ADDED, AT_COUNTS_OF_RAW, -1) == 18); /* the last query sees all */
     const double zeros = excess(causal, AT_COUNTS_ZEROS_TWICE, AT_COUNTS_OF_P, infinity + 1);
     assert_true(zeros > 0 && zeros == excess(causal, AT_COUNTS_ZEROS_TWICE, AT_COUNTS_OF_P, -1));
-    const double nans = excess(nan, AT_COUNTS_NAN_LOST, AT_COUNTS_OF_RAW, nan_slot);
-    assert_true(nans < 0 && nans == excess(nan, AT_COUNTS_NAN_LOST, AT_COUNTS_OF_RAW, -1));
+    const double nans = excess(nan, AT_COUNTS_NAN_LOST, AT_COUNTS_OF_P, nan_slot);
+    assert_true(nans < 0 && nans == excess(nan, AT_COUNTS_NAN_LOST, AT_COUNTS_OF_P, -1));
     const double lost = excess(negative, AT_COUNTS_NEGATIVE_ZERO_LOST, AT_COUNTS_OF_SCALED, 255 << 7);
     assert_true(lost < 0 &&
                 excess(negative, AT_COUNTS_NEGATIVE_ZERO_LOST, AT_COUNTS_OF_SCALED, (255 << 7) + 1) == -lost);
