@@ -84,9 +84,9 @@ at_status at_dist_problem_make(const struct at_dist_unit *u, const struct at_dis
     at_problem_shape(p);
     out->starts[0][1] = (int32_t)u->tile;
     out->starts[1][1] = (int32_t)u->keys;
-    p->tensors[AT_ATTN_Q].data = (void *)(uintptr_t)u->q; /* inputs: nobody writes there */
-    p->tensors[AT_ATTN_K].data = (void *)(uintptr_t)u->k;
-    p->tensors[AT_ATTN_V].data = (void *)(uintptr_t)u->v;
+    const void *const inputs[] = { u->q, u->k, u->v };
+    for (int i = 0; i < 3; i++) /* nobody writes to an input */
+        memcpy(&p->tensors[AT_ATTN_Q + i].data, &inputs[i], sizeof inputs[i]);
     p->tensors[AT_ATTN_QUERY_START].data = out->starts[0];
     p->tensors[AT_ATTN_KEY_START].data = out->starts[1];
     p->tensors[AT_ATTN_SEQ_LENS].data = &out->keys;

@@ -236,13 +236,8 @@ template <class T> __device__ __forceinline__ double at_counts_value(T x) { retu
 
 /* Bin of a distance: 0 for 0, else one more than its exponent. */
 static __device__ __forceinline__ int at_counts_distance(int distance) {
-    uint32_t x = (uint32_t)(distance < 0 ? -distance : distance);
-    int bin = 0;
-    while (x) {
-        x >>= 1;
-        bin++;
-    }
-    return bin;
+    const int exponent = (int)(at_plain_bits((double)distance) >> 52 & 0x7ff);
+    return distance ? exponent - 1022 : 0;
 }
 
 /* A sum of 64 bits in two words: whoever makes the lower one pass its end carries. */

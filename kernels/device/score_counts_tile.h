@@ -69,6 +69,36 @@ template <class T> __device__ double at_counts_compensated(const T *q, const T *
     return finite ? sum + rest : sum;
 }
 
+/* ---- shared memory ---- */
+
+/* Shared: fields of the ledger of every stage that ordinary values do not touch. */
+struct at_counts_rare {
+    uint32_t field[AT_COUNTS_STAGES][AT_COUNTS_W_MOST];
+};
+
+struct at_counts_memory {
+    double *q, *k;    /* [32 STAGE_STEP] channels of the tiles; `again` and `buffer` lie there between products */
+    double *scores;   /* [64 ROW_STEP] raw */
+    double *halo;     /* [2 64 taps - 1] raw scores of the last keys of the tile before and of this one, in turn */
+    double *weights;  /* [64 ROW_STEP] p, 0 where the key is hidden; of kernels with rows and outputs alone */
+    uint16_t *again;  /* [4096] pairs to be summed with care: query * 64 + key */
+    uint64_t *buffer; /* a word a thread */
+    uint32_t *mass, *n_again;
+    at_counts_rare *rare;
+
+    __device__ at_counts_memory(double *base, int taps, uint32_t *masses, uint32_t *count, at_counts_rare *fields)
+        : q(base), k(q + AT_COUNTS_CHANNELS * AT_COUNTS_STAGE_STEP),
+          scores(k + AT_COUNTS_CHANNELS * AT_COUNTS_STAGE_STEP), halo(scores + AT_COUNTS_TILE * AT_COUNTS_ROW_STEP),
+          weights(halo + 2 * AT_COUNTS_TILE * (taps - 1)), again(reinterpret_cast<uint16_t *>(base)),
+          buffer(reinterpret_cast<uint64_t *>(base)), mass(masses), n_again(count), rare(fields) {}
+
+    static int64_t bytes(int64_t taps, bool with_weights) {
+        return (2 * AT_COUNTS_CHANNELS * AT_COUNTS_STAGE_STEP +
+                (with_weights ? 2 : 1) * AT_COUNTS_TILE * AT_COUNTS_ROW_STEP + 2 * AT_COUNTS_TILE * (taps - 1)) *
+               (int64_t)sizeof(double);
+    }
+};
+
 /* ---- products ---- */
 
 /* 64 rows of d values from row `first` of one head, channels [c0, c0 + 32): zeros where there are none. */
@@ -126,11 +156,6 @@ static __device__ __forceinline__ void at_counts_multiply(const double *q, const
 struct at_counts_light {
     uint32_t zero = 0; /* +0 */
     uint64_t most = 0, first = AT_COUNTS_NOWHERE;
-};
-
-/* Shared: fields of the ledger of every stage that ordinary values do not touch. */
-struct at_counts_rare {
-    uint32_t field[AT_COUNTS_STAGES][AT_COUNTS_W_MOST];
 };
 
 /* A value that is 0, subnormal in f16, beyond f16, infinite or NaN. */

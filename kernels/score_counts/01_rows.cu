@@ -184,7 +184,7 @@ template <class T> __device__ void tile<T>::output_row(int i, int n) {
     }
 }
 
-/* The last row sees most. */
+/* The last row sees most. A thread reads what it wrote itself. */
 template <class T> __device__ void tile<T>::close_tile(int first, int last) {
     const int pages = (a.visible(last) + AT_COUNTS_PAGE - 1) / AT_COUNTS_PAGE;
     for (int page = thread; page < pages && a.wants(AT_COUNTS_OF_P); page += THREADS) {
@@ -213,7 +213,6 @@ template <class T> __global__ void __launch_bounds__(THREADS) rows(at_counts_vie
         mass[bin] = 0;
     for (int i = first; i <= last; i++) {
         const int n = a.visible(i);
-        at_sync(); /* the row before has been read */
         x.load_query(i);
         at_sync();
         x.score_row(i, n);
@@ -228,7 +227,6 @@ template <class T> __global__ void __launch_bounds__(THREADS) rows(at_counts_vie
             x.statistics(n);
         x.output_row(i, n);
     }
-    at_sync();
     x.close_tile(first, last);
     at_counts_store_words(a, x.head, (int)blockIdx.y, buffer, mass, x.element_zero, x.tile_zero, x.stages);
 }

@@ -15,39 +15,13 @@ namespace {
 
 constexpr int THREADS = AT_COUNTS_BLOCK, CHANNELS_OUT = 4; /* of a lane, 32 apart */
 
-/* Shared memory. */
-struct memory {
-    double *q, *k;    /* [32 STAGE_STEP] channels of the tiles; `again` and `buffer` lie there between products */
-    double *scores;   /* [64 ROW_STEP] raw */
-    double *halo[2];  /* [64 taps - 1] raw scores of the last keys of the tile before, and of this one */
-    double *weights;  /* [64 ROW_STEP] p, 0 where the key is hidden; of kernels with rows and outputs alone */
-    uint16_t *again;  /* [4096] pairs to be summed with care: query * 64 + key */
-    uint64_t *buffer; /* [THREADS] */
-    uint32_t *mass, *n_again;
-    at_counts_rare *rare;
-
-    __device__ memory(double *base, int taps, uint32_t *masses, uint32_t *count, at_counts_rare *fields)
-        : q(base), k(q + AT_COUNTS_CHANNELS * AT_COUNTS_STAGE_STEP),
-          scores(k + AT_COUNTS_CHANNELS * AT_COUNTS_STAGE_STEP), halo{ scores + AT_COUNTS_TILE * AT_COUNTS_ROW_STEP,
-                                                                       scores + AT_COUNTS_TILE * AT_COUNTS_ROW_STEP +
-                                                                           AT_COUNTS_TILE * (taps - 1) },
-          weights(halo[1] + AT_COUNTS_TILE * (taps - 1)), again(reinterpret_cast<uint16_t *>(base)),
-          buffer(reinterpret_cast<uint64_t *>(base)), mass(masses), n_again(count), rare(fields) {}
-};
-
-constexpr int64_t shared_bytes(int64_t taps, bool full) {
-    return (2 * AT_COUNTS_CHANNELS * AT_COUNTS_STAGE_STEP + (full ? 2 : 1) * AT_COUNTS_TILE * AT_COUNTS_ROW_STEP +
-            2 * AT_COUNTS_TILE * (taps - 1)) *
-           (int64_t)sizeof(double);
-}
-
 /* A block. A thread counts the scores of one query and 16 keys of every tile: a page. */
 template <class T, int TAPS, bool FULL> struct block {
     const at_counts_view<T> &a;
-    const memory &m;
+    const at_counts_memory &m;
     const int head, kv_head, tile, first, row, page, query, n; /* n: keys that the thread's query sees */
     const float *taps;
-    const double sigma;
+    const double sigma, share; /* share: what the pool of a full window subtracts */
     uint32_t *raw, *scaled, *fir, *p, *out;
     at_counts_light light[AT_COUNTS_STAGES];
     uint32_t element_zero = 0, pairs = 0;
@@ -57,12 +31,12 @@ template <class T, int TAPS, bool FULL> struct block {
     bool has_nan = false;
     double o[FULL ? 8 : 1][CHANNELS_OUT];
 
-    __device__ block(const at_counts_view<T> &view, const memory &shared)
+    __device__ block(const at_counts_view<T> &view, const at_counts_memory &shared)
         : a(view), m(shared), head((int)blockIdx.x), kv_head(head / (view.h / view.hk)),
           tile((int)(gridDim.y - 1 - blockIdx.y)), first(tile * AT_COUNTS_TILE), row((int)threadIdx.x % AT_COUNTS_TILE),
           page((int)threadIdx.x / AT_COUNTS_TILE), query(first + row),
           n(query < view.queries ? view.visible(query) : 0), taps(view.taps + head * view.n_taps),
-          sigma((double)view.sigma[head]), raw(view.plane(AT_COUNTS_OF_RAW, head)),
+          sigma((double)view.sigma[head]), share(sigma / (double)view.n_taps), raw(view.plane(AT_COUNTS_OF_RAW, head)),
           scaled(view.plane(AT_COUNTS_OF_SCALED, head)), fir(view.plane(AT_COUNTS_OF_FIR, head)),
           p(view.plane(AT_COUNTS_OF_P, head)), out(view.plane(AT_COUNTS_OF_OUT, head)),
           most(-at_plain_from_bits(0x7ff0000000000000)) {
@@ -126,16 +100,25 @@ template <class T, int TAPS, bool FULL> __device__ void block<T, TAPS, FULL>::mu
         at_counts_multiply(m.q, m.k, sums);
     }
     at_sync(); /* q and k become the list */
-    for (int i = 0; i < 4; i++)
+    int spans[4];
+    AT_UNROLL
+    for (int j = 0; j < 4; j++) {
+        const int t = k0 + at_counts_own(x, j);
+        spans[j] = t < a.keys ? a.k_span[(int64_t)kv_head * a.keys + t] : 0;
+    }
+    AT_UNROLL
+    for (int i = 0; i < 4; i++) {
+        const int own = at_counts_own(y, i), there = first + own < a.queries;
+        const int seen = there ? a.visible(first + own) - k0 : 0;
+        const int left = exact - (there ? a.q_span[(int64_t)head * a.queries + first + own] : 0);
+        AT_UNROLL
         for (int j = 0; j < 4; j++) {
-            const int own = at_counts_own(y, i), t = at_counts_own(x, j);
+            const int t = at_counts_own(x, j);
             m.scores[own * AT_COUNTS_ROW_STEP + t] = sums[i][j];
-            if (first + own >= a.queries || k0 + t >= a.visible(first + own))
-                continue;
-            if (a.q_span[(int64_t)head * a.queries + first + own] + a.k_span[(int64_t)kv_head * a.keys + k0 + t] >
-                exact)
+            if (spans[j] > left && t < seen)
                 m.again[at_atomic_add(m.n_again, 1u)] = (uint16_t)(own * AT_COUNTS_KEYS + t);
         }
+    }
     at_sync();
 }
 
@@ -170,8 +153,7 @@ __device__ double block<T, TAPS, FULL>::filter(const double *halo, int k0, int t
     }
     if (!a.pooled)
         return z;
-    const int there = a.shrink && t + 1 < a.n_taps ? t + 1 : a.n_taps;
-    return r0 - sigma / (double)there * z;
+    return r0 - (a.shrink && t + 1 < a.n_taps ? sigma / (double)(t + 1) : share) * z;
 }
 
 template <class T, int TAPS, bool FULL> __device__ void block<T, TAPS, FULL>::give_mass() {
@@ -207,7 +189,7 @@ __device__ void block<T, TAPS, FULL>::count_page(const double *halo, double *nex
     AT_NO_UNROLL
     for (int j = 0; j < seen; j++) {
         const int t = begin + j;
-        const double x = dot(halo, k0, t), s = a.scale * x, r0 = gate_input(x);
+        const double x = m.scores[row * AT_COUNTS_ROW_STEP + t - k0], s = a.scale * x, r0 = gate_input(x);
         const double z = filter(halo, k0, t, r0, r1, r2), weight = clamp(z);
         r2 = r1;
         r1 = r0;
@@ -281,7 +263,6 @@ template <class T, int TAPS, bool FULL> __device__ void block<T, TAPS, FULL>::we
     at_sync();
     for (int t = 0; page == 0 && t < AT_COUNTS_KEYS; t++)
         terms += mine[t];
-    at_sync();
 }
 
 /* Thread of page 0; the other pages' largest scores come through memory that is free. */
@@ -357,7 +338,7 @@ __global__ void __launch_bounds__(THREADS, FULL ? 1 : 2) tiles(at_counts_view<T>
     AT_SHARED(uint32_t[2 * AT_COUNTS_DISTANCES], mass);
     AT_SHARED(uint32_t, n_again);
     AT_SHARED(at_counts_rare, rare);
-    const memory m(dynamic, a.n_taps, mass, &n_again, &rare);
+    const at_counts_memory m(dynamic, a.n_taps, mass, &n_again, &rare);
     block<T, TAPS, FULL> x(a, m);
     const int last = x.first + AT_COUNTS_TILE < a.queries ? x.first + AT_COUNTS_TILE - 1 : a.queries - 1;
     const int end = a.visible(last);
@@ -365,12 +346,12 @@ __global__ void __launch_bounds__(THREADS, FULL ? 1 : 2) tiles(at_counts_view<T>
         mass[i] = 0;
     for (int i = (int)threadIdx.x; i < AT_COUNTS_STAGES * AT_COUNTS_W_MOST; i += THREADS)
         rare.field[i / AT_COUNTS_W_MOST][i % AT_COUNTS_W_MOST] = 0;
-    at_sync();
     x.count_queries();
+    const int reach = AT_COUNTS_TILE * (a.n_taps - 1);
     for (int k0 = 0, turn = 0; k0 < end; k0 += AT_COUNTS_KEYS, turn = 1 - turn) {
         x.multiply(k0);
         x.repeat(k0);
-        x.count_page(m.halo[turn], m.halo[1 - turn], k0);
+        x.count_page(m.halo + turn * reach, m.halo + (1 - turn) * reach, k0);
         if (FULL)
             x.weigh(k0, end);
     }
@@ -406,7 +387,7 @@ template <class T, int TAPS, bool FULL> int put(const struct at_launch *launch, 
                                dim3{ THREADS, 1, 1 }, 0, launch->stream, a);
     return code ? code
                 : at_launch(tiles<T, TAPS, FULL>, dim3{ (unsigned)a.h, (unsigned)a.tiles, 1 }, dim3{ THREADS, 1, 1 },
-                            shared_bytes(a.n_taps, FULL), launch->stream, a);
+                            at_counts_memory::bytes(a.n_taps, FULL), launch->stream, a);
 }
 
 template <class T> int launch_as(const struct at_launch *launch) {

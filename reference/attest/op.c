@@ -60,13 +60,15 @@ const char *at_dim_word(enum at_dim dim) {
     case AT_DIM_k:
         return "factor";
     case AT_DIM_quantities:
-    case AT_DIM_kv_quantities:
         return "quantity";
+    case AT_DIM_kv_quantities:
+        return "kv quantity";
     case AT_DIM_code_slots:
         return "code";
     case AT_DIM_head_sums:
-    case AT_DIM_kv_sums:
         return "sum";
+    case AT_DIM_kv_sums:
+        return "kv sum";
     default:
         return "index";
     }

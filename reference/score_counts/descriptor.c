@@ -82,6 +82,19 @@ static at_status check_range(const struct at_problem *p) {
                    (long long)p->sizes.tokens, (long long)p->sizes.slots, (long long)p->sizes.d, most);
 }
 
+/* Parameters of heads: finite, so that a key which is not there can stand as 0. */
+static at_status check_tensor(const struct at_problem *p, int t, int64_t want) {
+    const struct at_tensor *x = &p->tensors[t];
+    if (at_tensor_count(x) != want || x->format != AT_F32 || !x->data)
+        return AT_FAIL(AT_USAGE, "score_counts: tensor %s has %lld elements, wanted %lld of f32 with data",
+                       tensors[t].name, (long long)at_tensor_count(x), (long long)want);
+    for (int64_t i = 0; i < want; i++)
+        if (!isfinite(at_tensor_get(x, i)))
+            return AT_FAIL(AT_USAGE, "score_counts: tensor %s has %g at %lld, wanted finite numbers", tensors[t].name,
+                           at_tensor_get(x, i), (long long)i);
+    return AT_OK;
+}
+
 static at_status check(const struct at_problem *p) {
     AT_TRY(at_attn_check(p));
     if (p->sizes.b != 1 || p->sizes.page != 0)
@@ -89,12 +102,8 @@ static at_status check(const struct at_problem *p) {
                        (long long)p->sizes.b, (long long)p->sizes.page);
     AT_TRY(check_parameters(p));
     AT_TRY(check_range(p));
-    for (int t = AT_COUNTS_SIGMA; t <= AT_COUNTS_GAMMA; t++) {
-        const int64_t want = p->sizes.h * (t == AT_COUNTS_TAPS ? p->sizes.taps : 1);
-        if (at_tensor_count(&p->tensors[t]) != want || p->tensors[t].format != AT_F32 || !p->tensors[t].data)
-            return AT_FAIL(AT_USAGE, "score_counts: tensor %s has %lld elements, wanted %lld of f32 with data",
-                           tensors[t].name, (long long)at_tensor_count(&p->tensors[t]), (long long)want);
-    }
+    for (int t = AT_COUNTS_SIGMA; t <= AT_COUNTS_GAMMA; t++)
+        AT_TRY(check_tensor(p, t, p->sizes.h * (t == AT_COUNTS_TAPS ? p->sizes.taps : 1)));
     return AT_OK;
 }
 

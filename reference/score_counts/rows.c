@@ -32,12 +32,19 @@ static void decode(const struct at_tensor *t, int64_t n, int64_t heads, int64_t 
             out[i * d + c] = at_tensor_get(t, (i * heads + head) * d + c);
 }
 
+static int all_finite(int64_t d, const double *x) {
+    for (int64_t c = 0; c < d; c++)
+        if (!isfinite(x[c]))
+            return 0;
+    return 1;
+}
+
 at_status at_counts_rows_open(const struct at_problem *p, enum at_counts_fault fault, int64_t h,
                               struct at_counts_rows *rows) {
     const struct at_sizes *z = &p->sizes;
     const int64_t queries = z->tokens * z->d, keys = z->slots * z->d, kv_head = h / (z->h / z->hk);
     *rows = (struct at_counts_rows){ .problem = p, .fault = fault };
-    double *memory = malloc((size_t)(queries + 2 * keys + 4 * z->slots + 1) * sizeof *memory);
+    double *memory = malloc((size_t)(queries + 2 * keys + 5 * z->slots + 1) * sizeof *memory);
     if (!memory)
         return AT_FAIL(AT_NO_MEMORY, "no memory for %lld queries and %lld keys", (long long)z->tokens,
                        (long long)z->slots);
@@ -50,9 +57,12 @@ at_status at_counts_rows_open(const struct at_problem *p, enum at_counts_fault f
     rows->s = rows->dot + z->slots;
     rows->z = rows->s + z->slots;
     rows->p = rows->z + z->slots;
+    rows->finite = (unsigned char *)(rows->p + z->slots);
     decode(&p->tensors[AT_ATTN_Q], z->tokens, z->h, h, z->d, rows->q);
     decode(&p->tensors[AT_ATTN_K], z->slots, z->hk, kv_head, z->d, rows->k);
     decode(&p->tensors[AT_ATTN_V], z->slots, z->hk, kv_head, z->d, rows->v);
+    for (int64_t t = 0; t < z->slots; t++)
+        rows->finite[t] = (unsigned char)all_finite(z->d, rows->k + t * z->d);
     return AT_OK;
 }
 
@@ -62,13 +72,6 @@ void at_counts_rows_close(struct at_counts_rows *rows) {
 }
 
 /* ---- products ---- */
-
-static int all_finite(int64_t d, const double *x) {
-    for (int64_t c = 0; c < d; c++)
-        if (!isfinite(x[c]))
-            return 0;
-    return 1;
-}
 
 static double compensated(int64_t d, const double *q, const double *k) {
     double sum = q[0] * k[0], rest = 0;
@@ -156,7 +159,7 @@ struct at_counts_row at_counts_row_of(struct at_counts_rows *rows, int64_t i) {
     const int finite = all_finite(d, q);
     for (int64_t t = 0; t < n; t++) {
         const double *k = rows->k + t * d;
-        rows->dot[t] = finite && all_finite(d, k) ? compensated(d, q, k) : plain(d, q, k);
+        rows->dot[t] = finite && rows->finite[t] ? compensated(d, q, k) : plain(d, q, k);
         rows->s[t] = rows->head.scale * rows->dot[t];
         max = rows->s[t] > max ? rows->s[t] : max;
         has_nan |= isnan(rows->s[t]);

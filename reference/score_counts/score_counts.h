@@ -139,6 +139,7 @@ struct at_counts_rows {
     enum at_counts_fault fault;
     struct at_counts_head head;
     double *q, *k, *v, *dot, *s, *z, *p;
+    unsigned char *finite; /* [slots] all of a key is */
     void *memory;
 };
 at_status at_counts_rows_open(const struct at_problem *problem, enum at_counts_fault fault, int64_t head,

@@ -31,6 +31,12 @@ product() {
 }
 # shellcheck disable=SC2034
 exponents=(normal whole_range near_integer subnormal)
+counted=(raw:p scaled:fir:p:out p:row_max:row_sum:entropy k:v:raw q:p:support:share0) attentions=('' '' attention=softmax)
+count() {
+    local what attention gate; what=$(pick counted) attention=$(pick attentions) gate=$(pick gates)
+    [[ -n $attention ]] && what=${what/fir:/}
+    echo "score_counts $(pick heads) sq=$((RANDOM % 140 + 1)) sk=$((RANDOM % 200 + 1)) behind=$((RANDOM % 2 * 9)) d=$(pick sizes) causal=$((RANDOM % 2)) dtype=$(pick formats) what=$what data=$(pick norm_data) seed=$RANDOM $gate $attention"
+}
 mkdir -p "$scratch/cases"
 ln -s "$PWD/datasets/activations" "$scratch/activations"
 {
@@ -61,6 +67,7 @@ ln -s "$PWD/datasets/activations" "$scratch/activations"
             echo "$(pick norms) tokens=$((RANDOM % 5 + 1)) channels=$((RANDOM % 200 + 1)) dtype=$(pick formats) data=$(pick norm_data) seed=$RANDOM"
         [[ $((made % 8)) == 1 ]] && cache_write
         [[ $((made % 4)) == 3 ]] && product
+        [[ $((made % 8)) == 5 ]] && count
         [[ $((made % 4)) == 2 ]] &&
             echo "softmax_decode b=2 $(pick heads) sk=$((RANDOM % 300))/$((RANDOM % 40)) d=$(pick cuda_sizes) $(pick cuda_layouts) dtype=$(pick cuda_formats) data=$x seed=$RANDOM"
     done
