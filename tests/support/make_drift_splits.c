@@ -92,7 +92,7 @@ int main(int argc, char **argv) {
     unsigned accused = 0;
     if (argc != 4)
         return 2;
-    const unsigned splits = (unsigned)atoi(argv[2]);
+    const unsigned splits = (unsigned)strtoul(argv[2], NULL, 10);
     const double level = strtod(argv[3], NULL);
     at_status status = open_all(argv[1], &s);
     if (status == AT_OK)
