@@ -68,6 +68,9 @@ REFERENCE_SRC := $(wildcard reference/attest/*.c reference/tensor_core/*.c refer
 FAST_SRC := $(wildcard reference/fast/*.c)
 DATASETS_SRC := $(wildcard datasets/*.c)
 VERIFY_SRC := $(filter-out verify/main.c,$(wildcard verify/*.c verify/archive/*.c))
+PLOTS_SRC := $(wildcard plots/*.c)
+EXPORT_SRC := $(wildcard notebooks_export/*.c)
+TEMPLATES := $(sort $(wildcard notebooks_export/templates/*.py notebooks_export/templates/*.css))
 HOST_SRC := $(wildcard kernels/host/*.c)
 SIMT_SRC := $(wildcard kernels/simt/*.c)
 CUDA_SRC := kernels/runner/main_cuda.c kernels/runner/cuda_device.c kernels/runner/cuda_graph.c
@@ -79,11 +82,12 @@ TEST_SRC := $(sort $(filter-out $(if $(filter thread,$(SAN)),tests/unit/test_sim
 MAKER_SRC := $(wildcard tests/support/make_*.c)
 GEN_SRC := $(BUILD)/gen/operator_table.c $(BUILD)/gen/family_table.c
 KERNEL_TABLE := $(BUILD)/gen/kernel_table.c
+TEMPLATE_TABLE := $(BUILD)/gen/template_table.c
 
 obj = $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(BUILD)/%,$(1))) $(patsubst %.c,%.o,$(filter $(BUILD)/%,$(1)))
 # The fast tier's loops are written to vectorise, which gcc does from -O3 on. Private: build_info.h names OPT.
 $(call obj,$(FAST_SRC)): private OPT := $(OPT) -O3
-LIBS := $(BUILD)/libverify.a $(BUILD)/libdatasets.a $(BUILD)/libfast.a $(BUILD)/libreference.a
+LIBS := $(BUILD)/libexport.a $(BUILD)/libverify.a $(BUILD)/libplots.a $(BUILD)/libdatasets.a $(BUILD)/libfast.a $(BUILD)/libreference.a
 SIMT_OBJ := $(call obj,$(SIMT_SRC))
 DEVICE_OBJ := $(patsubst %.cu,$(BUILD)/simt/%.o,$(DEVICE_VARIANTS))
 RUNNER_OBJ := $(call obj,$(RUNNER_SRC) $(HOST_SRC) $(VARIANTS) $(KERNEL_TABLE)) $(SIMT_OBJ) $(DEVICE_OBJ)
@@ -116,6 +120,8 @@ $(BUILD)/gen/family_table.c: .always
 	$(Q)tests/build/write_tables.sh families kernels/families.txt > $@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
 $(BUILD)/gen/kernel_table.c: .always
 	$(Q)tests/build/write_tables.sh kernels $(VARIANTS) $(DEVICE_VARIANTS) > $@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
+$(TEMPLATE_TABLE): .always
+	$(Q)tests/build/write_tables.sh templates $(TEMPLATES) > $@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
 $(BUILD)/gen/build_info.h: .always
 	$(Q)printf '#define AT_COMMIT "%s"\n#define AT_BUILD_FLAGS "%s"\n#define AT_COMPILER "%s"\n' '$(COMMIT)' \
 	   '-std=c11 $(OPT)$(if $(SAN), -fsanitize=$(SAN))' "$$($(CC) --version | head -n 1)" > $@.new \
@@ -149,7 +155,9 @@ endef
 $(eval $(call archive,libreference.a,$(REFERENCE_SRC) $(GEN_SRC)))
 $(eval $(call archive,libfast.a,$(FAST_SRC)))
 $(eval $(call archive,libdatasets.a,$(DATASETS_SRC)))
+$(eval $(call archive,libplots.a,$(PLOTS_SRC)))
 $(eval $(call archive,libverify.a,$(VERIFY_SRC)))
+$(eval $(call archive,libexport.a,$(EXPORT_SRC) $(TEMPLATE_TABLE)))
 $(eval $(call archive,liboracle.a,$(ORACLE_SRC)))
 
 $(BUILD)/attest: $(call obj,verify/main.c) $(LIBS)
@@ -313,7 +321,7 @@ tsan: ## all tests under ThreadSanitizer
 	@$(RECURSE) SAN=thread check-fast
 
 FUZZ_SECONDS ?= 60
-FUZZ_FORMATS := safetensors npy npz hdf5 archive
+FUZZ_FORMATS := safetensors npy npz hdf5 archive distributions
 .PHONY: fuzz
 fuzz: ## libFuzzer on every reader of files, FUZZ_SECONDS=60 for each (needs clang)
 	@command -v clang > /dev/null || { echo "make fuzz: clang is not installed" >&2; exit 3; }
@@ -342,6 +350,13 @@ bench-reference: programs ## speed of the fast tier beside OpenBLAS's own dgemm
 resources: deps-present ## registers, shared memory and spills of every CUDA kernel on every architecture (wants nvcc)
 	$(Q)mkdir -p build && tests/build/resources.sh '$(or $(NVCC),nvcc)' build/resources.tsv -std=c++20 -O3 -fmad=false $(DEFS) -Ireference -I.
 
+.PHONY: notebooks
+notebooks: programs ## record the activations of minilm, make the two worked notebooks from notebooks_export/worked and run them
+	$(Q)mkdir -p build/notebooks && rm -f build/notebooks/minilm.h5* && $(BUILD)/attest record minilm --out build/notebooks/minilm.h5
+	$(Q)for n in fp16_headroom asynct_sparsity; do \
+	   $(BUILD)/attest export build/notebooks/minilm.h5 --to ipynb --cells notebooks_export/worked/$$n.py --out build/notebooks && \
+	   /usr/bin/python3 tests/python/worked_notebooks.py run build/notebooks/$$n.ipynb notebooks_export/$$n.ipynb || exit 1; done
+
 .PHONY: bundle
 bundle: programs $(if $(WITH_CUDA),$(BUILD)/attest-cuda-mutants) ## build/attest-bundle.tar.gz: programs, libraries and cases for a GPU host with nothing installed
 	$(Q)tests/build/bundle.sh $(abspath $(BUILD)) build/attest-bundle.tar.gz
@@ -351,6 +366,7 @@ install: programs ## copy the programs, case files and recorded activations unde
 	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/attest
 	$(Q)install $(BUILD)/attest $(BUILD)/attest-cpu $(DESTDIR)$(PREFIX)/bin
 	$(Q)cp -r datasets/cases datasets/activations datasets/bench $(DESTDIR)$(PREFIX)/share/attest
+	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/attest/measurements datasets/measurements/h200_tensor_core.txt
 clean: ## remove build/
 	$(Q)rm -rf build
 

@@ -240,7 +240,7 @@ static at_status fill_factor_rows(void *context, int64_t begin, int64_t end, int
     return AT_OK;
 }
 
-enum { CHUNK = 64 };
+enum { CHUNK = 64, ELEMENTS = 256 };
 
 static at_status fill_product(const struct at_build *build) {
     static const char *const names[] = { "a", "b" };
@@ -264,6 +264,26 @@ static at_status fill_attention(const struct at_build *build) {
         AT_TRY(at_parallel(rows, CHUNK, at_threads(), fill_rows, &fill));
     }
     return AT_OK;
+}
+
+/* The argument of an elementwise function. */
+static at_status fill_element_range(void *context, int64_t begin, int64_t end, int worker) {
+    (void)worker;
+    const struct fill *fill = context;
+    double x[ELEMENTS];
+    for (int64_t i = begin; i < end; i += ELEMENTS) {
+        const int64_t n = end - i < ELEMENTS ? end - i : ELEMENTS;
+        fill->build->c->keys->data->elements(&fill->build->data, i, n, x);
+        store_row(fill->tensor, i, n, n, x);
+    }
+    return AT_OK;
+}
+
+static at_status fill_elements(const struct at_build *build) {
+    struct fill fill = { .build = build, .tensor = tensor_named(build, "x") };
+    if (!fill.tensor)
+        return AT_OK; /* none at all */
+    return at_parallel(at_tensor_count(fill.tensor), CHUNK * ELEMENTS, at_threads(), fill_element_range, &fill);
 }
 
 /* x, a, q, k and what is cached get a sequence each; res continues that of the tensor it is added to, x or a. */
@@ -330,6 +350,8 @@ at_status at_fill_activations(struct at_build *build) {
     const unsigned groups = at_key_groups(build->c->family, build->problem->op);
     if (groups & AT_KEY_PRODUCT)
         return fill_product(build);
+    if (groups & AT_KEY_ELEMENTS)
+        return fill_elements(build);
     if (groups & AT_KEY_PATTERNS)
         return at_parallel(build->problem->sizes.tokens, CHUNK, at_threads(), fill_pattern_rows, build);
     if (at_op_tensor_index(build->problem->op, "seq_lens") < 0)

@@ -90,7 +90,7 @@ static void default_scalars(struct at_case_keys *keys, unsigned groups) {
         keys->dtype = groups & AT_KEY_VALUES ? AT_BF16 : AT_F32;
     if (!at_key_given(keys, "out"))
         keys->out = at_format_info(keys->dtype)->bytes > 1 ? keys->dtype : AT_BF16;
-    if (groups & AT_KEY_VALUES && !keys->dataset[0] && !keys->data)
+    if (groups & (AT_KEY_VALUES | AT_KEY_ELEMENTS) && !keys->dataset[0] && !keys->data)
         keys->data = at_data_find("normal");
     default_int(keys, "bins", &keys->bins, keys->dtype == AT_BF16);
     default_int(keys, "what", &keys->what, everything(keys->softmax));
@@ -182,17 +182,29 @@ static at_status check_heads(const struct at_case *c, const char *name, struct a
                    (long long)c->keys->h, (long long)c->keys->h);
 }
 
+/* What a family must be made for. */
+struct use {
+    unsigned bit;
+    const char *word;
+};
+static struct use use_of(unsigned groups) {
+    if (groups & AT_KEY_ATTENTION)
+        return (struct use){ AT_DATA_ATTENTION, "attention" };
+    if (groups & AT_KEY_PRODUCT)
+        return (struct use){ AT_DATA_PRODUCT, "products" };
+    if (groups & AT_KEY_ELEMENTS)
+        return (struct use){ AT_DATA_ELEMENTS, "elementwise functions" };
+    return (struct use){ AT_DATA_NORM, "norms" };
+}
+
 static at_status check_data(const struct at_case *c, unsigned groups) {
     const struct at_case_keys *keys = c->keys;
     if (!keys->data)
         return AT_OK;
-    const int attention = (groups & AT_KEY_ATTENTION) != 0, product = (groups & AT_KEY_PRODUCT) != 0;
-    if (!(keys->data->uses & (attention ? AT_DATA_ATTENTION : product ? AT_DATA_PRODUCT : AT_DATA_NORM)))
+    const struct use use = use_of(groups);
+    if (!(keys->data->uses & use.bit))
         return AT_FAIL(AT_USAGE, "%s: data: found %s for %s, wanted a family for %s", c->where, keys->data->name,
-                       c->op->name,
-                       attention ? "attention"
-                       : product ? "products"
-                                 : "norms");
+                       c->op->name, use.word);
     if (keys->hot && !(keys->data->uses & AT_DATA_HOT))
         return AT_FAIL(AT_USAGE, "%s: hot: found with data=%s, wanted data=normal, uniform, same_sign or exact",
                        c->where, keys->data->name);
@@ -227,6 +239,8 @@ static at_status check_values(struct at_case *c, unsigned groups) {
         AT_TRY(check_heads(c, "sigma", &keys->sigma));
         AT_TRY(check_heads(c, "gamma", &keys->gamma));
     }
+    if (groups & AT_KEY_PRODUCT && keys->n < 1)
+        return AT_FAIL(AT_USAGE, "%s: n: found %lld, wanted 1 or more columns", c->where, (long long)keys->n);
     if (keys->clip.n != 2 || !(keys->clip.value[0] <= keys->clip.value[1]))
         return AT_FAIL(AT_USAGE, "%s: clip: wanted two numbers MIN:MAX, the first not above the second", c->where);
     if (!(keys->lo.value[0] <= keys->hi.value[0]))

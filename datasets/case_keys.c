@@ -31,7 +31,7 @@ static const struct at_key table[] = {
     { "tokens",   AT_KEY_INT,      AT_KEY_NORM | AT_KEY_PATTERNS, FIELD(tokens), 1, 1 << 26, { 0 }, "rows of a norm, patterns of an instruction; default 32" },
     { "channels", AT_KEY_INT,      AT_KEY_CHANNELS,  FIELD(channels), 1, 1 << 24, { 0 }, "hidden size of a norm; default 1024" },
     { "m",        AT_KEY_INT,      AT_KEY_PRODUCT,   FIELD(m),        0, 1 << 24, { 0 }, "rows of a product, of its first factor; default 64" },
-    { "n",        AT_KEY_INT,      AT_KEY_PRODUCT,   FIELD(n),        1, 1 << 24, { 0 }, "columns of a product, rows of its second factor; default 64" },
+    { "n",        AT_KEY_INT,      AT_KEY_PRODUCT | AT_KEY_ELEMENTS, FIELD(n), 0, 1 << 24, { 0 }, "columns of a product (1 or more), rows of its second factor; elements of exp2; default 64" },
     { "k",        AT_KEY_INT,      AT_KEY_PRODUCT,   FIELD(k),        1, 1 << 24, { 0 }, "products that one element sums; default 128" },
     { "page",     AT_KEY_INT,      AT_KEY_ATTENTION | AT_KEY_CACHE, FIELD(page),     0, 65536, { 0 }, "keys per page; default 0: contiguous" },
     { "padding",  AT_KEY_INT,      AT_KEY_CACHE,     FIELD(padding),  0, 1 << 20, { 0 }, "tokens behind the others that have no slot, as graphs of a fixed size have them; default 0" },
@@ -40,7 +40,7 @@ static const struct at_key table[] = {
     { "stratum",  AT_KEY_STRATUM,  AT_KEY_PATTERNS,  FIELD(stratum),  0, 0, { 0 }, "NAME: what its operands look like; default ordinary" },
     { "dtype",    AT_KEY_DTYPE,    AT_KEY_VALUES,    FIELD(dtype),    0, 0, { 0 }, "bf16, f16 or f32: the activations; of a product e4m3 or e5m2 too; default bf16" },
     { "out",      AT_KEY_DTYPE,    AT_KEY_PRODUCT,   FIELD(out),      0, 0, { 0 }, "bf16, f16 or f32: the product; default dtype, bf16 for e4m3 and e5m2" },
-    { "data",     AT_KEY_DATA,     AT_KEY_VALUES,    FIELD(data),     0, 0, { 0 }, "NAME: what the values look like; default normal" },
+    { "data",     AT_KEY_DATA,     AT_KEY_VALUES | AT_KEY_ELEMENTS, FIELD(data),     0, 0, { 0 }, "NAME: what the values look like; default normal" },
     { "seed",     AT_KEY_INT,      AT_KEY_ALWAYS,    FIELD(seed),     0, INT64_MAX, { 0 }, "of the data and of the order of pages; default 1" },
     { "scale",    AT_KEY_FLOATS,   AT_KEY_ATTENTION | AT_KEY_PRODUCT, FIELD(scale), 1, 1, { 0 }, "of the scores; default auto: 1/sqrt(d), a power of two for exact and ties; of a product; default auto: 1" },
     { "sigma",    AT_KEY_FLOATS,   AT_KEY_ASYNCT,    FIELD(sigma),    1, AT_CASE_LIST, { 0 }, "share of the pooled scores that is subtracted, one or one per head (1:0.5); default 1" },
@@ -94,6 +94,8 @@ unsigned at_key_groups(const struct at_family *family, const struct at_op *op) {
     unsigned groups = AT_KEY_ALWAYS;
     if (has_dimension(op, AT_DIM_k))
         return groups | AT_KEY_VALUES | AT_KEY_PRODUCT;
+    if (has_dimension(op, AT_DIM_n))
+        return groups | AT_KEY_ELEMENTS;
     if (at_op_tensor_index(op, "a") >= 0 && at_op_tensor_index(op, "d") >= 0)
         return groups | AT_KEY_PATTERNS;
     groups |= AT_KEY_VALUES;

@@ -50,12 +50,13 @@ enum at_key_group {
     AT_KEY_RMS = 64,
     AT_KEY_FROM = 128,
     AT_KEY_NORM = 256,
-    AT_KEY_PREFILL = 512,   /* attention families that are not held to one query */
-    AT_KEY_CACHE = 1024,    /* requests and their places in a cache, as attention has them, but nothing computed */
-    AT_KEY_VALUES = 2048,   /* activations of a data family */
-    AT_KEY_PATTERNS = 4096, /* operands of one tensor-core instruction */
-    AT_KEY_PRODUCT = 8192,  /* of two matrices */
-    AT_KEY_COUNTS = 16384   /* scores are counted */
+    AT_KEY_PREFILL = 512,    /* attention families that are not held to one query */
+    AT_KEY_CACHE = 1024,     /* requests and their places in a cache, as attention has them, but nothing computed */
+    AT_KEY_VALUES = 2048,    /* activations of a data family */
+    AT_KEY_PATTERNS = 4096,  /* operands of one tensor-core instruction */
+    AT_KEY_PRODUCT = 8192,   /* of two matrices */
+    AT_KEY_ELEMENTS = 16384, /* of an elementwise function, f32 */
+    AT_KEY_COUNTS = 32768    /* scores are counted */
 };
 
 /* How the text of a key becomes a value. INTS: '/' list; FLOATS: ':' list; NAMES: comma list that does not

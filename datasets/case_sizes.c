@@ -62,6 +62,8 @@ void at_case_sizes(const struct at_case *c, struct at_sizes *sizes) {
         sizes->n = keys->n;
         sizes->k = keys->k;
     }
+    if (groups & AT_KEY_ELEMENTS)
+        sizes->n = keys->n;
     if (groups & AT_KEY_ASYNCT)
         sizes->taps = keys->window;
     for (int i = 0; groups & AT_KEY_COUNTS && at_key_quantity(i); i++) {

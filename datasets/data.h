@@ -37,7 +37,13 @@ struct at_data {
     enum at_format out;                     /* products: their format */
 };
 
-enum at_data_use { AT_DATA_ATTENTION = 1, AT_DATA_NORM = 2, AT_DATA_HOT = 4, AT_DATA_PRODUCT = 8 };
+enum at_data_use {
+    AT_DATA_ATTENTION = 1,
+    AT_DATA_NORM = 2,
+    AT_DATA_HOT = 4,
+    AT_DATA_PRODUCT = 8,
+    AT_DATA_ELEMENTS = 16
+};
 
 /* Which addend of a norm a row belongs to: x (or a, q, k), or the residual it is added to. */
 enum at_norm_part { AT_NORM_X, AT_NORM_RES };
@@ -55,6 +61,8 @@ struct at_data_family {
     /* Row i of the first factor of a product and of the second, d values each: a request and head of 0. */
     void (*left)(const struct at_data *data, int64_t request, int64_t i, int64_t head, double *row);
     void (*right)(const struct at_data *data, int64_t request, int64_t i, int64_t head, double *row);
+    /* Elements [first, first + n) of an elementwise function's argument. */
+    void (*elements)(const struct at_data *data, int64_t first, int64_t n, double *out);
 };
 
 int at_data_count(void);

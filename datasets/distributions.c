@@ -136,16 +136,16 @@ static AT_FAMILY_ROW(sparse_key) {
 
 /* ---- the table ---- */
 
-enum { ALL = AT_DATA_ATTENTION | AT_DATA_NORM | AT_DATA_PRODUCT, HOT = AT_DATA_HOT };
+enum { ALL = AT_DATA_ATTENTION | AT_DATA_NORM | AT_DATA_PRODUCT, HOT = AT_DATA_HOT, ELEMENTS = AT_DATA_ELEMENTS };
 
 /* clang-format off */
 static const struct at_data_family families[] = {
     { "exact", "small integers and powers of two: every order of operations gives the same bits", ALL | HOT, 1,
       at_exact_query, at_exact_key, at_exact_value, at_norm_exact,
       at_product_exact_left, at_product_exact_right },
-    { "normal", "N(0,1) everywhere", ALL | HOT, 0,
+    { "normal", "N(0,1) everywhere", ALL | HOT | ELEMENTS, 0,
       at_normal_query, at_normal_key, at_normal_value, at_norm_normal,
-      at_normal_query, at_normal_key },
+      at_normal_query, at_normal_key, at_elements_normal },
     { "same_sign", "V in [0.5, 1.5]: sums that only grow stall and swamp", ALL | HOT, 0,
       at_normal_query, at_normal_key, same_sign_value, at_norm_same_sign,
       at_product_same_sign_left, at_product_same_sign_right },
@@ -163,33 +163,37 @@ static const struct at_data_family families[] = {
     { "near_65504", "unscaled scores up to 65504 and not beyond: the end of f16", ALL, 0,
       at_near_query, at_near_key, at_normal_value, at_norm_near_65504,
       at_near_query, at_near_key },
-    { "overflow", "every fourth unscaled score beyond 65520: an f16 accumulator makes Inf", ALL, 0,
+    { "overflow", "every fourth unscaled score beyond 65520: an f16 accumulator makes Inf; of 2^x half of the results", ALL | ELEMENTS, 0,
       at_near_query, at_overflow_key, at_normal_value, at_norm_overflow,
-      at_near_query, at_overflow_key },
+      at_near_query, at_overflow_key, at_elements_overflow },
     { "cancel", "large terms that cancel: small results with the error of large ones", ALL, 0,
       at_cancel_query, at_cancel_key, at_cancel_value, at_norm_cancel,
       at_cancel_query, at_cancel_key },
     { "ties", "values half-way between two of the format: rounding to even, not away", ALL, 0,
       at_ties_query, at_ties_key, at_ties_value, at_norm_ties,
       at_product_ties_left, at_product_ties_right },
-    { "subnormal", "V, outputs and some scores below the least normal number: flushing shows", ALL, 0,
+    { "subnormal", "V, outputs and some scores below the least normal number: flushing shows", ALL | ELEMENTS, 0,
       at_normal_query, at_subnormal_key, at_subnormal_value, at_norm_subnormal,
-      at_normal_query, at_subnormal_value },
+      at_normal_query, at_subnormal_value, at_elements_subnormal },
     { "all_masked", "AsyncT: every gate closed; softmax: every score below -500", AT_DATA_ATTENTION, 0,
       at_masked_query, at_masked_key, at_normal_value, NULL },
     { "sparse70", "7 keys of 10 have p = 0", AT_DATA_ATTENTION, 0,
       sparse_query, sparse_key, at_normal_value, NULL },
-    { "nonfinite", "NaN and Inf sprinkled in; request 0 is clean when there are several", ALL, 0,
+    { "nonfinite", "NaN and Inf sprinkled in; request 0 is clean when there are several", ALL | ELEMENTS, 0,
       at_nonfinite_query, at_nonfinite_key, at_nonfinite_value, at_norm_nonfinite,
-      at_nonfinite_query, at_nonfinite_key },
-    { "random_bits", "random sign, significand and exponent: sizes over 40 powers of two", ALL, 0,
+      at_nonfinite_query, at_nonfinite_key, at_elements_nonfinite },
+    { "random_bits", "random sign, significand and exponent: sizes over 40 powers of two; of 2^x any finite f32", ALL | ELEMENTS, 0,
       at_bits_query, at_bits_key, at_bits_value, at_norm_random_bits,
-      at_bits_query, at_bits_key },
+      at_bits_query, at_bits_key, at_elements_random_bits },
     { "adversarial", "built to make every rounding go the same way by half an ulp", ALL, 0,
       at_adversarial_query, at_adversarial_key, at_adversarial_value, at_norm_adversarial,
       at_product_adversarial_left, at_product_adversarial_right },
     { "stall", "1/16 everywhere: an accumulator with few bits comes to a number that a step no longer raises", AT_DATA_PRODUCT, 0,
       NULL, NULL, NULL, NULL, at_product_stall, at_product_stall },
+    { "whole_range", "arguments of 2^x for results of every exponent that f32 has", ELEMENTS, 0,
+      NULL, NULL, NULL, NULL, NULL, NULL, at_elements_whole_range },
+    { "near_integer", "whole arguments of 2^x and their neighbours", ELEMENTS, 0,
+      NULL, NULL, NULL, NULL, NULL, NULL, at_elements_near_integer },
 };
 /* clang-format on */
 

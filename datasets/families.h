@@ -8,6 +8,7 @@
 #define AT_FAMILY_ROW(name) void name(const struct at_data *data, int64_t request, int64_t i, int64_t head, double *row)
 #define AT_FAMILY_NORM(name) \
     void name(const struct at_data *data, uint64_t stream, enum at_norm_part part, int64_t row, int64_t n, double *out)
+#define AT_FAMILY_ELEMENTS(name) void name(const struct at_data *data, int64_t first, int64_t n, double *out)
 
 /* distributions.c, distributions_edge.c */
 AT_FAMILY_ROW(at_normal_query);
@@ -67,6 +68,15 @@ AT_FAMILY_NORM(at_norm_subnormal);
 AT_FAMILY_NORM(at_norm_nonfinite);
 AT_FAMILY_NORM(at_norm_random_bits);
 AT_FAMILY_NORM(at_norm_adversarial);
+
+/* element_data.c */
+AT_FAMILY_ELEMENTS(at_elements_normal);
+AT_FAMILY_ELEMENTS(at_elements_whole_range);
+AT_FAMILY_ELEMENTS(at_elements_near_integer);
+AT_FAMILY_ELEMENTS(at_elements_subnormal);
+AT_FAMILY_ELEMENTS(at_elements_overflow);
+AT_FAMILY_ELEMENTS(at_elements_nonfinite);
+AT_FAMILY_ELEMENTS(at_elements_random_bits);
 
 /* The sign, +1 or -1, of channel c of the direction that a request's queries of one kv head share. */
 double at_direction(const struct at_data *data, int64_t request, int64_t kv_head, int64_t c);

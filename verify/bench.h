@@ -60,6 +60,7 @@ void at_bench_table(const struct at_bench_row *rows, int n, const char *device, 
 int at_bench_reference(const struct at_args *args);
 int at_bench_simt(const struct at_args *args);
 int at_bench_record(const struct at_args *args);
+int at_bench_tensor_core(const struct at_args *args);
 int at_bench_kernels(const struct at_args *args);
 
 #endif

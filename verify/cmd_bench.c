@@ -1,4 +1,4 @@
-/* attest bench: times of verified kernels, of the fast tier, of recording, of the SIMT machine.
+/* attest bench: times of verified kernels, of the fast tier, of recording, of the SIMT machine, of the tensor-core model.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
@@ -12,10 +12,13 @@ static const struct at_option options[] = {
     { "--beside", "FILE", "kernels: the source's times (default datasets/bench/source_times.txt)" },
     { "--out", "B.h5", "kernels: write the archive" },
     { "--seed", "S", "kernels: of marks and guard bytes" },
-    { "--rounds", "N", "reference, simt, record: timed rounds, the median counts (default 5)" },
+    { "--rounds", "N", "reference, simt, record, tensor-core: timed rounds, the median counts (default 5)" },
     { "--threads", "N", "reference, record: threads (default: processors)" },
     { "--min-share", "X",
       "reference: fail below this share of dgemm; record: of computing alone (default: report only)" },
+    { "--golden", "FILE",
+      "tensor-core: what the model must give (default datasets/measurements/h200_tensor_core.txt)" },
+    { "--min-rate", "X", "tensor-core: fail below X million products a second (default: report only)" },
     { NULL, NULL, NULL },
 };
 
@@ -26,13 +29,17 @@ static int run(const struct at_args *args) {
         return at_bench_simt(args);
     if (args->n_words == 1 && strcmp(args->words[0], "record") == 0)
         return at_bench_record(args);
+    if (args->n_words <= 2 && strcmp(args->words[0], "tensor-core") == 0)
+        return at_bench_tensor_core(args);
     return at_bench_kernels(args);
 }
 
 const struct at_command at_command_bench = {
     .name = "bench",
-    .synopsis = "bench GLOB... | reference | record | simt [FAMILY/VARIANT] [options]",
-    .summary = "times: of verified kernels on a GPU, of the fast tier beside dgemm, of recording, of the SIMT machine",
+    .synopsis = "bench GLOB... | reference | record | simt [FAMILY/VARIANT] | tensor-core [GLOB] [options]",
+    .summary =
+        "times: of verified kernels on a GPU, of the fast tier beside dgemm, of recording, of the SIMT machine, of "
+        "the tensor-core model",
     .example = "attest bench 'asynct_decode/*' --runner cuda --out bench.h5",
     .options = options,
     .min_words = 1,

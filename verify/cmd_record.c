@@ -38,7 +38,8 @@ struct recorder {
     struct at_dist_layer layer;
     struct at_dist_journal journal;
     struct at_dist_unit_row *units; /* [requests] of the layer at hand */
-    struct at_progress progress;
+    struct at_progress progress;    /* in queries */
+    char name[64];                  /* of the unit at hand */
 };
 
 static at_status read_options(const struct at_args *args, struct recorder *r, struct at_dist_request *request,
@@ -61,32 +62,42 @@ static at_status read_options(const struct at_args *args, struct recorder *r, st
     return at_args_int(args, "--threads", 1, 1024, at_threads(), threads);
 }
 
+static void step(void *context, int64_t queries) {
+    struct recorder *r = context;
+    at_progress_step(&r->progress, queries, 0, r->name);
+}
+
 static at_status record_layer(struct recorder *r, int64_t i) {
     struct at_dist_recording *x = &r->recording;
     int64_t n = 0;
-    char name[64];
     at_dist_layer_clear(&r->layer);
     for (int64_t request = 0; request < x->shape.requests; request++) {
         if (!at_dist_recording_has(x, i, request))
             continue;
-        AT_TRY(at_dist_recording_unit(x, r->workers, i, request, &r->layer, &r->units[n++]));
-        snprintf(name, sizeof name, "layer %" PRId64 ", request %" PRId64, x->source.layer[i], request);
-        at_progress_step(&r->progress, 1, 0, name);
+        snprintf(r->name, sizeof r->name, "layer %" PRId64 ", request %" PRId64, x->source.layer[i], request);
+        AT_TRY(at_dist_recording_unit(x, r->workers, i, request, &r->layer, &r->units[n++], step, r));
     }
     AT_TRY(at_dist_parts_write(r->out, x, i, &r->layer, r->units, n));
     return at_dist_journal_append(&r->journal, x->source.layer[i], r->units, n);
 }
 
+/* A part that was lost is counted again. */
+static int is_done(const struct recorder *r, int64_t i) {
+    const int64_t layer = r->recording.source.layer[i];
+    return at_dist_journal_has(&r->journal, layer) && at_dist_parts_has(r->out, layer);
+}
+
 static at_status record_layers(struct recorder *r) {
     const struct at_dist_recording *x = &r->recording;
     at_status status = AT_OK;
-    int64_t units = 0;
+    int64_t queries = 0;
     for (int64_t i = 0; i < x->shape.n_layers; i++)
-        for (int64_t request = 0; request < x->shape.requests; request++)
-            units += at_dist_recording_has(x, i, request);
-    at_progress_start(&r->progress, "recording", units);
+        for (int64_t request = 0; request < x->shape.requests && !is_done(r, i); request++)
+            if (at_dist_recording_has(x, i, request))
+                queries += at_dist_source_queries(&x->source, request);
+    at_progress_start(&r->progress, "recording queries", queries);
     for (int64_t i = 0; i < x->shape.n_layers && status == AT_OK; i++)
-        if (!at_dist_journal_has(&r->journal, x->source.layer[i]) || !at_dist_parts_has(r->out, x->source.layer[i]))
+        if (!is_done(r, i))
             status = record_layer(r, i);
     at_progress_end(&r->progress);
     return status;

@@ -11,6 +11,7 @@
 #include "verify/bench.h"
 #include "verify/dist_table.h"
 #include "verify/study.h"
+#include "verify/study_exp2.h"
 #include "verify/study_tensor_core.h"
 #include "verify/table.h"
 
@@ -91,6 +92,8 @@ static void show_table(const struct at_table_rows *t, const char *provenance) {
         show_tensor_core(t->rows, t->n);
     else if (t->table == &at_study_table_probes)
         show_probes(t->rows, t->n);
+    else if (t->table == &at_study_table_exp2)
+        at_exp2_print(t->rows, t->n, stdout);
     else
         show_bench(t, provenance);
 }
@@ -100,6 +103,7 @@ static at_status show_tables(const char *path, int *shown) {
     struct at_table_rows tables[] = { { .table = &at_study_table_accumulate },
                                       { .table = &at_study_table_tensor_core },
                                       { .table = &at_study_table_probes },
+                                      { .table = &at_study_table_exp2 },
                                       { .table = &at_bench_table_kernels } };
     const int n = (int)(sizeof tables / sizeof *tables);
     struct at_run_record record;

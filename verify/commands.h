@@ -15,6 +15,7 @@ extern const struct at_command at_command_study;
 extern const struct at_command at_command_record;
 extern const struct at_command at_command_drift;
 extern const struct at_command at_command_merge;
+extern const struct at_command at_command_export; /* notebooks_export/cmd_export.c */
 extern const struct at_command at_command_doctor;
 
 /* Prints the trail's message ("attest: ...") and gives the exit code of the status. */

@@ -47,17 +47,21 @@ static at_status parse(const struct at_dist_source *source, int softmax, const c
     return AT_OK;
 }
 
-static at_status take(const struct at_problem *problem, int softmax, struct at_dist_params *params) {
-    params->heads = calloc((size_t)problem->sizes.h, sizeof *params->heads);
+static at_status take(const struct at_dist_source *source, const struct at_problem *problem, int softmax,
+                      struct at_dist_params *params) {
+    const int64_t h = problem->sizes.h;
+    params->heads = calloc((size_t)(source->n_layers * h), sizeof *params->heads);
     if (!params->heads)
-        return AT_FAIL(AT_NO_MEMORY, "no memory for %lld heads", (long long)problem->sizes.h);
+        return AT_FAIL(AT_NO_MEMORY, "no memory for %lld heads", (long long)h);
     params->softmax = softmax;
     params->causal = problem->params.causal;
-    for (int64_t i = 0; i < problem->sizes.h; i++) {
+    for (int64_t i = 0; i < source->n_layers * h; i++) {
         if (!softmax)
-            at_asynct_head_init(problem, i, &params->heads[i]);
+            at_asynct_head_init(problem, i % h, &params->heads[i]);
         params->heads[i].scale = (double)problem->params.scale;
     }
+    for (int64_t i = 0; source->reader && i < source->n_layers; i++)
+        AT_TRY(at_dist_own_params(source, softmax, i, params->heads + i * h, &params->own));
     return AT_OK;
 }
 
@@ -68,10 +72,10 @@ at_status at_dist_params_make(const struct at_dist_source *source, int softmax, 
     at_status status = AT_OK;
     *params = (struct at_dist_params){ 0 };
     if (!source->reader)
-        return take(&source->data.problem, softmax, params);
+        return take(source, &source->data.problem, softmax, params);
     AT_TRY_OUT(parse(source, softmax, text, &cases));
     AT_TRY_OUT(at_case_build(&cases.items[0], &data));
-    AT_TRY_OUT(take(&data.problem, softmax, params));
+    AT_TRY_OUT(take(source, &data.problem, softmax, params));
 out:
     at_case_data_release(&data);
     at_case_list_release(&cases);

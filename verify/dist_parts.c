@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verify/dist_parts.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,13 +19,33 @@ static at_status path_of(const char *out, int64_t layer, char path[PATH_BYTES]) 
     return AT_OK;
 }
 
+/* "layer_000012.h5.PID.tmp": what verify/atomic_file.c had not renamed when the process was killed. */
+static int is_half_written(const char *name) {
+    static const char prefix[] = "layer_";
+    const char *digits = name + sizeof prefix - 1;
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0)
+        return 0;
+    const size_t n = strspn(digits, "0123456789");
+    return n >= 6 && strncmp(digits + n, ".h5.", 4) == 0;
+}
+
 at_status at_dist_parts_open(const char *out) {
-    char path[PATH_BYTES];
-    AT_TRY(path_of(out, INT32_MAX, path));
-    *strrchr(path, '/') = 0;
-    if (mkdir(path, 0777) != 0 && errno != EEXIST)
-        return AT_FAIL(AT_IO, "cannot make %s: %s", path, strerror(errno));
-    return AT_OK;
+    char folder[PATH_BYTES], path[2 * PATH_BYTES];
+    at_status status = AT_OK;
+    AT_TRY(path_of(out, INT32_MAX, folder));
+    *strrchr(folder, '/') = 0;
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+        return AT_FAIL(AT_IO, "cannot make %s: %s", folder, strerror(errno));
+    DIR *dir = opendir(folder);
+    if (!dir)
+        return AT_FAIL(AT_IO, "cannot read %s: %s", folder, strerror(errno));
+    for (const struct dirent *entry; (entry = readdir(dir));) {
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        if (is_half_written(entry->d_name) && unlink(path) != 0)
+            status = AT_FAIL(AT_IO, "cannot delete %s: %s", path, strerror(errno));
+    }
+    closedir(dir);
+    return status;
 }
 
 at_status at_dist_parts_write(const char *out, const struct at_dist_recording *x, int64_t i,

@@ -8,7 +8,7 @@
 
 #include "verify/dist_record.h"
 
-/* Makes the folder. AT_USAGE when the path is too long. */
+/* Makes the folder, and deletes in it what a killed process left half-written. AT_USAGE when the path is too long. */
 at_status at_dist_parts_open(const char *out);
 at_status at_dist_parts_write(const char *out, const struct at_dist_recording *recording, int64_t i,
                               const struct at_dist_layer *layer, const struct at_dist_unit_row *units, int64_t n);

@@ -12,7 +12,8 @@
 #include "attest/names.h"
 #include "verify/provenance.h"
 
-enum { TILE_BYTES = 64 << 20, PIECE = 1 << 20 };
+/* Bytes of q at a time; and scores, so that progress is heard of. */
+enum { TILE_BYTES = 64 << 20, TILE_SCORES = 1 << 27, PIECE = 1 << 20 };
 
 static const char *or_else(const char *text, const char *fallback) { return text ? text : fallback; }
 
@@ -129,14 +130,16 @@ static json_t *layers_of(const struct at_dist_source *s) {
 
 static at_status describe(const struct at_dist_request *r, struct at_dist_recording *x) {
     const struct at_dist_source *s = &x->source;
-    char params[1024];
+    char params[1024], own[24] = "";
+    if (x->params.own)
+        snprintf(own, sizeof own, "%016" PRIx64, x->params.own);
     AT_TRY(at_dist_params_text(s, x->params.softmax, or_else(r->params, ""), params, sizeof params));
-    json_t *request =
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:I}", "record", s->name, "attention",
-                  x->params.softmax ? "softmax" : "asynct", "params", params, "format", at_format_info(s->format)->name,
-                  "dtype", at_format_info(x->dtype)->name, "bins", at_format_info(x->shape.bins)->name, "what",
-                  names_of(x->shape.what), "layers", layers_of(s), "requests", (json_int_t)s->requests, "h",
-                  (json_int_t)s->h, "hk", (json_int_t)s->hk, "d", (json_int_t)s->d);
+    json_t *request = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:I}", "record", s->name,
+                                "attention", x->params.softmax ? "softmax" : "asynct", "params", params, "own_params",
+                                own, "format", at_format_info(s->format)->name, "dtype", at_format_info(x->dtype)->name,
+                                "bins", at_format_info(x->shape.bins)->name, "what", names_of(x->shape.what), "layers",
+                                layers_of(s), "requests", (json_int_t)s->requests, "h", (json_int_t)s->h, "hk",
+                                (json_int_t)s->hk, "d", (json_int_t)s->d);
     x->record.request = request ? json_dumps(request, JSON_SORT_KEYS | JSON_COMPACT) : NULL;
     json_decref(request);
     if (!x->record.request)
@@ -155,8 +158,8 @@ at_status at_dist_recording_open(const struct at_dist_request *request, struct a
     AT_TRY_OUT(read_formats(request, x));
     AT_TRY_OUT(read_what(request, x));
     AT_TRY_OUT(check_sizes(x));
-    AT_TRY_OUT(describe(request, x));
     AT_TRY_OUT(at_dist_params_make(&x->source, x->params.softmax, or_else(request->params, ""), &x->params));
+    AT_TRY_OUT(describe(request, x));
 out:
     if (status != AT_OK)
         at_dist_recording_close(x);
@@ -187,8 +190,10 @@ struct at_dist_head at_dist_recording_head(const struct at_dist_recording *x) {
 struct loader {
     struct at_dist_recording *x;
     int64_t layer, request;
-    double *values; /* [PIECE + a row], where codes change their format */
+    double *values; /* where codes change their format: PIECE, or a row */
     char *codes;
+    void (*step)(void *context, int64_t queries);
+    void *context;
 };
 
 static int64_t row_of(const struct at_dist_recording *x, int tensor) {
@@ -234,7 +239,7 @@ static at_status count(struct loader *l, struct at_dist_workers *workers, char *
                                  .v = v,
                                  .softmax = x->params.softmax,
                                  .causal = x->params.causal,
-                                 .heads = x->params.heads };
+                                 .heads = x->params.heads + l->layer * x->source.h };
     const size_t kv = (size_t)(unit.keys * row_of(x, AT_DIST_K)) * bytes;
     AT_TRY(load(l, AT_DIST_K, 0, unit.keys, k));
     AT_TRY(load(l, AT_DIST_V, 0, unit.keys, v));
@@ -246,19 +251,23 @@ static at_status count(struct loader *l, struct at_dist_workers *workers, char *
         AT_TRY(x->device ? at_dist_device_count(x->device, workers, &unit, layer)
                          : at_dist_count_unit(workers, &unit, layer));
         unit.first_query += unit.tile;
+        if (l->step)
+            l->step(l->context, unit.tile);
     } while (unit.first_query < unit.queries);
     return AT_OK;
 }
 
 at_status at_dist_recording_unit(struct at_dist_recording *x, struct at_dist_workers *workers, int64_t i,
-                                 int64_t request, struct at_dist_layer *layer, struct at_dist_unit_row *row) {
+                                 int64_t request, struct at_dist_layer *layer, struct at_dist_unit_row *row,
+                                 void (*step)(void *context, int64_t queries), void *context) {
     const size_t bytes = at_format_info(x->dtype)->bytes;
     const int64_t keys = at_dist_source_keys(&x->source, request);
     const int64_t queries = at_dist_source_queries(&x->source, request);
     const int64_t fits = TILE_BYTES / (row_of(x, AT_DIST_Q) * (int64_t)bytes) / AT_DIST_TILE;
-    const int64_t tile = (fits > 0 ? fits : 1) * AT_DIST_TILE, held = queries < tile ? queries : tile;
+    const int64_t soon = TILE_SCORES / (x->source.h * (keys + 1)) / AT_DIST_TILE, tiles = fits < soon ? fits : soon;
+    const int64_t tile = (tiles > 0 ? tiles : 1) * AT_DIST_TILE, held = queries < tile ? queries : tile;
     const size_t kv = (size_t)(keys * row_of(x, AT_DIST_K)) * bytes;
-    struct loader l = { .x = x, .layer = i, .request = request };
+    struct loader l = { .x = x, .layer = i, .request = request, .step = step, .context = context };
     at_status status = AT_OK;
     uint64_t hash = 0;
     char *k = malloc(kv + 1), *v = malloc(kv + 1), *q = malloc((size_t)(held * row_of(x, AT_DIST_Q)) * bytes + 1);

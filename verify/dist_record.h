@@ -31,8 +31,10 @@ int at_dist_recording_has(const struct at_dist_recording *recording, int64_t i, 
 /* What the writer of the archive wants to know; its pointers are the recording's. */
 struct at_dist_head at_dist_recording_head(const struct at_dist_recording *recording);
 
-/* Reads, counts and names one unit. `layer` has the recording's shape. */
+/* Reads, counts and names one unit. `layer` has the recording's shape. step (may be NULL) hears of queries that are
+ * counted, a tile at a time. */
 at_status at_dist_recording_unit(struct at_dist_recording *recording, struct at_dist_workers *workers, int64_t i,
-                                 int64_t request, struct at_dist_layer *layer, struct at_dist_unit_row *row);
+                                 int64_t request, struct at_dist_layer *layer, struct at_dist_unit_row *row,
+                                 void (*step)(void *context, int64_t queries), void *context);
 
 #endif

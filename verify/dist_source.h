@@ -39,13 +39,18 @@ at_status at_dist_source_read(struct at_dist_source *source, int64_t layer, int6
 /* How the scores become weights: from --params, or from the case. */
 struct at_dist_params {
     int softmax, causal;
-    struct at_asynct_head *heads; /* [h]; owned */
+    struct at_asynct_head *heads; /* [n_layers h]; owned */
+    uint64_t own;                 /* hash of the parameters that the capture brings itself; 0: none */
 };
 /* text: keys of the case language for this attention, "" for the defaults; for a case the text must be empty and the
  * parameters are its own. */
 at_status at_dist_params_make(const struct at_dist_source *source, int softmax, const char *text,
                               struct at_dist_params *params);
 void at_dist_params_release(struct at_dist_params *params);
+/* dist_own_params.c: what the capture itself says of the heads [h] of layer i, added to *hash; AT_USAGE with the tensor
+ * named. */
+at_status at_dist_own_params(const struct at_dist_source *source, int softmax, int64_t i, struct at_asynct_head *heads,
+                             uint64_t *hash);
 /* Canonical text of the parameters, for provenance: the part of a case's id that --params can say. */
 at_status at_dist_params_text(const struct at_dist_source *source, int softmax, const char *text, char *out,
                               size_t size);

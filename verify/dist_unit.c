@@ -31,6 +31,7 @@ at_status at_dist_workers_create(int threads, struct at_dist_workers **workers) 
         free(w);
         return AT_FAIL(AT_NO_MEMORY, "no memory for %d threads", threads);
     }
+    at_fast_blas_alone();
     w->n = threads;
     pthread_mutex_init(&w->lock, NULL);
     *workers = w;

@@ -314,6 +314,8 @@ static int same_head(const struct at_drift *drift, const struct at_drift_row *x,
 }
 
 const struct at_drift_row *at_drift_origin(const struct at_drift *drift, const struct at_drift_row *row) {
+    if (row->what == AT_DIST_q || row->what == AT_DIST_k || row->what == AT_DIST_v)
+        return row;                        /* they follow from nothing here */
     for (int64_t i = 0; i < drift->n; i++) /* rows lie in the order of the quantities */
         if (drift->rows[i].failed && same_head(drift, &drift->rows[i], row))
             return &drift->rows[i];

@@ -21,20 +21,29 @@ static const struct at_drift_row *worst_of(const struct at_drift *drift, int64_t
     return worst;
 }
 
+static void put_measures(const struct at_drift_row *row, FILE *out) {
+    fprintf(out,
+            "%s: ks %.6g, area %.6g, js %.6g, grain %.6g, zero share %.6g to %.6g, headroom %.6g to %.6g, p %.3g, of "
+            "spreads %.3g",
+            at_dist_name(row->what), row->metric[AT_DRIFT_ks], row->metric[AT_DRIFT_wasserstein],
+            row->metric[AT_DRIFT_js], row->metric[AT_DRIFT_grain], row->zero_a, row->zero_b, row->headroom_a,
+            row->headroom_b, row->p, row->p_spread);
+}
+
 static void put_case(const struct at_drift *drift, const struct at_drift_row *row, FILE *out) {
     char reasons[160];
-    fprintf(out, "    <testcase classname=\"layer %" PRId64 "\" name=\"%s %" PRId64 "\" time=\"0.000000\">\n",
-            row->layer, at_dist_is_kv(row->what) ? "key/value head" : "head", row->head);
     at_drift_reasons(row, reasons, sizeof reasons);
+    fprintf(out,
+            "    <testcase classname=\"layer %" PRId64 "\" name=\"%s %" PRId64
+            "\" file=\"/distributions/%s\" time=\"0.000000\">\n",
+            row->layer, at_dist_is_kv(row->what) ? "key/value head" : "head", row->head, at_dist_name(row->what));
     if (row->failed)
-        fprintf(
-            out,
-            "      <failure type=\"DRIFT\" message=\"%s beyond %s; first to move: %s\">ks %.6g, area %.6g, js %.6g, "
-            "grain %.6g, zero share %.6g to %.6g, headroom %.6g to %.6g, p %.3g</failure>\n",
-            at_dist_name(row->what), reasons, at_dist_name(at_drift_origin(drift, row)->what), row->metric[AT_DRIFT_ks],
-            row->metric[AT_DRIFT_wasserstein], row->metric[AT_DRIFT_js], row->metric[AT_DRIFT_grain], row->zero_a,
-            row->zero_b, row->headroom_a, row->headroom_b, row->p);
-    fputs("    </testcase>\n", out);
+        fprintf(out, "      <failure type=\"DRIFT\" message=\"%s beyond %s; first to move: %s\">",
+                at_dist_name(row->what), reasons, at_dist_name(at_drift_origin(drift, row)->what));
+    else
+        fputs("      <system-out>", out);
+    put_measures(row, out);
+    fprintf(out, "</%s>\n    </testcase>\n", row->failed ? "failure" : "system-out");
 }
 
 /* Cases of one kind of head: printed when `out` is there; *failures counts them. */

@@ -13,7 +13,7 @@
 static const struct at_command *const commands[] = {
     &at_command_list,     &at_command_verify, &at_command_replay, &at_command_show,
     &at_command_selftest, &at_command_bench,  &at_command_study,  &at_command_record,
-    &at_command_drift,    &at_command_merge,  &at_command_doctor,
+    &at_command_drift,    &at_command_merge,  &at_command_export, &at_command_doctor,
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 

@@ -6,14 +6,26 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "plots/plots.h"
+#include "verify/atomic_file.h"
 #include "verify/study.h"
-#include "verify/svg.h"
 
 struct plots {
     const struct at_study_rows *rows;
     const char *dir;
     int n;
 };
+
+/* Whole or not at all. */
+static at_status write_plot(const char *path, const struct at_plot *plot, const struct at_bars *bars) {
+    struct at_atomic_file file;
+    AT_TRY(at_atomic_open(path, &file));
+    if (plot)
+        at_plot_sheet(file.stream, plot);
+    else
+        at_plot_bars(file.stream, bars);
+    return at_atomic_commit(&file);
+}
 
 static int same_plot(const struct at_study_row *a, const struct at_study_row *b) {
     return strcmp(a->attention, b->attention) == 0 && strcmp(a->product, b->product) == 0 &&
@@ -32,33 +44,28 @@ static void file_name(char *text) {
 static struct at_panel *panel_of(struct at_plot *plot, const struct at_study_row *row, int curves) {
     char title[64];
     snprintf(title, sizeof title, "%s", row->mode);
-    if (!plot->percent && isfinite(row->slope))
+    if (plot->y_scale != AT_AXIS_PERCENT && isfinite(row->slope))
         snprintf(title, sizeof title, "%s, slope %.2f", row->mode, row->slope);
     for (int i = 0; i < plot->n_panels; i++)
         if (strcmp(plot->panels[i].title, title) == 0)
             return &plot->panels[i];
-    if (plot->n_panels == AT_PLOT_PANELS)
-        return NULL;
-    struct at_panel *panel = &plot->panels[plot->n_panels++];
-    *panel = (struct at_panel){ .n = curves };
-    snprintf(panel->title, sizeof panel->title, "%s", title);
+    struct at_panel *panel = at_plot_add(plot, title);
+    if (panel)
+        panel->n = curves;
     return panel;
 }
 
 static void put_point(struct at_curve *curve, enum at_look look, double x, double y) {
     curve->look = look;
-    if (curve->n == AT_PLOT_POINTS)
-        return;
-    curve->x[curve->n] = x;
-    curve->y[curve->n++] = y;
+    at_curve_add(curve, x, y);
 }
 
 static void add_row(struct at_plot *plot, const struct at_study_row *row) {
-    struct at_panel *panel = panel_of(plot, row, plot->percent ? 1 : 4);
+    struct at_panel *panel = panel_of(plot, row, plot->y_scale == AT_AXIS_PERCENT ? 1 : 4);
     if (!panel)
         return;
     const double x = (double)row->length;
-    if (plot->percent) {
+    if (plot->y_scale == AT_AXIS_PERCENT) {
         put_point(&panel->curve[0], AT_LOOK_DOTS, x, row->swamped_share);
         return;
     }
@@ -70,13 +77,17 @@ static void add_row(struct at_plot *plot, const struct at_study_row *row) {
 
 static at_status plot_over_length(struct plots *p, const struct at_study_row *like, int swamped) {
     char path[4096], name[192];
-    struct at_plot plot = { .percent = swamped,
+    struct at_plot plot = { .x_scale = AT_AXIS_POWERS_OF_2,
+                            .y_scale = swamped ? AT_AXIS_PERCENT : AT_AXIS_POWERS_OF_10,
+                            .mark = NAN,
+                            .nothing = swamped ? "nothing to show" : "no error, or no finite result",
                             .x_title = strcmp(like->product, "qk") == 0 ? "products of a sum = head size"
                                                                         : "products of a sum = keys of a row",
                             .y_title = swamped ? "steps that change nothing, % of steps" : "error / sum |a b|, no unit",
-                            .legend = { swamped ? "share of steps" : "mean", swamped ? NULL : "largest",
-                                        swamped ? NULL : "bound in any inputs",
-                                        swamped ? NULL : "bound with the root of the roundings" } };
+                            .legend = { [AT_LOOK_DOTS] = swamped ? "share of steps" : "mean",
+                                        [AT_LOOK_RINGS] = swamped ? NULL : "largest",
+                                        [AT_LOOK_DASHED] = swamped ? NULL : "bound in any inputs",
+                                        [AT_LOOK_DOTTED] = swamped ? NULL : "bound with the root of the roundings" } };
     int lengths = 0;
     plot.panels = calloc(AT_PLOT_PANELS, sizeof *plot.panels);
     if (!plot.panels)
@@ -99,7 +110,7 @@ static at_status plot_over_length(struct plots *p, const struct at_study_row *li
                  (long long)like->d,
                  strcmp(like->product, "pv_unit") == 0 ? ", P normalised before it is rounded" : "");
     snprintf(path, sizeof path, "%s/%s.svg", p->dir, name);
-    const at_status status = lengths < 2 ? AT_OK : at_svg_panels(&plot, path); /* one length is no curve */
+    const at_status status = lengths < 2 ? AT_OK : write_plot(path, &plot, NULL); /* one length is no curve */
     p->n += lengths >= 2 && status == AT_OK;
     free(plot.panels);
     return status;
@@ -145,7 +156,7 @@ static at_status plot_overflow(struct plots *p, const struct at_study_row *like)
     snprintf(bars.title, sizeof bars.title, "Overflow of %s: %s, %s, the worst length and head size", like->mode,
              like->attention, like->product);
     snprintf(path, sizeof path, "%s/overflow_%s_%s_%s.svg", p->dir, like->attention, like->product, like->mode);
-    const at_status status = at_svg_bars(&bars, path);
+    const at_status status = write_plot(path, NULL, &bars);
     p->n += status == AT_OK;
     free(bars.bars);
     return status;

@@ -23,7 +23,7 @@ struct at_table_rows {
 };
 
 extern const struct at_table at_study_table_accumulate, at_study_table_tensor_core, at_study_table_probes,
-    at_bench_table_kernels;
+    at_study_table_exp2, at_bench_table_kernels;
 
 /* verify/archive: a file with these tables (the first is what viewers open) and the provenance of `record`. Equal rows
  * give equal bytes; temp + fsync + rename. */

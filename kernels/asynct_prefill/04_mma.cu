@@ -20,7 +20,7 @@ const char *supports(const struct at_problem *problem) {
 AT_KERNEL(asynct_prefill, 04_mma) = {
     .summary = "mma.sync, 16 queries a warp, 16 keys a tile; bf16, sums in f32",
     .source = "000 2",
-    .numerics = AT_ASYNCT_MMA_NUMERICS,
+    .numerics = AT_ASYNCT_MMA_BF16_NUMERICS,
     .supports = supports,
     .workspace = nullptr,
     .launch = at_mma_prefill_launch<at_bf16, 4, at_sum_f32>,

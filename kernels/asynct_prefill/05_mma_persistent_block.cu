@@ -50,7 +50,7 @@ int launch(const struct at_launch *launch) {
 AT_KERNEL(asynct_prefill, 05_mma_persistent_block) = {
     .summary = "04 with 264 blocks that take tiles of 64 queries from one counter",
     .source = "000 2",
-    .numerics = AT_ASYNCT_MMA_NUMERICS,
+    .numerics = AT_ASYNCT_MMA_BF16_NUMERICS,
     .supports = supports,
     .workspace = at_mma_work::bytes,
     .launch = launch,

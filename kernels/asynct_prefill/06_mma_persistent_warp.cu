@@ -58,7 +58,7 @@ int launch(const struct at_launch *launch) {
 AT_KERNEL(asynct_prefill, 06_mma_persistent_warp) = {
     .summary = "04 with warps that take tiles of 16 queries from one counter, and keys of their own",
     .source = "000 2",
-    .numerics = AT_ASYNCT_MMA_NUMERICS,
+    .numerics = AT_ASYNCT_MMA_BF16_NUMERICS,
     .supports = supports,
     .workspace = at_mma_work::bytes,
     .launch = launch,

@@ -35,7 +35,7 @@ const char *supports(const struct at_problem *problem) {
 AT_KERNEL(asynct_prefill, 07_mma_plain_loads) = {
     .summary = "04 with operands loaded by 32 and 16 bits, without ldmatrix",
     .source = "000 2",
-    .numerics = AT_ASYNCT_MMA_NUMERICS,
+    .numerics = AT_ASYNCT_MMA_BF16_NUMERICS,
     .supports = supports,
     .workspace = nullptr,
     .launch = at_mma_prefill_launch<at_bf16, 4, at_sum_f32, AT_MMA_KEYS, plain_loads>,

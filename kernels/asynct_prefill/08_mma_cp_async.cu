@@ -71,7 +71,7 @@ int launch(const struct at_launch *launch) {
 AT_KERNEL(asynct_prefill, 08_mma_cp_async) = {
     .summary = "04 with two tiles of keys, the next one copied by cp.async",
     .source = "000 2",
-    .numerics = AT_ASYNCT_MMA_NUMERICS,
+    .numerics = AT_ASYNCT_MMA_BF16_NUMERICS,
     .supports = supports,
     .workspace = nullptr,
     .launch = launch,

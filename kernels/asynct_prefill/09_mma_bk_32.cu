@@ -19,7 +19,7 @@ const char *supports(const struct at_problem *problem) {
 AT_KERNEL(asynct_prefill, 09_mma_bk_32) = {
     .summary = "04 with 32 keys a tile",
     .source = "000 2",
-    .numerics = AT_ASYNCT_MMA_NUMERICS,
+    .numerics = AT_ASYNCT_MMA_BF16_NUMERICS,
     .supports = supports,
     .workspace = nullptr,
     .launch = at_mma_prefill_launch<at_bf16, 4, at_sum_f32, 32>,

@@ -34,7 +34,7 @@ int launch(const struct at_launch *launch) {
 AT_KERNEL(asynct_prefill, 19_dispatch) = {
     .summary = "wgmma for shapes it is made for, mma.sync for others, the same bits",
     .source = "000 4, 5.2",
-    .numerics = AT_ASYNCT_MMA_NUMERICS,
+    .numerics = AT_ASYNCT_MMA_BF16_NUMERICS,
     .supports = supports,
     .workspace = nullptr,
     .launch = launch,

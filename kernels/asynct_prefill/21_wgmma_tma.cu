@@ -21,7 +21,7 @@ const char *supports(const struct at_problem *problem) {
 AT_KERNEL(asynct_prefill, 21_wgmma_tma) = {
     .summary = "wgmma and TMA, a producer and two warpgroups in turns, 64 keys a tile; bf16, sums in f32",
     .source = "ours",
-    .numerics = AT_ASYNCT_MMA_NUMERICS,
+    .numerics = AT_ASYNCT_MMA_BF16_NUMERICS,
     .supports = supports,
     .workspace = nullptr,
     .launch = at_asynct_tma_launch<at_bf16, at_sum_f32>,

@@ -11,23 +11,16 @@
 #include "kernels/device/asynct.h"
 #include "kernels/device/attention_mma.h"
 
-/* The arithmetic of every kernel here and in asynct_wgmma.h that takes bf16 and sums 16 products a step in f32. */
-constexpr struct at_numerics AT_ASYNCT_MMA_NUMERICS = {
-    .qk_unit = AT_UNIT_TC_F32,
-    .qk_lanes = 1,
-    .scale_on = AT_SCALE_ON_SCORE,
-    .fir_order = AT_FIR_ORDER_TAPS,
-    .fir_fma = 1,
-    .p = AT_BF16,
-    .gamma_on = AT_GAMMA_ON_P,
-    .clamp = AT_CLAMP_FMINMAX,
-    .pv_unit = AT_UNIT_TC_F32,
-    .pv_chunk = 16,
-    .repeats = 1,
-    .batch_invariant = 1,
-    .tail = AT_TAIL_UNREAD,
-    .pv_zero = AT_PV_ZERO_MULTIPLIED,
-};
+/* What kernels here and in asynct_wgmma.h declare: the unit of both products, the format of P, keys a step of P V, and the
+ * guard of sums in f16. */
+#define AT_ASYNCT_MMA_NUMERICS(UNIT, P, CHUNK, GUARD) \
+    { \
+        .qk_unit = UNIT, .qk_lanes = 1, .scale_on = AT_SCALE_ON_SCORE, .fir_order = AT_FIR_ORDER_TAPS, .fir_fma = 1, \
+        .p = P, .gamma_on = AT_GAMMA_ON_P, .clamp = AT_CLAMP_FMINMAX, .pv_unit = UNIT, .pv_chunk = CHUNK, \
+        .guard = GUARD, .repeats = 1, .batch_invariant = 1, .tail = AT_TAIL_UNREAD, .pv_zero = AT_PV_ZERO_MULTIPLIED, \
+    }
+/* bf16, 16 products a step, sums in f32. */
+#define AT_ASYNCT_MMA_BF16_NUMERICS AT_ASYNCT_MMA_NUMERICS(AT_UNIT_TC_F32, AT_BF16, 16, AT_GUARD_NONE)
 
 /* Floats of shared memory for a query: its halo and the scores of a tile. */
 template <int KEYS> __host__ __device__ int at_mma_row_length(int n_taps) { return n_taps - 1 + KEYS; }

@@ -6,10 +6,11 @@
  * says full and one that says empty; all in rows of 64 channels, swizzled as TMA writes and wgmma reads them. A
  * warpgroup has 64 queries: scores of a tile of keys by wgmma; while those are made, the weights of the tile before
  * multiply its V, from registers, V as its rows lie. Barriers with names let one warpgroup issue products while the
- * other makes weights. How, is a class of its own, of which each warp has one: Weights(view, queries) begins, `queries`
- * staying where they are take<MASKED>(begin, sums)          scores of a tile become weights; not MASKED: every query
- * sees all of its keys put(o, p)                          sums so far are made to fit them; they become the operand of
- * the next product store(o)                           the end
+ * other makes weights. How, is a class of its own, of which each warp has one:
+ *   Weights(view, queries)     begins, `queries` staying where they are
+ *   take<MASKED>(begin, sums)  scores of a tile become weights; not MASKED: every query sees all of its keys
+ *   put(o, p)                  sums so far are made to fit them; they become the operand of the next product
+ *   store(o)                   the end
  *
  * Keys that a query does not see: as in kernels/device/attention_mma.h. Rows past the keys of the block are zeros, or
  * what lies there: where V holds an infinity or a NaN in such a row, or one that is hidden from some query, the tile's

@@ -4,9 +4,9 @@
  *   threadIdx blockIdx blockDim gridDim, __global__ __device__ __launch_bounds__   as in CUDA
  *   at_bf16 at_f16, at_float(x), at_round_to<T>(f)     16-bit formats; round to nearest even
  *   at_load_pair(p, a, b)                              p[0] and p[1] of a 16-bit format by one load of 32 bits; p even
- *   at_load32(p), at_store32(p, bits)                  p[0] (lower half) and p[1] of a 16-bit format as they lie; p
- * even at_load16(p, x), at_store16(p, x)                  the 16 bytes at p to or from an array x by one access; p
- * aligned AT_SHARED(T[N], name), AT_SHARED_DYNAMIC(T, name)  shared memory; holds nothing until it is written
+ *   at_load32(p), at_store32(p, bits)                  p[0] (lower half) and p[1] of a 16-bit format as they lie; p even
+ *   at_load16(p, x), at_store16(p, x)                  the 16 bytes at p to or from an array x by one access; p aligned
+ *   AT_SHARED(T[N], name), AT_SHARED_DYNAMIC(T, name)  shared memory; holds nothing until it is written
  *   at_sync(), at_sync_warp(mask)                      barriers of block and warp; order memory
  *   at_barrier(id, threads)                            barrier 1 to 15 of some whole warps, all lanes together
  *   at_mbarrier                                        a barrier in shared memory that counts arrivals:
@@ -32,18 +32,18 @@
  * at_mma_1688(d, a[4], b[2], c, T{})    the same;                           T: at_tf32
  * at_mma_16832(d, a[4], b[2], c, T{})   16 x 32 times 32 x 8;               T: at_e4m3, at_e5m2 (sm_89 and newer)
  *   a[r], element j:  row g + 8 (r % 2), column n t + j + 4 n (r / 2)
- *   b[r], element j:  row n t + j + 4 n r, column g: neighbours along k, as k lies in memory when b is stored by
- * columns c and d as float[4]:     rows g, g, g + 8, g + 8; columns 2 t, 2 t + 1, 2 t, 2 t + 1 c and d as uint32_t[2]:
- * the same elements as f16, two a register (not for at_bf16 and at_tf32) d may be c. Arithmetic: mma.sync's of sm_90
- * (reference/tensor_core/instruction.h, hopper_mma_*); NaN is 0x7fffffff or 0x7fff. Findings: a lane that has left, or
- * waits elsewhere or with another instruction.
+ *   b[r], element j:  row n t + j + 4 n r, column g: neighbours along k, as k lies in memory when b is stored by columns
+ *   c and d as float[4]:     rows g, g, g + 8, g + 8; columns 2 t, 2 t + 1, 2 t, 2 t + 1
+ *   c and d as uint32_t[2]:  the same elements as f16, two a register (not for at_bf16 and at_tf32)
+ * d may be c. Arithmetic: mma.sync's of sm_90 (reference/tensor_core/instruction.h, hopper_mma_*); NaN is 0x7fffffff or
+ * 0x7fff. Findings: a lane that has left, or waits elsewhere or with another instruction.
  *
  * at_ldmatrix_x1(r[1], row), _x2(r[2], row), _x4(r[4], row), each also _trans
  *   matrices of 8 x 8 elements of 16 bits in shared memory, one a register. Lane 8 m + i gives the address of row i of
  *   matrix m: 16 bytes, aligned; addresses of lanes past the last matrix are not looked at. Lane 4 g + t gets of matrix
- * m in r[m] the elements (g, 2 t) and (g, 2 t + 1), the first in the lower half; _trans: (2 t, g) and (2 t + 1, g). Of
- * a row-major tile the plain form makes an a operand, or a b operand whose columns are the tile's rows; _trans makes a
- * b operand whose rows are the tile's rows. Orders no memory. Findings: rows that are misaligned or not in shared
+ *   m in r[m] the elements (g, 2 t) and (g, 2 t + 1), the first in the lower half; _trans: (2 t, g) and (2 t + 1, g). Of
+ *   a row-major tile the plain form makes an a operand, or a b operand whose columns are the tile's rows; _trans makes a
+ *   b operand whose rows are the tile's rows. Orders no memory. Findings: rows that are misaligned or not in shared
  *   memory; bytes nobody wrote or wrote without an order, for the lane that names the row and for the one that gets
  *   them. */
 #ifndef AT_DEVICE_H

@@ -12,21 +12,14 @@
 
 constexpr int AT_SOFTMAX_KEYS = 64;
 
-/* bf16, sums in f32. */
-constexpr struct at_numerics AT_SOFTMAX_MMA_NUMERICS = {
-    .qk_unit = AT_UNIT_TC_F32,
-    .qk_lanes = 1,
-    .scale_on = AT_SCALE_ON_SCORE,
-    .p = AT_BF16,
-    .exp = AT_EXP_LIBM,
-    .block = AT_SOFTMAX_KEYS,
-    .pv_unit = AT_UNIT_TC_F32,
-    .pv_chunk = 16,
-    .repeats = 1,
-    .batch_invariant = 1,
-    .tail = AT_TAIL_UNREAD,
-    .pv_zero = AT_PV_ZERO_MULTIPLIED,
-};
+/* What kernels by mma.sync and wgmma declare: the unit of both products, the format of P, keys an online step, keys of a
+ * range (0: all), and the guard of sums in f16. */
+#define AT_SOFTMAX_MMA_NUMERICS(UNIT, P, BLOCK, SPLIT, GUARD) \
+    { \
+        .qk_unit = UNIT, .qk_lanes = 1, .scale_on = AT_SCALE_ON_SCORE, .p = P, .exp = AT_EXP_LIBM, .block = BLOCK, \
+        .pv_unit = UNIT, .pv_chunk = 16, .split = SPLIT, .guard = GUARD, .repeats = 1, .batch_invariant = 1, \
+        .tail = AT_TAIL_UNREAD, .pv_zero = AT_PV_ZERO_MULTIPLIED, \
+    }
 
 /* What a lane keeps of rows g and g + 8. */
 struct at_online_rows {

@@ -7,12 +7,13 @@
  *                                    says; a kernel takes the map as `const __grid_constant__ at_tensor_map name`
  * In kernels, by any one thread:
  *   AT_SHARED_TILES(T, name)                as AT_SHARED_DYNAMIC, at a multiple of 1024, where every swizzle begins
- *   at_tensor_load(to, map, {x, y, ...}, b) the box whose first element has these coordinates, as many as the tensor
- * has dimensions; what lies outside the tensor is zeros. `to`: a multiple of 128 at_bulk_load(to, from, bytes, b)
- * multiples of 16 all three at_mbarrier_arrive_expect(b, bytes)     arrives; the phase then also waits for so many
- * bytes, those of whole boxes at_tensor_store(map, {x, y, ...}, from), at_bulk_store(to, from, bytes)   the way back;
- * outside nothing is stored at_bulk_commit(), at_bulk_wait_read<N>(), at_bulk_wait<N>()   a group of this thread's
- * stores; waits until all groups but its last N have read their source, or are over
+ *   at_tensor_load(to, map, {x, y, ...}, b) the box whose first element has these coordinates, as many as the tensor has
+ *                                           dimensions; what lies outside the tensor is zeros. `to`: a multiple of 128
+ *   at_bulk_load(to, from, bytes, b)        multiples of 16 all three
+ *   at_mbarrier_arrive_expect(b, bytes)     arrives; the phase then also waits for so many bytes, those of whole boxes
+ *   at_tensor_store(map, {x, y, ...}, from), at_bulk_store(to, from, bytes)   the way back; outside nothing is stored
+ *   at_bulk_commit(), at_bulk_wait_read<N>(), at_bulk_wait<N>()   a group of this thread's stores; waits until all groups
+ *                                           but its last N have read their source, or are over
  *
  * A box in shared memory: its elements one behind the other, dimension 0 first. With a swizzle of W = 32, 64 or 128 its
  * rows have W bytes and lie as at_matrix::swizzled<W> and at_matrix_mn::swizzled<W> of kernels/device/wgmma.h take

@@ -4,11 +4,13 @@
  * All 128 threads of a warpgroup (four warps from a multiple of four on) together:
  *   at_wgmma(d, a, b, A{}, B{})   d += a b of 32 bytes of k; A, B: at_f16, at_bf16 or at_tf32 twice, or any two of
  *                                 at_e4m3 and at_e5m2
- *     a   uint32_t[4]: a fragment of 16 rows a warp, warp w rows 16 w on, laid out as at_mma's
- * (kernels/device/device.h); or an at_matrix of 64 rows b   an at_matrix whose rows are the columns of the product: 8
- * for each element of d d   float[columns / 8][4] laid out as at_mma's, or uint32_t[columns / 8][2] of f16 (not for
- * at_bf16 and at_tf32); 8, 16, 64 or 128 columns at_wgmma_fence(d...)          before the first wgmma, and whenever its
- * registers were touched since at_wgmma_commit()             a group of all wgmma since the commit before
+ *     a   uint32_t[4]: a fragment of 16 rows a warp, warp w rows 16 w on, laid out as at_mma's (kernels/device/device.h);
+ *         or an at_matrix of 64 rows
+ *     b   an at_matrix whose rows are the columns of the product: 8 for each element of d
+ *     d   float[columns / 8][4] laid out as at_mma's, or uint32_t[columns / 8][2] of f16 (not for at_bf16 and at_tf32);
+ *         8, 16, 64 or 128 columns
+ *   at_wgmma_fence(d...)          before the first wgmma, and whenever its registers were touched since
+ *   at_wgmma_commit()             a group of all wgmma since the commit before
  *   at_wgmma_wait<N>(d...)        waits for all groups but the last N; what they summed is in d from here on
  * Until that wait neither d nor operands in registers are touched, and nobody writes the matrices.
  *

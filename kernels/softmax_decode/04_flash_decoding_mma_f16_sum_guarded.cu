@@ -20,24 +20,10 @@ const char *supports(const struct at_problem *problem) {
 } // namespace
 
 AT_KERNEL(softmax_decode, 04_flash_decoding_mma_f16_sum_guarded) = {
-    .summary = "mma.sync, query heads of a kv head as rows, ranges of 256 keys; f16, sums in f16, infinities written as 65504",
+    .summary =
+        "mma.sync, query heads of a kv head as rows, ranges of 256 keys; f16, sums in f16, infinities written as 65504",
     .source = "003, 004",
-    .numerics = {
-        .qk_unit = AT_UNIT_TC_F16,
-        .qk_lanes = 1,
-        .scale_on = AT_SCALE_ON_SCORE,
-        .p = AT_F16,
-        .exp = AT_EXP_LIBM,
-        .block = AT_SOFTMAX_KEYS,
-        .pv_unit = AT_UNIT_TC_F16,
-        .pv_chunk = 16,
-        .split = RANGE,
-        .guard = AT_GUARD_ISINF,
-        .repeats = 1,
-        .batch_invariant = 1,
-        .tail = AT_TAIL_UNREAD,
-        .pv_zero = AT_PV_ZERO_MULTIPLIED,
-    },
+    .numerics = AT_SOFTMAX_MMA_NUMERICS(AT_UNIT_TC_F16, AT_F16, AT_SOFTMAX_KEYS, RANGE, AT_GUARD_ISINF),
     .supports = supports,
     .workspace = at_softmax_split_workspace<RANGE>,
     .launch = at_softmax_heads_launch<at_f16, RANGE, at_sum_f16<AT_GUARD_ISINF>>,

@@ -21,7 +21,7 @@ const char *supports(const struct at_problem *problem) {
 AT_KERNEL(softmax_prefill, 02_fa2) = {
     .summary = "mma.sync, online softmax, 16 queries a warp, 64 keys a tile; bf16, sums in f32",
     .source = "003",
-    .numerics = AT_SOFTMAX_MMA_NUMERICS,
+    .numerics = AT_SOFTMAX_MMA_NUMERICS(AT_UNIT_TC_F32, AT_BF16, AT_SOFTMAX_KEYS, 0, AT_GUARD_NONE),
     .supports = supports,
     .workspace = nullptr,
     .launch = at_softmax_prefill_launch<at_bf16, 4, at_sum_f32>,

@@ -18,23 +18,10 @@ const char *supports(const struct at_problem *problem) {
 } // namespace
 
 AT_KERNEL(softmax_prefill, 03_fa3_f16_sum_guarded) = {
-    .summary = "wgmma and TMA, a producer and two warpgroups, 64 keys a tile; f16, sums in f16, infinities written as 65504",
+    .summary =
+        "wgmma and TMA, a producer and two warpgroups, 64 keys a tile; f16, sums in f16, infinities written as 65504",
     .source = "003",
-    .numerics = {
-        .qk_unit = AT_UNIT_TC_F16,
-        .qk_lanes = 1,
-        .scale_on = AT_SCALE_ON_SCORE,
-        .p = AT_F16,
-        .exp = AT_EXP_LIBM,
-        .block = AT_TMA_KEYS,
-        .pv_unit = AT_UNIT_TC_F16,
-        .pv_chunk = 16,
-        .guard = AT_GUARD_ISINF,
-        .repeats = 1,
-        .batch_invariant = 1,
-        .tail = AT_TAIL_UNREAD,
-        .pv_zero = AT_PV_ZERO_MULTIPLIED,
-    },
+    .numerics = AT_SOFTMAX_MMA_NUMERICS(AT_UNIT_TC_F16, AT_F16, AT_TMA_KEYS, 0, AT_GUARD_ISINF),
     .supports = supports,
     .workspace = nullptr,
     .launch = at_softmax_tma_launch<at_f16, at_sum_f16<AT_GUARD_ISINF>>,

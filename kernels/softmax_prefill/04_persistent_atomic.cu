@@ -19,7 +19,7 @@ const char *supports(const struct at_problem *problem) {
 AT_KERNEL(softmax_prefill, 04_persistent_atomic) = {
     .summary = "02_fa2 with at most 264 blocks, which take the next tile from one counter",
     .source = "003",
-    .numerics = AT_SOFTMAX_MMA_NUMERICS,
+    .numerics = AT_SOFTMAX_MMA_NUMERICS(AT_UNIT_TC_F32, AT_BF16, AT_SOFTMAX_KEYS, 0, AT_GUARD_NONE),
     .supports = supports,
     .workspace = at_schedule_atomic::bytes,
     .launch = at_softmax_persistent_launch<at_bf16, 4, at_sum_f32, at_schedule_atomic>,

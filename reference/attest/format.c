@@ -154,7 +154,38 @@ double at_decode(enum at_format format, uint64_t code) {
     return from_bits(sign | bits_of(size));
 }
 
-double at_round(enum at_format format, double value) { return at_decode(format, at_encode(format, value)); }
+/* To p bits with these exponents by way of the double's own bits: no code in between, and with constants no table. In the
+ * normal range adding just under half of what is dropped, and the last kept bit, rounds to nearest even, and a carry
+ * goes on into the exponent by itself. Below it the value is a short integer of smallest subnormals. */
+static inline double round_to(int p, int emin, int emax, double value) {
+    const uint64_t bits = bits_of(value), sign = bits & 0x8000000000000000u, size = bits ^ sign;
+    const uint64_t least = (uint64_t)(emin + 1023) << 52, beyond = (uint64_t)(emax + 1 + 1023) << 52;
+    const int drop = 53 - p;
+    if (size >= least) {
+        const uint64_t kept = (size + (((uint64_t)1 << (drop - 1)) - 1) + (size >> drop & 1)) >> drop << drop;
+        if (kept < beyond)
+            return from_bits(sign | kept);
+        return from_bits(sign | (size > 0x7ff0000000000000u ? 0x7ff8000000000000u : 0x7ff0000000000000u));
+    }
+    /* a double below 2^-1022 lacks the hidden bit; it goes to 0 with it or without */
+    const uint64_t significand = (size & 0xfffffffffffffu) | 0x10000000000000u;
+    const uint64_t n = shift_right_even(significand, emin - ((int)(size >> 52) - 1023) + drop);
+    return from_bits(sign | bits_of((double)(int64_t)n * from_bits((uint64_t)(emin - p + 1 + 1023) << 52)));
+}
+
+/* The accumulators' formats come up for every sum of every model: they go the short way. */
+double at_round(enum at_format format, double value) {
+    switch (format) {
+    case AT_F16:
+        return round_to(11, -14, 15, value);
+    case AT_BF16:
+        return round_to(8, -126, 127, value);
+    case AT_F32:
+        return round_to(24, -126, 127, value);
+    default:
+        return at_decode(format, at_encode(format, value));
+    }
+}
 
 uint64_t at_load_code(enum at_format format, const void *codes, size_t i) {
     const uint8_t *at = (const uint8_t *)codes + i * infos[format].bytes;

@@ -25,7 +25,9 @@ static const char *const gamma_on_names[] = {
     [AT_GAMMA_ON_P] = "p", [AT_GAMMA_AFTER_P] = "after_p", [AT_GAMMA_ON_OUTPUT] = "output"
 };
 static const char *const clamp_names[] = { [AT_CLAMP_FMINMAX] = "fminmax", [AT_CLAMP_PROPAGATE] = "propagate" };
-static const char *const exp_names[] = { [AT_EXP_LIBM] = "libm", [AT_EXP_EX2_APPROX] = "ex2_approx" };
+static const char *const exp_names[] = {
+    [AT_EXP_LIBM] = "libm", [AT_EXP_EX2_APPROX] = "ex2_approx", [AT_EXP_EX2_APPROX_FTZ] = "ex2_approx_ftz"
+};
 static const char *const guard_names[] = { [AT_GUARD_NONE] = "none",
                                            [AT_GUARD_ISINF] = "isinf",
                                            [AT_GUARD_NAN_SAFE] = "nan_safe",

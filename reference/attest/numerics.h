@@ -39,8 +39,8 @@ enum at_fir_order { AT_FIR_ORDER_TAPS, AT_FIR_ORDER_POOLED };
 enum at_gamma_on { AT_GAMMA_ON_P, AT_GAMMA_AFTER_P, AT_GAMMA_ON_OUTPUT };
 /* The clamp's way with NaN: fmin/fmax return the other operand (CUDA, PTX), or NaN stays. */
 enum at_clamp { AT_CLAMP_FMINMAX, AT_CLAMP_PROPAGATE };
-/* exp: correctly rounded or nearly (libm, <= 1 ulp of f32), or ex2.approx. */
-enum at_exp { AT_EXP_LIBM, AT_EXP_EX2_APPROX };
+/* exp: correctly rounded or nearly (libm, <= 1 ulp of f32), or ex2.approx, or that with subnormals flushed to 0. */
+enum at_exp { AT_EXP_LIBM, AT_EXP_EX2_APPROX, AT_EXP_EX2_APPROX_FTZ };
 /* What f16 accumulation does at its end of range: nothing; the source's isinf test writing +-65500
  * (NaN passes); the same with NaN written as 0; or saturation of every store. */
 enum at_guard { AT_GUARD_NONE, AT_GUARD_ISINF, AT_GUARD_NAN_SAFE, AT_GUARD_SATURATE };
@@ -64,7 +64,7 @@ enum at_pv_zero { AT_PV_ZERO_SKIPPED, AT_PV_ZERO_MULTIPLIED };
     X(format,    p,          AT_F32, "format P is rounded to before P*V; f32: none narrower")     \
     X(gamma_on,  gamma_on,   AT_GAMMA_ON_P, "where gamma is applied")                             \
     X(clamp,     clamp,      AT_CLAMP_FMINMAX, "the gate's way with NaN")                         \
-    X(exp,       exp,        AT_EXP_LIBM, "softmax: the exponential")                             \
+    X(exp,       exp,        AT_EXP_LIBM, "softmax, exp2: the exponential")                       \
     X(int,       block,      0, "softmax: keys per online step; 0: row maximum known first")      \
     X(unit,      pv_unit,    AT_UNIT_F32_FMA, "how p*v is accumulated over keys")                 \
     X(int,       pv_chunk,   1, "keys per accumulation step of a tensor-core pv_unit")            \

@@ -40,7 +40,9 @@ AT_PLAIN double at_plain_take(int64_t condition, double a, double b) {
 }
 
 /* 2^n, -1022 <= n <= 1023. */
-AT_PLAIN double at_plain_power(int64_t n) { return at_plain_from_bits((n + 1023) * ((int64_t)1 << 52)); }
+AT_PLAIN double at_plain_power(int64_t n) {
+    return at_plain_from_bits((int64_t)((uint64_t)(n + 1023) << 52)); /* of a NaN's n, any bits at all */
+}
 
 /* exp(r) 2^n for |r| <= 0.35 and |n| <= 2044. */
 AT_PLAIN double at_plain_exp_of(double r, int64_t n) {
@@ -90,10 +92,10 @@ AT_PLAIN double at_plain_log2(double x) {
     /* subnormal numbers are lifted by 2^54 first */
     const int64_t low = x < 0x1p-1022;
     const int64_t bits = at_plain_bits(x * at_plain_take(low, 0x1p54, 1.0));
-    const int64_t root = 0x3fe6a09e667f3bcd; /* of 1/2 */
-    const int64_t steps = (bits - root + ((int64_t)1024 << 52)) >> 52;
+    const uint64_t root = 0x3fe6a09e667f3bcd; /* of 1/2 */
+    const int64_t steps = (int64_t)(((uint64_t)bits - root + ((uint64_t)1024 << 52)) >> 52);
     const int64_t e = steps - 1024;
-    const double m = at_plain_from_bits(bits - e * ((int64_t)1 << 52));
+    const double m = at_plain_from_bits((int64_t)((uint64_t)bits - ((uint64_t)e << 52)));
     const double u = m - 1.0, w = m + 1.0;
     const double w_high = at_plain_upper(w), w_low = m - (w_high - 1.0);
     const double s_near = u / w, s_high = at_plain_upper(s_near);

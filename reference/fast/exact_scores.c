@@ -41,7 +41,7 @@ static int32_t span_of(int64_t d, const double *x) {
     const int32_t exponent = (int32_t)(top >> 52);
     if (exponent == 0x7ff)
         return AT_FAST_NOT_FINITE;
-    return exponent ? exponent - low : 53 + (1 - low); /* subnormal: more than it is, which is safe */
+    return exponent > 1023 + 400 || low < 1023 - 500 ? AT_FAST_FAR : exponent - low;
 }
 
 void at_fast_spans(int64_t n, int64_t d, const double *x, int32_t *span) {
@@ -155,3 +155,5 @@ void at_fast_product(const struct at_fast_product *x) {
                 compensate(x, i, t0);
     }
 }
+
+void at_fast_blas_alone(void) { openblas_set_num_threads(1); }

@@ -14,8 +14,9 @@
 /* ---- products (exact_scores.c) ---- */
 
 /* Of a row that holds NaN or an infinity; else largest exponent minus lowest set bit over the elements that are not 0.
- */
-enum { AT_FAST_NOT_FINITE = 1 << 20 };
+ * FAR: more than any sum allows, for rows with an exponent above 400 or a bit below -500, whose products could leave the
+ * range of double on the way (no format but f64 has them). */
+enum { AT_FAST_NOT_FINITE = 1 << 20, AT_FAST_FAR = 1 << 12 };
 /* Spans of n rows of d values. */
 void at_fast_spans(int64_t n, int64_t d, const double *x, int32_t *span);
 /* Products of rows whose spans add up to no more than this are exact in any order: their terms lie within 53 bits. */
@@ -36,6 +37,8 @@ int64_t at_fast_lanes(int64_t keys);
  * and Oishi 2005, Dot2), which is the exact sum where the spans allow it, so that BLAS may do those. Where a row is not
  * finite, or the compensated sum is not, the plain sum in the same order. A zero is +0. */
 void at_fast_product(const struct at_fast_product *x);
+/* Keeps BLAS to the thread that calls it: to be said before threads of one's own do products. */
+void at_fast_blas_alone(void);
 
 /* ---- rows (plain_rows.c) ---- */
 

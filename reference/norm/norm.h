@@ -15,10 +15,11 @@
 
 #include "attest/op.h"
 
-/* An exact value, and how far the value of a kernel with the declared arithmetic may be from it. The error is never
- * NaN: finite     the kernel's value is finite and that close +inf       nothing is promised: an intermediate can leave
- * the range of its format, or be a NaN that the declared clamp turns into a number (class RANGE) A value that is
- * infinite or NaN with error 0: so is the kernel's, of the same sign. */
+/* An exact value, and how far the value of a kernel with the declared arithmetic may be from it. The error is never NaN:
+ *   finite  the kernel's value is finite and that close
+ *   +inf    nothing is promised: an intermediate can leave the range of its format, or be a NaN that the declared clamp
+ *           turns into a number (class RANGE)
+ * A value that is infinite or NaN with error 0: so is the kernel's, of the same sign. */
 struct at_bounded {
     double value, error;
 };

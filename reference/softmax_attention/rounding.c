@@ -81,7 +81,7 @@ static void set_exponential(const struct at_numerics *numerics, const struct at_
     out->u_log = 2 * work->u;
     out->u_divide = work->u;
     out->eta_divide = work->eta;
-    if (numerics->exp != AT_EXP_EX2_APPROX)
+    if (numerics->exp == AT_EXP_LIBM)
         return;
     const double u = at_format_info(AT_F32)->u;
     out->u_argument = 2.25 * u;

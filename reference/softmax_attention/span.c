@@ -20,7 +20,7 @@
 void at_softmax_math_init(const struct at_numerics *numerics, struct at_softmax_math *out) {
     *out = (struct at_softmax_math){
         .f64 = at_softmax_is_f64(numerics),
-        .approx = numerics->exp == AT_EXP_EX2_APPROX,
+        .approx = numerics->exp != AT_EXP_LIBM,
         .p = at_softmax_rounds_p(numerics) ? (enum at_format)numerics->p : AT_F64,
         .pv = at_order_pv(numerics),
     };

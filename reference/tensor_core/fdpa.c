@@ -10,6 +10,9 @@
 #include <stdint.h>
 #include <string.h>
 
+enum { BIAS = 1023 };
+static const uint64_t SIGN = 0x8000000000000000u, INFINITE = 0x7ff0000000000000u;
+
 /* name, L, F, accumulator, its significand bits, rounding, e_zero. L, F and rounding: MMA-Sim (arXiv 2511.10909) and
  * arXiv 2512.07004, which agree; e_zero: measured for Hopper, else the first (the second has -19, -20, -21 for f16
  * accumulators, and -21 is what Hopper has). */
@@ -52,12 +55,16 @@ const struct at_tc_rule *at_tc_rule_find(const char *name) {
     return NULL;
 }
 
-/* Exponent of a double's leading bit as its format's unpacker sees it; zero gives emin too. */
-static inline int exponent_of(double x, int emin) {
+static inline uint64_t bits_of(double x) {
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
-    int e = (int)((bits >> 52) & 0x7ff) - 1023;
-    return e > emin ? e : emin;
+    return bits;
+}
+
+/* Exponent of a double's leading bit as its format's unpacker sees it, and 1023 more; zero gives emin's too. */
+static inline int exponent_of(double x, int biased_emin) {
+    const int e = (int)(bits_of(x) >> 52 & 0x7ff);
+    return e > biased_emin ? e : biased_emin;
 }
 
 /* 2^e for exponents of normal doubles. */
@@ -104,26 +111,26 @@ double at_fdpa(const struct at_tc_rule *rule, enum at_format in, const double *a
 double at_fdpa_mixed(const struct at_tc_rule *rule, enum at_format in_a, enum at_format in_b, const double *a,
                      ptrdiff_t sa, const double *b, ptrdiff_t sb, int n, double c) {
     double product[AT_TC_BLOCK_MAX];
-    const int emin_a = at_format_info(in_a)->emin, emin_b = at_format_info(in_b)->emin;
-    int e_max = rule->zero_exponent;
-    double special = c - c; /* 0, or NaN as soon as one term is not finite */
+    const int emin_a = at_format_info(in_a)->emin + BIAS, emin_b = at_format_info(in_b)->emin + BIAS;
+    int e_max = rule->zero_exponent + 2 * BIAS;
+    uint64_t largest = bits_of(c) & ~SIGN; /* of all terms, by their bits: not finite as soon as one is not */
     for (int i = 0; i < n; i++) {
-        double x = a[i * sa], y = b[i * sb];
-        double p = x * y;
-        int e = exponent_of(x, emin_a) + exponent_of(y, emin_b);
-        e = p == 0 ? rule->zero_exponent : e;
-        e_max = e > e_max ? e : e_max;
+        const double x = a[i * sa], y = b[i * sb], p = x * y;
+        const int e = exponent_of(x, emin_a) + exponent_of(y, emin_b);
+        const uint64_t size = bits_of(p) & ~SIGN;
+        e_max = size && e > e_max ? e : e_max;
+        largest = size > largest ? size : largest;
         product[i] = p;
-        special += p - p;
     }
-    if (isnan(special)) {
+    e_max -= 2 * BIAS;
+    if (largest >= INFINITE) {
         double sum = c; /* finite terms leave infinities and NaNs as they are */
         for (int i = 0; i < n; i++)
             sum += product[i];
         return sum;
     }
     if (c != 0) {
-        int e = exponent_of(c, at_format_info(rule->out)->emin);
+        const int e = exponent_of(c, at_format_info(rule->out)->emin + BIAS) - BIAS;
         e_max = e > e_max ? e : e_max;
     }
     const double scale = power_of_two(rule->kept_bits - e_max);

@@ -6,6 +6,8 @@
  * public describes them: sparse mma, m8n8k4 on sm_90, f64, block-scaled (mx) formats. */
 #include "tensor_core/instruction.h"
 
+#include <stdatomic.h>
+#include <stdint.h>
 #include <string.h>
 
 /* name, sm, kind, k, a, b, rule, order */
@@ -81,8 +83,18 @@ const struct at_tc_instruction *at_tc_instruction_find(const char *name) {
     return NULL;
 }
 
+/* Found by name once: every model asks for every sum. Threads may find it at the same time, and find the same. */
 const struct at_tc_rule *at_tc_instruction_rule(const struct at_tc_instruction *instruction) {
-    return at_tc_rule_find(instruction->rule_name);
+    static _Atomic(const struct at_tc_rule *) found[sizeof instructions / sizeof instructions[0]];
+    const uintptr_t at = ((uintptr_t)instruction - (uintptr_t)instructions) / sizeof *instruction;
+    if (at >= sizeof found / sizeof *found) /* not of the table */
+        return at_tc_rule_find(instruction->rule_name);
+    const struct at_tc_rule *rule = atomic_load_explicit(&found[at], memory_order_relaxed);
+    if (!rule) {
+        rule = at_tc_rule_find(instruction->rule_name);
+        atomic_store_explicit(&found[at], rule, memory_order_relaxed);
+    }
+    return rule;
 }
 
 /* Values of e4m3 and e5m2 are normal in f16, or subnormal there with the same exponent rule. */

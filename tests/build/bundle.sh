@@ -12,6 +12,7 @@ for program in attest attest-cpu attest-cuda attest-mutants attest-cuda-mutants;
 done
 cp "$build/mutants.tsv" "$top/"
 cp -r datasets/cases datasets/activations datasets/bench "$top/datasets/"
+install -D -m 644 -t "$top/datasets/measurements" datasets/measurements/h200_tensor_core.txt
 # Every library but those of glibc itself, which belong to the host's loader.
 for program in "$top"/attest*; do
     ldd "$program" | awk '$3 ~ /^\// { print $3 }'

@@ -25,6 +25,9 @@ test|py:xarray|python3-xarray|proves that archives open in xarray
 test|py:h5netcdf|python3-h5netcdf|xarray engine h5netcdf
 test|py:netCDF4|python3-netcdf4|xarray engine netcdf4
 test|py:pandas|python3-pandas|proves that columns become data frames
+test|py:nbclient|python3-nbclient|runs notebooks; without it they are written, but not run
+test|py:ipykernel|python3-ipykernel|what notebooks run in
+test|py:matplotlib|python3-matplotlib|draws what notebooks show
 test|py:junitparser|python3-junitparser|reads our JUnit XML
 test|cmd:xmllint|libxml2-utils|validates our JUnit XML
 lint|cmd:clang|clang|second compiler

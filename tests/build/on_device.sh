@@ -1,6 +1,6 @@
 #!/bin/bash
 # On a GPU host, from the unpacked bundle: judges, times, and plays the kernels that must not bring a run down.
-# on_device.sh BUNDLE.tar.gz OUT [verify|bench|study|sanitize|faults|fences ...]
+# on_device.sh BUNDLE.tar.gz OUT [verify|bench|study|record|sanitize|faults|fences ...]
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
 bundle=$(realpath "$1") out=$2; shift 2
@@ -9,7 +9,7 @@ mkdir -p "$out"; out=$(realpath "$out")
 tar -C "$work" -xzf "$bundle"; cd "$work/attest" || exit 3
 ./attest doctor > "$out/doctor.txt" 2>&1
 cases='@(smoke|exact|edge|shapes|nonfinite|real):*'
-(( $# )) || set -- verify bench study sanitize faults fences
+(( $# )) || set -- verify bench study record sanitize faults fences
 for part in "$@"; do
     echo "== $part"
     start=$SECONDS
@@ -19,7 +19,22 @@ for part in "$@"; do
         bench) ./attest bench "${AT_BENCH:-*}" --runner cuda --out "$out/bench.h5" > "$out/bench.txt" 2> "$out/bench.err"
                echo "exit $?"; tail -n 30 "$out/bench.txt" ;;
         study) ./attest study tensor-core --runner cuda --out "$out/tensor_core.h5" --golden "$out/tensor_core.golden" > "$out/tensor_core.txt" 2>&1
-               echo "exit $?"; tail -n 1 "$out/tensor_core.txt" ;;
+               echo "exit $?"; tail -n 1 "$out/tensor_core.txt"
+               ./attest study exp2 --runner cuda --out "$out/exp2.h5" > "$out/exp2.txt" 2>&1
+               echo "exit $?"; cat "$out/exp2.txt" ;;
+        record) # the same bytes whoever counts
+            for what in 'minilm --attention asynct' 'minilm --attention softmax' 'minilm --params causal=1 --dtype bf16' \
+                    'asynct_prefill b=3 h=4 hk=2 sq=300/1/1700 sk=300/900/1700 d=128 causal=1 dtype=f16 data=outlier_channel' \
+                    'softmax_prefill b=1 h=8 hk=4 sq=2048 sk=2048 d=128 causal=1 dtype=bf16 data=normal'; do
+                read -ra words <<< "$what"; [[ "$what" == minilm* ]] || words=("$what")
+                for runner in cpu cuda; do
+                    from=${EPOCHREALTIME/./}
+                    ./attest record "${words[@]}" --runner $runner --out "$work/$runner.h5" > "$work/record.txt" 2>&1 || tail -n 3 "$work/record.txt"
+                    echo "record $what --runner $runner: $(((${EPOCHREALTIME/./} - from) / 1000)) ms"
+                done
+                cmp "$work/cpu.h5" "$work/cuda.h5" && echo "equal bytes: $(stat -c %s "$work/cuda.h5")"
+                rm -f "$work"/c*.h5*
+            done 2>&1 | tee "$out/record.txt" ;;
         sanitize)
             for tool in memcheck racecheck initcheck synccheck; do
                 ./attest verify --runner "compute-sanitizer --tool $tool --log-file $work/$tool.%p ./attest-cuda" --cases 'smoke:*' \

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Writes the tables that follow from paths: operators, families, kernels, mutants. Checks names on the way.
+# Writes the tables that follow from paths: operators, families, kernels, mutants, templates. Checks names on the way.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 die() { echo "write_tables: $*" >&2; exit 1; }
@@ -89,12 +89,31 @@ mutant_list() {
     done
 }
 
+# Text files as C: a literal a line, since C11 promises no literals beyond 4095 bytes.
+templates() {
+    local path name
+    echo '/* Generated from notebooks_export/templates: do not edit. */'
+    echo '#include "notebooks_export/templates.h"'; echo '#include <stddef.h>'
+    for path in "$@"; do
+        name=$(basename "$path")
+        [[ "$name" =~ ^[a-z][a-z0-9_]*\.(py|css)$ ]] || die "$path: wanted a name of small letters, digits and _, and .py or .css"
+        LC_ALL=C grep -qP '[^\x20-\x7e]' "$path" && die "$path: holds something else than printable ASCII"
+        echo "static const char *const lines_${name//./_}[] = {"
+        sed 's/\\/\\\\/g; s/"/\\"/g; s/?/\\?/g; s/.*/    "&",/' "$path"
+        echo '    NULL };'
+    done
+    echo 'const struct at_template at_templates[] = {'
+    for path in "$@"; do name=$(basename "$path"); echo "    { \"$name\", lines_${name//./_} },"; done
+    echo '    { NULL, NULL } };'
+}
+
 what=$1; shift
 case "$what" in
     operators) operators "$@" ;;
     families) families "$@" ;;
     kernels) kernels "$@" ;;
     mutants) mutants "$@" ;;
+    templates) templates "$@" ;;
     mutant-list) mutant_list "$@" ;;
     *) die "unknown table $what" ;;
 esac

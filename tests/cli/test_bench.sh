@@ -33,6 +33,20 @@ cat "$scratch/out"
 [[ -n "${AT_SLOW_BUILD:-}" ]] || awk -v s="$seconds" 'BEGIN { exit !(s > 0 && s < 1) }' || fail "$seconds s, wanted under 1"
 wants 2 'wanted one' "$attest" bench simt --case "$line"
 
+# The tensor-core model: timed where it makes the device's results again, and not where it does not.
+head -n 6 datasets/measurements/h200_tensor_core.txt > "$scratch/golden"
+wants 0 '314571 results as on the device' "$attest" bench tensor-core --rounds 3 --golden "$scratch/golden"
+cat "$scratch/out"
+[[ $(awk '/^hopper/ { print ($2 > 0) ($3 > 0) }' "$scratch/out") == 11 ]] || fail "not one line with two rates"
+[[ -n "${AT_SLOW_BUILD:-}" ]] || wants 0 'as on the device' "$attest" bench tensor-core --golden "$scratch/golden" --min-rate 60
+wants 1 'slower than asked for' "$attest" bench tensor-core --rounds 1 --golden "$scratch/golden" --min-rate 1e8
+sed '5s/ \(.\)\(.......\)$/ \2\1/' "$scratch/golden" > "$scratch/altered"
+wants 1 'not timed: 1 of 3 strata differ' "$attest" bench tensor-core --rounds 1 --golden "$scratch/altered"
+wants 0 'hopper_wgmma_k16_f16_f16' "$attest" bench tensor-core '*wgmma_k16_f16_f16' --rounds 1
+wants 2 "matches 'volta_*'" "$attest" bench tensor-core 'volta_*'
+wants 2 '--min-rate' "$attest" bench tensor-core --min-rate fast
+wants 3 "$scratch/none" "$attest" bench tensor-core --golden "$scratch/none"
+
 /usr/bin/python3 -c 'import h5py' 2> /dev/null || { echo "no h5py: the archive was written but not opened"; exit 77; }
 /usr/bin/python3 - "$scratch/b.h5" <<'P' || fail "the archive does not hold together"
 import sys, h5py

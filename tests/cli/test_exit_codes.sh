@@ -48,6 +48,6 @@ AT_DATASETS=$scratch/none wants 2 'none' "$attest" verify; one_line
 head -c 5000 datasets/activations/minilm.safetensors > "$scratch/minilm.safetensors"
 mkdir "$scratch/activations" && mv "$scratch/minilm.safetensors" "$scratch/activations/"
 AT_DATASETS=$scratch wants 2 'minilm.safetensors' "$attest" verify 'asynct_*/*' --case 'asynct_prefill dataset=minilm layer=0'; one_line
-for command in list verify replay show selftest bench study merge doctor; do
+for command in list verify replay show selftest bench study merge export doctor; do
     wants 0 "usage: attest $command" "$attest" "$command" --help
 done

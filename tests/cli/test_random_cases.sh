@@ -30,6 +30,7 @@ product() {
     echo "gemm m=$((RANDOM % 70)) n=$((RANDOM % 70 + 1)) k=$((RANDOM % 150 + 1)) dtype=$(pick factors) out=$(pick formats) data=$(pick product_data) seed=$RANDOM"
 }
 # shellcheck disable=SC2034
+exponents=(normal whole_range near_integer subnormal)
 counted=(raw:p scaled:fir:p:out p:row_max:row_sum:entropy k:v:raw q:p:support:share0) attentions=('' '' attention=softmax)
 count() {
     local what attention gate; what=$(pick counted) attention=$(pick attentions) gate=$(pick gates)
@@ -41,7 +42,7 @@ ln -s "$PWD/datasets/activations" "$scratch/activations"
 {
     for ((made = 0; made < cases; made++)); do
         d=$(pick sizes) f=$(pick formats) x=$(pick data) seed=$RANDOM
-        case $((RANDOM % 22)) in
+        case $((RANDOM % 23)) in
             [0-7]) gate=$(pick gates); [[ $x == exact ]] && gate=
                    lengths=$((RANDOM % 70))/$((RANDOM % 300))/$((RANDOM % 20))
                    echo "asynct_decode b=$((RANDOM % 3 + 3)) $(pick heads) sk=$lengths d=$d $(pick layouts) dtype=$f data=$x seed=$seed $gate" ;;
@@ -53,6 +54,7 @@ ln -s "$PWD/datasets/activations" "$scratch/activations"
             16 | 17 | 18 | 19) echo "$(pick norms) tokens=$((RANDOM % 5 + 1)) channels=$((RANDOM % 200 + 1)) dtype=$f data=$(pick norm_data) seed=$seed" ;;
             20) cache_write ;;
             21) product ;;
+            22) echo "exp2 n=$((RANDOM % 600)) data=$(pick exponents) seed=$seed" ;;
         esac
     done
 } > "$scratch/cases/random.cases"

@@ -75,7 +75,7 @@ diff <(sed -n '/^mean and bias/,$p' "$scratch/out") <(sed -n '/^mean and bias/,$
 
 # ---- what it refuses
 bad() { local says=$1; shift; wants 2 "$says" "$attest" study "$@"; grep -q '^attest: ' "$scratch/out" || fail "$*: no message"; }
-bad "wanted accumulate, modes or tensor-core" nonsense
+bad "wanted accumulate, exp2, modes or tensor-core" nonsense
 bad "matches no mode; did you mean 'f16_k16'?" accumulate --modes f16k16
 bad "did you mean 'same_sign'?" accumulate --data samesign
 bad '--lengths: found "1,x", wanted whole numbers' accumulate --lengths 1,x
@@ -85,6 +85,47 @@ bad 'AT_MEMORY_LIMIT' accumulate --data normal --lengths 64,4194304 --d 64,4096
 grep -qF 'demonstrations' "$scratch/out" && fail "work was done before a case was refused"
 wants 3 'No such file' "$attest" study accumulate --quick --plots "$scratch/none/plots"
 wants 3 'No such file' "$attest" study accumulate --quick --out "$scratch/none/s.h5"
+
+# ---- captures of one's own, in a folder that AT_DATASETS names: a NaN is counted, a torn file is refused before any work
+capture() { # file, value of one element of q
+    python3 - "$1" "$2" <<'P'
+import json, struct, sys
+tokens, h, hk, d = 6, 2, 1, 8
+head, body = {}, b""
+def add(name, kind, shape, values, letter):
+    global body
+    start = len(body)
+    body += struct.pack("<%d%s" % (len(values), letter), *values)
+    head[name] = {"dtype": kind, "shape": shape, "data_offsets": [start, len(body)]}
+for name, heads in (("q", h), ("k", hk), ("v", hk)):
+    values = [((7 * i) % 13 - 6) / 8 for i in range(tokens * heads * d)]
+    if name == "q":
+        values[2 * h * d + 3] = float(sys.argv[2])
+    add("layers.0." + name, "F32", [tokens, heads, d], values, "f")
+add("query_start", "I32", [2], [0, tokens], "i")
+text = json.dumps(head).encode()
+open(sys.argv[1], "wb").write(struct.pack("<Q", len(text)) + text + body)
+P
+}
+if command -v python3 > /dev/null; then
+    mkdir -p "$scratch/data/activations"
+    own=(study accumulate --data 'mine/*' --modes 'f16_k16' --attention asynct --sums 100000)
+    lost() { sed -n 's/.*"product":"qk".*/&/p' "$1" | grep -o '"inputs_nonfinite":[0-9]*' | head -n 1; }
+    capture "$scratch/data/activations/mine.safetensors" 0.5
+    AT_DATASETS=$scratch/data wants 0 'mine/0' "$attest" "${own[@]}" --out "$scratch/whole.h5"
+    grep -q '"inputs_nonfinite":[1-9]' "$scratch/whole.h5.jsonl" && fail "a NaN was counted where there is none"
+    capture "$scratch/data/activations/mine.safetensors" nan
+    AT_DATASETS=$scratch/data wants 0 'mine/0' "$attest" "${own[@]}" --out "$scratch/nan.h5"
+    grep -q '"inputs_nonfinite":[1-9]' "$scratch/nan.h5.jsonl" || fail "a NaN in a capture was not counted"
+    grep -q '"compared":[1-9]' "$scratch/nan.h5.jsonl" || fail "a NaN in one token spoilt all sums"
+    head -c -9 "$scratch/data/activations/mine.safetensors" > "$scratch/data/activations/torn.safetensors"
+    rm "$scratch/data/activations/mine.safetensors"
+    AT_DATASETS=$scratch/data wants 2 'torn.safetensors' "$attest" "${own[@]/mine/torn}" --out "$scratch/torn.h5"
+    [[ $(wc -l < "$scratch/out") == 1 && $(head -c 8 "$scratch/out") == 'attest: ' ]] || { cat "$scratch/out"; fail "more than one line"; }
+    [[ ! -e "$scratch/torn.h5" && ! -e "$scratch/torn.h5.jsonl" ]] || fail "a torn capture left something"
+else
+    echo "no python3: captures were not tried"
+fi
 AT_DATASETS=$scratch wants 0 'going on without recorded activations' "$attest" study accumulate --quick --data normal --modes f32_fma
 
 /usr/bin/python3 -c 'import h5py' 2> /dev/null || { echo "no h5py: the archive was written but not opened"; exit 77; }
@@ -120,23 +161,13 @@ bars = xml.dom.minidom.parse(sys.argv[2] + "/overflow_asynct_qk_f16_k16.svg").ge
 widths = [float(r.getAttribute("width")) for r in bars if r.getAttribute("height") == "10" and r.getAttribute("x") == "150"]
 share = max(col["overflowed"][i] / col["sums"][i] for i in pick(data="overflow", product="qk", mode="f16_k16", attention="asynct"))
 assert abs(max(widths) - 480 * share) < 0.06 and len(widths) == 2 * 5, (widths, share)
-# plots: well-formed, no text on another (letters of 5.5 pixels), grey alone
+# plots: well-formed, no text on another, grey alone
 plots = glob.glob(sys.argv[2] + "/*.svg")
 assert any("/error_asynct_pv_normal_d64" in p for p in plots) and any("/overflow_softmax_qk_f16_k16.svg" in p for p in plots)
+sys.path.insert(0, "tests/python")
+import svg_layout
 for p in plots:
-    boxes = []
-    doc = xml.dom.minidom.parse(p)
-    w, h = (float(doc.documentElement.getAttribute(k)) for k in ("width", "height"))
-    for t in doc.getElementsByTagName("text"):
-        if t.getAttribute("transform"):
-            continue
-        x, y, n = float(t.getAttribute("x")), float(t.getAttribute("y")), 5.5 * len(t.firstChild.data)
-        x -= {"start": 0, "middle": n / 2, "end": n}[t.getAttribute("text-anchor")]
-        box = (x, y - 8, x + n, y)
-        assert box[0] >= 0 and box[2] <= w and box[3] <= h, (p, t.toxml())
-        for b in boxes:
-            assert box[0] >= b[2] or b[0] >= box[2] or box[1] >= b[3] or b[1] >= box[3], (p, t.toxml(), b)
-        boxes.append(box)
+    svg_layout.check(p)
 P
 
 # Tensor cores: the SIMT machine's instructions against the model, and the device's golden vectors, one of them altered.
@@ -145,6 +176,10 @@ cp "$scratch/out" "$scratch/printed"
 wants 0 '36 probes, 0 not as predicted' "$attest" show "$scratch/tc.h5"
 diff <(grep '^hopper' "$scratch/out") <(grep '^hopper' "$scratch/printed") || fail "show prints another table of instructions"
 wants 3 'No such file' "$attest" study tensor-core --runner cpu --patterns 2000 --out "$scratch/none/tc.h5"
+grep -q '^hopper' "$scratch/out" && fail "work was done before the place of the archive was refused"
+mkdir -p "$scratch/folder"
+wants 2 'is a folder, wanted the name of a file' "$attest" study tensor-core --runner cpu --patterns 2000 --out "$scratch/folder"
+grep -q '^hopper' "$scratch/out" && fail "work was done before the place of the archive was refused"
 wants 2 '--out wants --runner' "$attest" study tensor-core --golden datasets/measurements/h200_tensor_core.txt --out "$scratch/x.h5"
 cp "$scratch/printed" "$scratch/out"
 [[ $(grep -c '^hopper_.*mma_k.* 2000 *0 ' "$scratch/out") == 23 ]] || fail "not 23 instructions without a mismatch"
@@ -154,3 +189,23 @@ sed '5s/ \(.\)\(.......\)$/ \2\1/' "$scratch/golden" > "$scratch/altered"
 wants 1 'DIFFERENT from the device' "$attest" study tensor-core --golden "$scratch/altered"
 wants 2 'wants --runner R, or --golden FILE' "$attest" study tensor-core
 wants 2 'no variant for an instruction' "$attest" study tensor-core --runner cpu --instructions 'volta_*'
+
+# exp2: the C library's over each 65,539th f32; the same on any number of threads; a kernel that is off is told.
+sweep=("$attest" study exp2 --step 65539)
+AT_THREADS=1 wants 0 'exp2/00_libm: 65534 inputs, every 65539th code of f32' "${sweep[@]}" --out "$scratch/e1.h5"
+cp "$scratch/out" "$scratch/printed"
+AT_THREADS=3 wants 0 'runs on a GPU alone' "${sweep[@]}" --runner cpu --out "$scratch/e3.h5"
+diff "$scratch/printed" "$scratch/out" || fail "threads change what the study of exp2 says"
+same "$scratch/e1.h5" "$scratch/e3.h5"
+wants 0 "65534 inputs" "$attest" show "$scratch/e1.h5"
+diff <(grep '^ ' "$scratch/out") <(grep '^ ' "$scratch/printed") || fail "show prints another table of exp2"
+[[ $(awk '$1 ~ /^(normal|subnormal|underflow|overflow|zero|tiny|infinite|nan)$/ { n += $2; bad += $8 + $9 } END { print n, bad + 0 }' "$scratch/printed") == "65534 0" ]] ||
+    { cat "$scratch/printed"; fail "classes do not add up"; }
+wants 1 'beyond limit' "${sweep[@]}" --runner mutants
+[[ $(grep -c 'first at x' "$scratch/out") -ge 5 ]] || { cat "$scratch/out"; fail "wrong exponentials pass"; }
+bad '--step' exp2 --step 0
+bad '--step' exp2 --step 4294967296
+wants 3 'No such file' "${sweep[@]}" --out "$scratch/none/e.h5"
+wants 2 'is a folder' "${sweep[@]}" --out "$scratch/folder"
+grep -q 'inputs' "$scratch/out" && fail "work was done before the place of the archive was refused"
+wants 3 'runner nonsense' "${sweep[@]}" --runner nonsense

@@ -22,7 +22,7 @@ for format in "$@"; do
     mkdir -p "$format.corpus"
     options=("${limits[@]}" -max_total_time="$seconds" -artifact_prefix="$format-" -print_final_stats=1)
     case $format in
-        hdf5 | archive) options+=(-max_len=200000 -fork=1 -ignore_crashes=1 -ignore_ooms=1 -ignore_timeouts=1) ;;
+        hdf5 | archive | distributions) options+=(-max_len=200000 -fork=1 -ignore_crashes=1 -ignore_ooms=1 -ignore_timeouts=1) ;;
         *) options+=(-max_len=4096) ;;
     esac
     AT_FUZZ_FORMAT=$format AT_FUZZ_WRITE=$format.corpus "$fuzzer" "${options[@]}" "$format.corpus" > "$format.log" 2>&1

@@ -2,7 +2,9 @@
 
 SPDX-License-Identifier: Apache-2.0
 
-usage: distributions_open.py FOLDER minilm.safetensors   with asynct.h5 and softmax.h5 of layers 2 and 3, causal, in f16
+usage: distributions_open.py FOLDER minilm.safetensors        with asynct.h5 and softmax.h5 of layers 2 and 3, causal, in f16;
+                                                              leaves same.safetensors, .npz and .h5 behind
+       distributions_open.py FOLDER minilm.safetensors same   their recordings safetensors.h5, npz.h5 and h5.h5
 exit 77: a module is missing (named in the last line)
 """
 import json
@@ -76,7 +78,8 @@ def check_sums(top):
     assert value[0] == -numpy.inf and value[-1] == numpy.inf and len(value) == 63490
     assert (numpy.diff(value[1:-1]) >= 0).all()
     edges = top["coarse_edge"][:]
-    assert len(edges) == 250 and numpy.isin(edges, value).all()
+    upper = (numpy.arange(len(value)) + 1023 >> 8) - 3  # of the ascending code, whose first 1023 are NaNs
+    assert upper[-1] == 249 and (edges == value[numpy.searchsorted(upper, numpy.arange(250))]).all()
     finite = numpy.isfinite(value)
     for name in top:
         if not isinstance(top[name], h5py.Group) or "counts" not in top[name]:
@@ -84,7 +87,7 @@ def check_sums(top):
         group = top[name]
         counts, coarse = group["counts"][:], group["coarse_counts"][:]
         assert (counts.sum(2) + group["nan"][:] == group["n"][:]).all(), name
-        start = numpy.searchsorted(value, edges, "left")
+        start = numpy.searchsorted(upper, numpy.arange(250))
         assert (numpy.add.reduceat(counts, start, axis=2) == coarse.sum(2)).all(), name
         mean = (counts[:, :, finite] * value[finite]).sum(2) / counts[:, :, finite].sum(2)
         assert numpy.allclose(mean, group["mean"][:], rtol=1e-12, atol=1e-15), name
@@ -160,8 +163,52 @@ def check_readers(path):
         assert len(units) == 14 and units["hash"].str.fullmatch("[0-9a-f]{16}").all()
 
 
+def store(folder, data, path):
+    """Layers 1 and 10 in three formats: names sort otherwise than numbers do."""
+    kept = {f"layers.{to}.{name}": data[f"layers.{layer}.{name}"] for layer, to in ((1, 1), (4, 10)) for name in "qkv"}
+    kept["query_start"] = data["query_start"]
+    header, body = {}, b""
+    for name, tensor in kept.items():
+        kind = {"float32": "F32", "int32": "I32"}[str(tensor.dtype)]
+        raw = tensor.tobytes()
+        header[name] = {"dtype": kind, "shape": list(tensor.shape), "data_offsets": [len(body), len(body) + len(raw)]}
+        body += raw
+    text_header = json.dumps(header).encode()
+    with open(os.path.join(folder, "same.safetensors"), "wb") as out:
+        out.write(struct.pack("<Q", len(text_header)) + text_header + body)
+    numpy.savez(os.path.join(folder, "same.npz"), **kept)
+    with h5py.File(os.path.join(folder, "same.h5"), "w") as out:
+        for name, tensor in kept.items():
+            out[name.replace(".", "/")] = tensor
+    assert os.path.exists(path)
+
+
+def check_same(folder):
+    """Recordings of the same tensors differ in what the file was called alone."""
+    tables = []
+    for suffix in ("safetensors", "npz", "h5"):
+        with h5py.File(os.path.join(folder, suffix + ".h5")) as file:
+            top = file["distributions"]
+            assert list(top["layer"][:]) == [1, 10] and text(top.attrs["source"]) == "same." + suffix
+            columns = {}
+            top.visititems(lambda name, item: columns.update({name: item[()]}) if isinstance(item, h5py.Dataset) else None)
+            tables.append(columns)
+    for other in tables[1:]:
+        assert tables[0].keys() == other.keys()
+        for name, values in tables[0].items():
+            if values.dtype.kind == "f":
+                assert numpy.array_equal(values, other[name], equal_nan=True), name
+            else:
+                assert numpy.array_equal(values, other[name]), name
+    print("safetensors, npz and h5 hold the same")
+
+
 def main():
     folder, data = sys.argv[1], load(sys.argv[2])
+    if sys.argv[3:] == ["same"]:
+        check_same(folder)
+        return
+    store(folder, data, sys.argv[2])
     for attention in ("asynct", "softmax"):
         path = os.path.join(folder, attention + ".h5")
         with h5py.File(path) as file:

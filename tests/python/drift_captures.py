@@ -4,7 +4,8 @@ SPDX-License-Identifier: Apache-2.0
     python3 drift_captures.py MINILM.safetensors FOLDER
 
 Writes, from the recorded activations: same.safetensors (as they are), scale.safetensors (layer 2, head 5: q times 1.02),
-tap.safetensors (layer 4, head 7: the FIR without its second tap), bf16.safetensors (layer 3: q, k and v rounded to bf16);
+own.safetensors (with a sigma of its own that
+is the default), taps.safetensors (with taps of its own in layer 4) and tap.safetensors (head 7 without its second tap), bf16.safetensors (layer 3: q, k and v rounded to bf16);
 and, made up, one layer of 96 requests that differ from each other as texts do: left, right (other requests), and moved
 (those of right with head 1 of q times 1.2). Needs numpy.
 """
@@ -50,7 +51,7 @@ def to_bf16(x):
 
 
 def planted(base, folder):
-    """The four captures of the same requests."""
+    """The captures of the same requests."""
     write(folder + "/same.safetensors", base)
     moved = dict(base)
     q = base["layers.2.q"].copy()
@@ -58,11 +59,17 @@ def planted(base, folder):
     moved["layers.2.q"] = q
     write(folder + "/scale.safetensors", moved)
     h = q.shape[1]
+    # parameters of the capture's own: those that are the default change nothing
+    write(folder + "/own.safetensors", dict(base, **{"layers.4.sigma": numpy.ones(q.shape[1], numpy.float32),
+                                                     "layers.0.gamma": numpy.ones(1, numpy.float32)}))
     taps = numpy.tile(numpy.float32([2 / 3, -1 / 3, -1 / 3]), (h, 1))  # sigma 1, window 3
     write(folder + "/taps.safetensors", dict(base, **{"layers.4.taps": taps}))
     taps = taps.copy()
     taps[7, 1] = 0
     write(folder + "/tap.safetensors", dict(base, **{"layers.4.taps": taps}))
+    write(folder + "/bad_sigma.safetensors", dict(base, **{"layers.1.sigma": numpy.ones(5, numpy.float32)}))
+    taps[0, 1] = numpy.nan
+    write(folder + "/bad_taps.safetensors", dict(base, **{"layers.1.taps": taps}))
     write(folder + "/bf16.safetensors", dict(base, **{"layers.3." + x: to_bf16(base["layers.3." + x]) for x in "qkv"}))
 
 

@@ -185,7 +185,7 @@ class Engine:
         self.calls += 1
         left = ids[self.cached:] if self.calls > 1 else ids
         with torch.no_grad():
-            self.model(torch.tensor(left + [0] * (-len(left) % 4)))
+            self.model(torch.tensor(left + [0] * (-len(left) % 4), dtype=torch.int64))
         return [type("Output", (), {"prompt_token_ids": ids})]
 
 
@@ -201,7 +201,7 @@ def check_vllm(folder):
     path = os.path.join(folder, "vllm.safetensors")
     capture.write_safetensors(path, tensors, {"model": "random"})
     for engine, requests, says in ((Engine(workers=2), REQUESTS, "one: capture with tensor_parallel_size=1"),
-                                   (Engine(cached=2), REQUESTS, "enable_prefix_caching=False"),
+                                   (Engine(cached=2), REQUESTS[::2], "enable_prefix_caching=False"),
                                    (Engine(), [], "no requests")):
         try:
             capture_vllm.capture(engine, requests, sampling=object())

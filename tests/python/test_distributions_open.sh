@@ -17,3 +17,8 @@ for attention in asynct softmax; do
         --out "$folder/$attention.h5" >/dev/null
 done
 "$python" "$here/distributions_open.py" "$folder" "$data"
+# The same tensors in other files: the same counts.
+for suffix in safetensors npz h5; do
+    "$BUILD/attest" record "$folder/same.$suffix" --what q,v,raw --out "$folder/$suffix.h5" >/dev/null
+done
+"$python" "$here/distributions_open.py" "$folder" "$data" same

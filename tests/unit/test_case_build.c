@@ -46,6 +46,8 @@ static void test_threads_do_not_matter(void **state) {
         "add_rms_norm tokens=300 channels=96 data=nonfinite",
         "qk_uclip_norm tokens=200 data=random_bits dtype=f16",
         "tensor_core instruction=hopper_wgmma_k32_e4m3_f32 tokens=500 stratum=near_tie",
+        "exp2 n=40000 data=whole_range",
+        "exp2 n=20001 data=nonfinite",
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         uint64_t hash[3];

@@ -45,6 +45,7 @@ static void test_defaults_are_filled_in(void **state) {
               "lo=-1 hi=1 from=rounded");
     assert_id("tensor_core stratum=special",
               "tensor_core tokens=32 instruction=hopper_mma_k16_f16_f32 stratum=special seed=1");
+    assert_id("exp2 n=0", "exp2 n=0 data=normal seed=1");
     assert_id("softmax_decode scenario=balanced_b32", "softmax_decode scenario=balanced_b32 h=8 hk=4 d=128 pad_d=0 "
                                                       "page=16 causal=1 dtype=bf16 data=normal seed=1 scale=auto");
     assert_id("softmax_prefill dataset=minilm layer=3 dtype=f16",
@@ -193,6 +194,11 @@ static const struct bad bad_lines[] = {
     { "uclip_norm lo=2", "lo: found 2 above hi=1" },
     { "rms_norm eps=-1", "eps: found -1" },
     { "rms_norm data=sparse70", "wanted a family for norms" },
+    { "exp2 dtype=bf16", "exp2 does not take this key" },
+    { "exp2 data=sparse70", "wanted a family for elementwise functions" },
+    { "exp2 n=-1", "n: found '-1'" },
+    { "gemm n=0", "n: found 0, wanted 1 or more columns" },
+    { "gemm data=near_integer", "wanted a family for products" },
     { "tensor_core data=normal", "tensor_core does not take this key" },
     { "tensor_core instruction=hopper_mma_k16_f16f16", "did you mean 'hopper_mma_k16_f16_f16'" },
     { "tensor_core stratum=near_ties", "did you mean 'near_tie'" },
@@ -325,7 +331,7 @@ static void test_help_ends(void **state) {
     for (; at_case_data_help(families); families++)
         exact += strstr(at_case_data_help(families), "exact ") == at_case_data_help(families);
     assert_true(keys >= 30 && keys < 64);
-    assert_int_equal(families, 18);
+    assert_int_equal(families, 20);
     assert_int_equal(exact, 1);
     assert_null(at_case_key_help(-1));
 }

@@ -300,7 +300,7 @@ static void record_all(struct at_dist_recording *x, int threads, struct at_dist_
     struct at_dist_unit_row row;
     at_assert_ok(at_dist_workers_create(threads, &workers));
     for (int64_t r = 0; r < x->shape.requests; r++)
-        at_assert_ok(at_dist_recording_unit(x, workers, 0, r, layer, &row));
+        at_assert_ok(at_dist_recording_unit(x, workers, 0, r, layer, &row, NULL, NULL));
     at_dist_workers_destroy(workers);
 }
 

@@ -26,7 +26,7 @@ static const struct {
     { "p", "f64 f32 tf32 f16 bf16 e4m3 e5m2" },
     { "gamma_on", "p after_p output" },
     { "clamp", "fminmax propagate" },
-    { "exp", "libm ex2_approx" },
+    { "exp", "libm ex2_approx ex2_approx_ftz" },
     { "block", "0 128" },
     { "pv_unit", "f64 f32 f32_fma tc_f32 tc_f16 f16_fma tc_fp8" },
     { "pv_chunk", "1 16" },

@@ -325,10 +325,8 @@ static at_status add_what(const struct at_distributions *d, enum at_dist_what wh
     for (int64_t x = 0; x < heads; x++) {
         const struct at_dist_summary *have = &d->summary[what][i * heads + x];
         struct at_dist_tally *tally = &into->tally[what][x];
-        *overflow |= __builtin_add_overflow(tally->nan, have->nan, &tally->nan) |
-                     __builtin_add_overflow(tally->masked, have->masked, &tally->masked) |
-                     __builtin_add_overflow(tally->overflow, have->overflow, &tally->overflow) |
-                     __builtin_add_overflow(tally->n_empty, have->n_empty, &tally->n_empty);
+        *overflow |= add_words(&tally->nan, &have->nan, 1) | add_words(&tally->masked, &have->masked, 1) |
+                     add_words(&tally->overflow, &have->overflow, 1) | add_words(&tally->n_empty, &have->n_empty, 1);
         if (have->n == have->nan)
             continue;
         AT_TRY(at_distributions_counts(d, what, i, x, scratch));

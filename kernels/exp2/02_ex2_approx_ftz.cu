@@ -1,0 +1,16 @@
+/* 2^x by ex2.approx.ftz.f32, as softmax kernels use it.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Numerically: ex2.approx.ftz.f32, within two units in the last place of the correctly rounded result; subnormal results are 0.
+ * Launch: a thread an element, blocks of 256; no shared memory. Limits: a GPU; the SIMT machine has no such instruction.
+ * Source: ours. */
+#include "kernels/device/ex2.h"
+
+AT_KERNEL(exp2, 02_ex2_approx_ftz) = {
+    .summary = "y = 2^x, ex2.approx.ftz.f32",
+    .source = "ours",
+    .numerics = AT_EX2_NUMERICS(AT_EXP_EX2_APPROX_FTZ),
+    .supports = at_ex2_declines,
+    .workspace = nullptr,
+    .launch = at_ex2_launch<at_ex2_approx_ftz>,
+};

@@ -1,0 +1,57 @@
+"""Runs notebooks without a screen, and compares the cells of two.
+
+SPDX-License-Identifier: Apache-2.0
+
+usage: worked_notebooks.py run IN.ipynb [OUT.ipynb]   runs IN in its own folder; OUT gets its outputs, without times
+       worked_notebooks.py same A.ipynb B.ipynb       the same cells, whatever their outputs
+exit 77: a module is missing (named in the last line)
+"""
+import os
+import sys
+
+try:
+    import ipykernel  # noqa: F401
+    import matplotlib  # noqa: F401
+    import nbclient
+    import nbformat
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
+
+
+def read(path):
+    book = nbformat.read(path, as_version=4)
+    nbformat.validate(book)
+    return book
+
+
+def run(source, target=None):
+    book = read(source)
+    nbclient.NotebookClient(book, timeout=600, kernel_name="python3", record_timing=False,
+                            resources={"metadata": {"path": os.path.dirname(os.path.abspath(source))}}).execute()
+    code = [cell for cell in book.cells if cell.cell_type == "code"]
+    outputs = [output for cell in code for output in cell.outputs]
+    pictures = sum("image/png" in output.get("data", {}) for output in outputs)
+    assert not any(output.get("name") == "stderr" or output.output_type == "error" for output in outputs), outputs
+    assert all(cell.outputs for cell in code), "a cell shows nothing"
+    assert pictures >= 3, pictures
+    for output in outputs:  # what a picture is called in memory differs from run to run
+        if "data" in output:
+            output.data.pop("text/plain", None)
+    if target:
+        book.metadata.pop("language_info", None)
+        book.metadata["language_info"] = {"name": "python"}
+        nbformat.write(book, target)
+    print(f"{os.path.basename(source)}: {len(code)} cells of code, {pictures} pictures")
+    print("".join(output["text"] for output in outputs if output.get("name") == "stdout"))
+
+
+def same(a, b):
+    cells = [[(cell.cell_type, cell.id, cell.source) for cell in read(path).cells] for path in (a, b)]
+    assert len(cells[0]) == len(cells[1]) > 4, (len(cells[0]), len(cells[1]))
+    for one, other in zip(*cells):
+        assert one == other, f"{a} and {b} differ in cell {one[1]}:\n{one[2]}\n-----\n{other[2]}"
+
+
+if __name__ == "__main__":
+    {"run": run, "same": same}[sys.argv[1]](*sys.argv[2:])
