@@ -18,6 +18,7 @@ struct at_bench_row {
     double cold, hot;                      /* seconds a launch; NaN: not timed */
     int replays, copies;                   /* of the graph; of the inputs that rotate */
     double bytes, flops;   /* that a dense evaluation moves at least, and does; flops NaN: not counted */
+    double scores;         /* that score_counts counts, visible ones of all heads; NaN: another operator */
     double copy_rate;      /* bytes a second of a large copy within the device, in the same run */
     double source_seconds; /* the source's time for this idea and shape; NaN: none */
     char source[24];       /* its section */
@@ -25,8 +26,11 @@ struct at_bench_row {
 /* Field i of a row, NULL past the end. */
 const struct at_field *at_bench_field(int i);
 
-/* Useful work of attention: 2 flops a multiply-add, QK and PV over the visible keys alone; NaN for other operators. */
+/* Useful work of attention: 2 flops a multiply-add, QK and PV over the visible keys alone; of products; of score_counts
+ * QK alone; NaN for other operators. */
 double at_bench_flops(const struct at_problem *problem);
+/* Visible scores of all heads for score_counts, NaN for other operators. */
+double at_bench_scores(const struct at_problem *problem);
 /* Bytes that any evaluation must move once: activations, the keys and values that requests own, parameters, outputs. */
 double at_bench_bytes(const struct at_problem *problem);
 

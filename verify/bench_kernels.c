@@ -31,7 +31,8 @@ static void begin_row(const struct bench *b, const struct at_plan_case *item, in
                                   .copy_rate = (double)NAN,
                                   .source_seconds = (double)NAN,
                                   .bytes = at_bench_bytes(p),
-                                  .flops = at_bench_flops(p) };
+                                  .flops = at_bench_flops(p),
+                                  .scores = at_bench_scores(p) };
     snprintf(row->case_id, sizeof row->case_id, "%s", item->c->id);
     snprintf(row->family, sizeof row->family, "%s", v->family);
     snprintf(row->variant, sizeof row->variant, "%s", v->name);

@@ -31,6 +31,7 @@
     X(INT,  copies,         "1", "copies of the inputs that rotate")                                 \
     X(F64,  bytes,          "byte", "bytes that a dense evaluation must move")                       \
     X(F64,  flops,          "1", "floating-point operations of a dense evaluation; NaN: not counted") \
+    X(F64,  scores,         "1", "scores that score_counts counts; NaN: another operator")           \
     X(F64,  copy_rate,      "byte/s", "read and written by a large copy within the device")          \
     X(F64,  source_seconds, "s", "the source's time for this idea and shape; NaN: none")             \
     X(TEXT, source,         "1", "where the source has it")
@@ -86,7 +87,10 @@ static void put_row(const struct at_bench_row *r, FILE *out) {
         fprintf(out, " %6s %6s", "-", "-");
     else
         fprintf(out, " %6.2f %6.2f", r->cold / r->source_seconds, r->hot / r->source_seconds);
-    fprintf(out, "  %s\n", r->verdict);
+    fprintf(out, "  %s", r->verdict);
+    if (!isnan(r->scores))
+        fprintf(out, ", %.3g scores/s", r->scores / r->cold);
+    fprintf(out, "\n");
 }
 
 void at_bench_table(const struct at_bench_row *rows, int n, const char *device, FILE *out) {

@@ -15,15 +15,23 @@ static const double ALL_ROWS_WORK = 2e8;
 
 static int is_attention(const struct at_problem *p) { return at_op_tensor_index(p->op, "block_table") >= 0; }
 
+double at_bench_scores(const struct at_problem *p) {
+    double sum = 0;
+    if (at_op_tensor_index(p->op, "counts") < 0)
+        return (double)NAN;
+    for (int64_t i = 0; i < p->sizes.tokens; i++) {
+        const int64_t seen = p->sizes.slots - p->sizes.tokens - p->params.behind + i + 1;
+        sum += (double)(!p->params.causal ? p->sizes.slots : seen > 0 ? seen : 0);
+    }
+    return sum * (double)p->sizes.h;
+}
+
 double at_bench_flops(const struct at_problem *p) {
     double sum = 0;
     if (p->sizes.k > 0) /* a product */
         return 2.0 * (double)p->sizes.m * (double)p->sizes.n * (double)p->sizes.k;
-    if (at_op_tensor_index(p->op, "counts") >= 0) { /* 2 d a score */
-        for (int64_t r = 0, rows = p->op->rows(p); r < rows; r++)
-            sum += 2.0 * p->op->row_work(p, r);
-        return sum;
-    }
+    if (!isnan(at_bench_scores(p)))
+        return 2.0 * at_bench_scores(p) * (double)p->sizes.d;
     if (!is_attention(p))
         return (double)NAN;
     for (int64_t r = 0, rows = p->op->rows(p); r < rows; r++)

@@ -16,7 +16,7 @@
 
 /* The version rises when a verb, a field, a size or a parameter is added or changes its meaning; the two
  * sides must agree exactly. */
-enum { AT_PROTOCOL_VERSION = 3 };
+enum { AT_PROTOCOL_VERSION = 4 };
 enum {
     AT_LINE_BYTES = 16384, /* longest line, its '\n' included */
     AT_LINE_FIELDS = 96,   /* most fields of a line */

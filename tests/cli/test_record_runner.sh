@@ -16,6 +16,7 @@ recorded asynct "asynct_prefill $ragged dtype=bf16 data=normal sigma=1:0.5:2:0 g
 recorded softmax "softmax_prefill $ragged dtype=f16 data=normal"
 recorded f32 "asynct_prefill b=1 h=2 hk=1 sq=20 sk=40 d=16 dtype=f32 data=nonfinite"
 recorded rounded "asynct_prefill b=1 h=2 hk=1 sq=20 sk=40 d=16 dtype=f32 data=overflow" --dtype f16 --what raw,p,out,k
+recorded few "asynct_prefill $ragged dtype=f16 data=normal" --what raw,entropy
 wants 0 'units' "$attest" record "asynct_prefill $ragged dtype=bf16 data=normal sigma=1:0.5:2:0 gamma=1:2:3:-4" \
     --runner cpu --out cpu.h5
 same asynct.h5 cpu.h5

@@ -292,7 +292,7 @@ static void test_serving_side(void **state) {
                                   .kernels = { 1, only_entry },
                                   .in = in,
                                   .out = out };
-        size_t n = (size_t)snprintf(text, sizeof text, "open protocol=3 transport=inline\n");
+        size_t n = (size_t)snprintf(text, sizeof text, "open protocol=4 transport=inline\n");
         for (int j = at_test_below(&random, 4); j >= 0; j--) {
             good_line(at_test_below(&random, 3) ? 3 : at_test_below(&random, SEEDS), &line);
             memcpy(text + n, line.text, line.n);

@@ -128,14 +128,18 @@ static struct at_dist_unit load(struct at_dist_recording *x, int64_t request, ch
                                   .heads = x->params.heads };
 }
 
-/* By both, the definition on `step` queries at a time. */
-static void compare(const char *line, struct at_dist_recording *x, struct at_dist_workers *workers, int64_t step) {
+/* By both, the definition on `step` queries at a time. spoiled: a query whose last head begins with a code of ones and
+ * zeros, the infinity of f16; -1: none. */
+static void compare(const char *line, struct at_dist_recording *x, struct at_dist_workers *workers, int64_t step,
+                    int64_t spoiled) {
     struct at_dist_layer got, want;
     at_assert_ok(at_dist_layer_init(&x->shape, &got));
     at_assert_ok(at_dist_layer_init(&x->shape, &want));
     for (int64_t r = 0; r < x->shape.requests; r++) {
         char *codes[AT_DIST_TENSORS];
         struct at_dist_unit unit = load(x, r, codes);
+        if (spoiled >= 0)
+            at_store_code(unit.format, codes[AT_DIST_Q], (size_t)(((spoiled + 1) * x->shape.h - 1) * unit.d), 0x7c00);
         at_assert_ok(at_dist_count_unit(workers, &unit, &want));
         for (int64_t first = 0; unit.keys > 0 && first < unit.queries; first += step) {
             struct at_dist_unit part = unit;
@@ -165,7 +169,7 @@ static void test_random_requests(void **state) {
         random_line(&random, line, sizeof line);
         const struct at_dist_request request = { .input = line, .bins = i % 2 ? "bf16" : "f16", .shards = 1 };
         at_assert_ok(at_dist_recording_open(&request, &x));
-        compare(line, &x, workers, i % 3 ? 1 << 20 : AT_DIST_TILE);
+        compare(line, &x, workers, i % 3 ? 1 << 20 : AT_DIST_TILE, -1);
         at_dist_recording_close(&x);
     }
     at_dist_workers_destroy(workers);
@@ -182,9 +186,23 @@ static void test_few_quantities(void **state) {
         const struct at_dist_request request = { .input = line, .what = what[i], .shards = 1 };
         struct at_dist_recording x;
         at_assert_ok(at_dist_recording_open(&request, &x));
-        compare(what[i], &x, workers, AT_DIST_TILE);
+        compare(what[i], &x, workers, AT_DIST_TILE, -1);
         at_dist_recording_close(&x);
     }
+    at_dist_workers_destroy(workers);
+}
+
+/* The first place beyond f16 lies in a later tile, and is told by its number in the request. */
+static void test_first_place(void **state) {
+    (void)state;
+    static const char line[] = "asynct_prefill b=1 h=2 hk=1 sq=140 sk=20 d=8 dtype=f16 data=normal";
+    const struct at_dist_request request = { .input = line, .shards = 1 };
+    struct at_dist_workers *workers;
+    struct at_dist_recording x;
+    at_assert_ok(at_dist_workers_create(1, &workers));
+    at_assert_ok(at_dist_recording_open(&request, &x));
+    compare(line, &x, workers, AT_DIST_TILE, 100);
+    at_dist_recording_close(&x);
     at_dist_workers_destroy(workers);
 }
 
@@ -192,6 +210,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_requests),
         cmocka_unit_test(test_few_quantities),
+        cmocka_unit_test(test_first_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
