@@ -30,6 +30,7 @@ struct at_answer {
     int n_decoys;
     struct at_decoy decoys[AT_MAX_DECOYS];
     int64_t decoy_split; /* numerics->split the decoys were made for; -1: not yet */
+    int decoy_exp;       /* and numerics->exp */
 };
 
 /* What depends on the variant's declared numerics. */

@@ -215,7 +215,7 @@ at_status at_answer_decoys(struct at_answer *a, const struct at_numerics *numeri
     const struct at_op *op = a->problem->op;
     /* A split that no row reaches makes the same decoys as none. */
     const int64_t split = numerics->split < a->problem->sizes.max_sk ? numerics->split : 0;
-    if (a->decoy_split == split)
+    if (a->decoy_split == split && a->decoy_exp == numerics->exp)
         return AT_OK;
     if (!a->sample) {
         AT_TRY(choose_rows(a));
@@ -232,11 +232,14 @@ at_status at_answer_decoys(struct at_answer *a, const struct at_numerics *numeri
             AT_TRY(allocate(a, d));
         }
     }
-    /* From the split alone, or a decoy would depend on which variants of the case came before. */
+    /* From these two alone, or a decoy would depend on which variants of the case came before. A flushed result is no
+     * fault of an exponential that is declared to flush. */
     struct at_numerics used = at_numerics_default();
     used.split = (int)split;
+    used.exp = numerics->exp;
     AT_TRY(make_own(a, &used, threads));
     a->decoy_split = split;
+    a->decoy_exp = numerics->exp;
     return AT_OK;
 }
 

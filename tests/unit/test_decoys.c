@@ -38,11 +38,11 @@ static at_status own_value(const struct at_problem *p, const struct at_numerics 
     return AT_OK;
 }
 
-/* What a decoy is given is seen in its values: the row, the decoy, the split and p's format. */
+/* What a decoy is given is seen in its values: the row, the decoy, the split, the exponential and p's format. */
 static at_status own_decoy(const struct at_problem *p, const struct at_numerics *n, int decoy, int64_t row0,
                            int64_t row1, struct at_eval *eval) {
     for (int64_t i = row0 * p->sizes.channels; i < row1 * p->sizes.channels; i++)
-        eval->value[Y][i] = (double)(1000 * i + 100 * n->p + n->split * (decoy + 1));
+        eval->value[Y][i] = (double)(1000 * i + 100 * n->p + n->split * (decoy + 1)) + 0.25 * n->exp;
     return AT_OK;
 }
 
@@ -322,7 +322,7 @@ static double *values_of(const struct at_answer *a, int t, int64_t *n) {
     return all;
 }
 
-/* Whatever variants were judged before: the decoys of a split are those of a fresh start with that split. */
+/* Whatever variants were judged before: the decoys of a split and an exponential are those of a fresh start with them. */
 static void assert_independent(const struct at_problem *p, int t) {
     static const int splits[] = { 0, 16, 64, 16, 0, 1 << 20, 32 };
     struct at_answer walked;
@@ -332,6 +332,7 @@ static void assert_independent(const struct at_problem *p, int t) {
         struct at_numerics n = at_numerics_default(), other = n;
         int64_t n_walked, n_fresh;
         n.split = other.split = splits[i];
+        n.exp = other.exp = i % 3 ? AT_EXP_EX2_APPROX_FTZ : AT_EXP_LIBM;
         other.p = AT_BF16;
         other.qk_unit = AT_UNIT_TC_F16;
         at_assert_ok(at_answer_open(p, 1, 1, &fresh));
@@ -365,6 +366,10 @@ static void decoys_do_not_depend_on_the_variant_before(void **state) {
         at_assert_same(named(&a, "first")->value[Y][0], base + reached);
         at_assert_same(named(&a, "second")->value[Y][0], base + 2 * reached);
     }
+    /* and so does the exponential, after another one at the same split */
+    n.exp = AT_EXP_EX2_APPROX;
+    at_assert_ok(at_answer_decoys(&a, &n, 1));
+    at_assert_same(named(&a, "first")->value[Y][0], 100 * at_numerics_default().p + 0.25 * AT_EXP_EX2_APPROX);
     at_answer_close(&a);
     struct at_built_case built = at_build_line("asynct_decode b=2 h=2 hk=1 sk=70/33 d=8 dtype=bf16");
     assert_independent(&built.data.problem, at_op_tensor_index(built.data.problem.op, "o"));
