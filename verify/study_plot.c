@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "plots/plots.h"
+#include "verify/plots/plots.h"
 #include "verify/atomic_file.h"
 #include "verify/study.h"
 

@@ -21,10 +21,10 @@ rule() { # folder -> sets own, outside
         kernels/simt) own='attest/|tensor_core/|kernels/simt/' outside='elfutils/|sanitizer/|tuple' ;;
         kernels/runner) own='attest/|kernels/runner/|kernels/simt/finding.h|build_info.h' outside='cuda_runtime_api.h' ;;
         kernels/*) own="attest/|kernels/host/|kernels/device/|($operators)/" outside='' ;;
-        plots) own='plots/' outside='' ;;
+        verify/plots) own='verify/plots/' outside='' ;;
         verify/archive) own='attest/|verify/|datasets/reader.h' outside='hdf5|jansson.h' ;;
-        verify) own='attest/|tensor_core/|score_counts/|verify/|datasets/|fast/|plots/|build_info.h' outside='jansson.h|gsl/' ;;
-        notebooks_export) own='attest/|notebooks_export/|plots/|verify/archive/(frame|distributions).h|verify/(commands|atomic_file|result).h' outside='jansson.h' ;;
+        verify) own='attest/|tensor_core/|score_counts/|verify/|datasets/|fast/|build_info.h' outside='jansson.h|gsl/' ;;
+        notebooks_export) own='attest/|notebooks_export/|verify/plots/|verify/archive/(frame|distributions).h|verify/(commands|atomic_file|result).h' outside='jansson.h' ;;
         *) return 1 ;;
     esac
 }
@@ -49,7 +49,7 @@ check_file() { # file [text of it instead of the file]
 if [[ "${1:-}" == --self-test ]]; then
     planted=$(mktemp); trap 'rm -f "$planted"' EXIT
     for try in 'reference/attest/status.c|"verify/result.h"' 'reference/fast/fast.h|"datasets/case.h"' 'verify/plan.c|<hdf5.h>' \
-               'kernels/host/any.c|"verify/result.h"' 'datasets/case.h|"verify/result.h"' 'plots/heat.c|"verify/result.h"' \
+               'kernels/host/any.c|"verify/result.h"' 'datasets/case.h|"verify/result.h"' 'verify/plots/heat.c|"verify/result.h"' \
                'notebooks_export/csv.c|"verify/judge.h"' 'notebooks_export/csv.c|<hdf5.h>' 'verify/plan.c|"notebooks_export/export.h"'; do
         echo "#include ${try#*|}" > "$planted"
         if check_file "${try%%|*}" "$planted" > /dev/null; then echo "layers: did not see ${try#*|} in ${try%%|*}"; exit 1; fi
@@ -57,5 +57,5 @@ if [[ "${1:-}" == --self-test ]]; then
     exit 0
 fi
 failed=0
-while read -r file; do check_file "$file" || failed=1; done < <(git ls-files 'reference/*.[ch]' 'datasets/*.[ch]' 'kernels/*.[ch]' 'kernels/*.cu' 'verify/*.[ch]' 'notebooks_export/*.[ch]' 'plots/*.[ch]')
+while read -r file; do check_file "$file" || failed=1; done < <(git ls-files 'reference/*.[ch]' 'datasets/*.[ch]' 'kernels/*.[ch]' 'kernels/*.cu' 'verify/*.[ch]' 'notebooks_export/*.[ch]')
 exit $failed

@@ -34,7 +34,7 @@ length() { # files stay short enough to have one job
 }
 unique_names() { # file names are unique across the tree, but for the fixed ones of operators and variants
     local twice
-    twice=$(git ls-files 'reference/attest/*.[ch]' 'reference/tensor_core/*.[ch]' 'reference/fast/*.[ch]' 'datasets/*.[ch]' 'verify/*.[ch]' 'plots/*.[ch]' 'notebooks_export/*.[ch]' | xargs -n1 basename | sort | uniq -d)
+    twice=$(git ls-files 'reference/attest/*.[ch]' 'reference/tensor_core/*.[ch]' 'reference/fast/*.[ch]' 'datasets/*.[ch]' 'verify/*.[ch]' 'notebooks_export/*.[ch]' | xargs -n1 basename | sort | uniq -d)
     [[ -z "$twice" ]] || { echo "file names used twice: $twice"; return 1; }
 }
 symbols() { # a variant's object has one global symbol
@@ -66,7 +66,7 @@ tidy_some() { # files...; clang-tidy wants them before the compiler's own words
 export -f tidy_some
 tidy() {
     local out
-    out=$(git ls-files 'reference/*.c' 'datasets/*.c' 'kernels/*.c' ':!kernels/runner/*cuda*' 'verify/*.c' 'plots/*.c' 'notebooks_export/*.c' 'tests/*.c' |
+    out=$(git ls-files 'reference/*.c' 'datasets/*.c' 'kernels/*.c' ':!kernels/runner/*cuda*' 'verify/*.c' 'notebooks_export/*.c' 'tests/*.c' |
         xargs -P "$(nproc)" -n 6 bash -c 'tidy_some "$@"' _ | sort -u)
     [[ -z "$out" ]] || { echo "$out"; return 1; }
 }

@@ -5,7 +5,7 @@
 #include "notebooks_export/csv_write.h"
 #include "notebooks_export/notebook.h"
 #include "notebooks_export/templates.h"
-#include "plots/svg.h"
+#include "verify/plots/svg.h"
 #include "tests/support/splitmix.h"
 
 /* What `put` writes for a text; the caller frees it. */

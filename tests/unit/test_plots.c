@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/at_test.h"
 
-#include "plots/axis.h"
-#include "plots/plots.h"
-#include "plots/svg.h"
+#include "verify/plots/axis.h"
+#include "verify/plots/plots.h"
+#include "verify/plots/svg.h"
 
 static void assert_axis(enum at_axis_scale scale, double least, double most, int ticks, double first, double last,
                         double step) {

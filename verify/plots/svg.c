@@ -1,6 +1,6 @@
 /* The marks of SVG.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "plots/svg.h"
+#include "verify/plots/svg.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
-#include "plots/plots.h"
-#include "plots/svg.h"
+#include "verify/plots/plots.h"
+#include "verify/plots/svg.h"
 
 enum { BAR_W = 480, BAR_ROW = 30, BAR_LEFT = 150, TOP = 84, BOTTOM = 54 };
 static const char *const fills[] = { "#ccc", "#333" };

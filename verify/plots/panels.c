@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
-#include "plots/axis.h"
-#include "plots/plots.h"
-#include "plots/svg.h"
+#include "verify/plots/axis.h"
+#include "verify/plots/plots.h"
+#include "verify/plots/svg.h"
 
 enum {
     PANEL_W = 210,

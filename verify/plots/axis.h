@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "plots/plots.h"
+#include "verify/plots/plots.h"
 
 /* Ticks at first, first + step, ..., last: exponents on a log axis, quarters on one of percent. */
 struct at_axis {

@@ -1,6 +1,6 @@
 /* Axes of a plot.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "plots/axis.h"
+#include "verify/plots/axis.h"
 
 #include <math.h>
 

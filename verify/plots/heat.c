@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "plots/plots.h"
-#include "plots/svg.h"
+#include "verify/plots/plots.h"
+#include "verify/plots/svg.h"
 
 enum { CELL_H = 20, TOP = 34, BOTTOM = 28, RIGHT = 14, SMALL = 6 }; /* SMALL: of a letter in a cell */
 
