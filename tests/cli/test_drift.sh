@@ -32,6 +32,13 @@ drift "$scratch/same.h5" "$scratch/bf16.h5"; [[ $? == 1 ]] || fail "a layer in b
 says '^ +3 +[0-9]+\* k +k '; says '^ +3 +[0-9]+  q +q '; says 'rounded to 8 significant bits'
 grep -E '^ +[0-9]+ +[0-9]+[ *]' "$scratch/drift.txt" | grep -vqE '^ +3 ' && fail "another layer than 3 is accused"
 
+# a kernel is given a capture's own taps, too
+for runner in cpu "exec '$BUILD/attest-cpu'"; do
+    "$attest" record "$scratch/tap.safetensors" --layers 4 --what raw,fir,p --runner "$runner" --out "$scratch/by_$((++n)).h5" > "$scratch/out" 2>&1 ||
+        { cat "$scratch/out"; fail "record by $runner"; }
+done
+same "$scratch/by_1.h5" "$scratch/by_2.h5"
+
 # --- files of it
 "$attest" drift "$scratch/same.h5" "$scratch/scale.h5" --junit "$scratch/d.xml" --json "$scratch/d.jsonl" > /dev/null
 [[ $? == 1 ]] || fail "exit code with files"
