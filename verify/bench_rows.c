@@ -53,6 +53,7 @@ const struct at_table at_bench_table_kernels = {
     .signal = "cold",
     .row = "row: one variant on one case",
     .field = at_bench_field,
+    .later = "scores",
     .row_bytes = sizeof(struct at_bench_row),
 };
 

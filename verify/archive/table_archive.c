@@ -1,7 +1,9 @@
 /* Tables of studies and benchmarks in an archive: a group of columns each.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "verify/archive/columns.h"
 #include "verify/archive/columns_read.h"
@@ -118,8 +120,15 @@ static at_status read_columns(struct at_archive_source *source, const struct at_
     static const struct at_archive_place first = { offsetof(struct at_ledger_row, has_first),
                                                    offsetof(struct at_ledger_row, first), "first" };
     const struct at_field *field;
-    for (int i = 0; (field = table->field(i)); i++)
+    for (int i = 0; (field = table->field(i)); i++) {
+        if (table->later && strcmp(field->name, table->later) == 0 &&
+            H5Lexists(source->group, field->name, H5P_DEFAULT) == 0) {
+            for (hsize_t row = 0; row < source->n; row++)
+                *(double *)at_field_at(field, source->row_of(source, row)) = NAN;
+            continue;
+        }
         AT_TRY(at_archive_read_field(source, field));
+    }
     if (!table->has_ledger)
         return AT_OK;
     source->row_of = ledger_row;
