@@ -33,6 +33,7 @@ says '^ +3 +[0-9]+\* k +k '; says '^ +3 +[0-9]+  q +q '; says 'rounded to 8 sign
 grep -E '^ +[0-9]+ +[0-9]+[ *]' "$scratch/drift.txt" | grep -vqE '^ +3 ' && fail "another layer than 3 is accused"
 
 # a kernel is given a capture's own taps, too
+n=0
 for runner in cpu "exec '$BUILD/attest-cpu'"; do
     "$attest" record "$scratch/tap.safetensors" --layers 4 --what raw,fir,p --runner "$runner" --out "$scratch/by_$((++n)).h5" > "$scratch/out" 2>&1 ||
         { cat "$scratch/out"; fail "record by $runner"; }
