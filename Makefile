@@ -235,32 +235,11 @@ $(BUILD)/attest-mutants: $(MUTANT_RUNNER) $(MUTANT_OBJ) $(BUILD)/gen/mutant_tabl
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -o $@ $(BLAS_LIBS) -ldw -lm
 endif
 
-# --- mechanical mutants: every barrier, fence, wait and commit of a CUDA kernel deleted in turn --
-# The list of deletions follows from the sources: written first, read by a second make.
--include $(BUILD)/mechanical/rules.mk
-MECHANICAL_OBJ := $(MECHANICAL:.patch=.o)
-$(BUILD)/mechanical/%.o: $(BUILD)/mechanical/%.patch tests/build/build_mutant.sh tests/build/mechanical.sh
-	$(call say,MUTANT,$<)
-	$(Q)CXX='$(CXX)' SIMT_FLAGS='$(SIMT_FLAGS)' tests/build/mechanical.sh object $< $@ $(BUILD)
-# Empty objects stand for calls that the kernel's code does not hold.
-kept = $(shell find $(MECHANICAL_OBJ) -size +0)
-$(BUILD)/mechanical.tsv: $(MECHANICAL_OBJ) tests/mutants/redundant.txt
-	$(Q)tests/build/mechanical.sh list tests/mutants/redundant.txt $(patsubst %.o,%.patch,$(kept)) > $@
-$(BUILD)/gen/mechanical_table.c: $(MECHANICAL_OBJ)
-	$(Q)tests/build/write_tables.sh mutants $(patsubst %.o,%.patch,$(kept)) > $@
-$(BUILD)/attest-mechanical: $(MUTANT_RUNNER) $(BUILD)/gen/mechanical_table.o $(MECHANICAL_OBJ) $(BUILD)/libreference.a | $(BUILD)/mechanical.tsv
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS_ALL) $(filter-out $(MECHANICAL_OBJ),$^) $(kept) -o $@ $(BLAS_LIBS) -ldw -lm
-
+# --- mechanical mutants: every barrier, fence, wait and commit of a CUDA kernel left out in turn --
+$(BUILD)/mechanical.tsv: $(DEVICE_OBJ) tests/mutants/redundant.txt tests/build/mechanical.sh
+	$(Q)tests/build/mechanical.sh list tests/mutants/redundant.txt $(BUILD) $(DEVICE_VARIANTS) > $@.new && mv $@.new $@
 # Tested in the plain build alone: the others hold the same kernels.
-WITH_MECHANICAL := $(if $(SAN)$(filter 1,$(COVERAGE))$(findstring clang,$(CC)),,mechanical-built)
-.PHONY: mechanical-built
-mechanical-built: programs
-	$(Q)tests/build/mechanical.sh patches $(BUILD)/mechanical $(BUILD) $(DEVICE_VARIANTS)
-	+$(Q)$(RECURSE) mechanical-linked
-.PHONY: mechanical-linked
-mechanical-linked: $(BUILD)/attest-mechanical
-	@:
+MECHANICAL := $(if $(SAN)$(filter 1,$(COVERAGE))$(findstring clang,$(CC)),,$(BUILD)/mechanical.tsv)
 
 # --- what people type --------------------------------------------------------------------------
 .PHONY: help
@@ -294,11 +273,11 @@ demo: ## judge the host variants on recorded activations, reject a planted wrong
 tests-built: deps-present $(TESTS) $(MAKERS)
 check: ## every test, full effort (installs what is missing first)
 	@$(if $(filter 1,$(DEPS)),tests/build/dependencies.sh install test)
-	@$(RECURSE) -j$(JOBS) programs tests-built $(WITH_MECHANICAL)
+	@$(RECURSE) -j$(JOBS) programs tests-built $(MECHANICAL)
 	@$(SLOW) AT_EFFORT=full BUILD=$(abspath $(BUILD)) tests/run_tests.sh $(TESTS) $(sort $(wildcard tests/*/test_*.sh tests/python/test_*.py))
 check-fast: ## every test on fewer inputs, under a minute
 	@$(if $(filter 1,$(DEPS)),tests/build/dependencies.sh install test)
-	@$(RECURSE) -j$(JOBS) programs tests-built $(WITH_MECHANICAL)
+	@$(RECURSE) -j$(JOBS) programs tests-built $(MECHANICAL)
 	@$(SLOW) AT_EFFORT=fast BUILD=$(abspath $(BUILD)) tests/run_tests.sh $(TESTS) $(sort $(wildcard tests/*/test_*.sh tests/python/test_*.py))
 
 .PHONY: check-units
@@ -308,7 +287,7 @@ check-units: ## the C test programs alone, on fewer inputs
 	@$(SLOW) AT_EFFORT=fast BUILD=$(abspath $(BUILD)) tests/run_tests.sh $(TESTS)
 
 .PHONY: mechanical
-mechanical: mechanical-built ## delete every barrier, fence, wait and commit of every CUDA kernel in turn: each must be missed
+mechanical: programs $(BUILD)/mechanical.tsv ## leave out every barrier, fence, wait and commit of every CUDA kernel in turn: each must be missed
 	@$(BUILD)/attest selftest --mechanical
 
 .PHONY: asan ubsan tsan

@@ -102,8 +102,7 @@ static at_status list_runners(const struct at_args *args, int json) {
         const char *spec, *summary;
     } known[] = { { "cpu", "attest-cpu beside attest: host variants, and CUDA kernels on the SIMT machine" },
                   { "cuda", "attest-cuda beside attest: CUDA kernels on the first GPU" },
-                  { "mutants", "attest-mutants: wrong kernels, for selftest" },
-                  { "mechanical", "attest-mechanical: CUDA kernels without one barrier, for selftest --mechanical" } };
+                  { "mutants", "attest-mutants: wrong kernels, for selftest" } };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         struct at_runner *runner;
         if (at_runner_open(known[i].spec, &runner) == AT_OK) {

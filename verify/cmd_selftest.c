@@ -21,11 +21,12 @@ static const struct at_option options[] = {
     { NULL, NULL, NULL },
 };
 
-/* One line of mutants.tsv: the patch's own words; of mechanical.tsv: with the proof that the mutant is right, or "". */
+/* One line of mutants.tsv: the patch's own words. Of mechanical.tsv: instead of the state the place of the call that is
+ * left out, and at the end the proof that the kernel is right without, or "". */
 struct mutant {
     char name[128], of[128], cases[128], fault[256], proof[512];
-    enum at_state expect;
-    int any; /* instead of `expect`: any state that fails, but for ERROR, which the harness can make too */
+    char place[128];      /* FILE:LINE; "": a mutant of its own program */
+    enum at_state expect; /* of a place: any state that fails, but for ERROR, which the harness can make too */
     int64_t hits, by_state[AT_STATE_COUNT];
 };
 
@@ -43,12 +44,14 @@ static at_status parse_mutant(char *text, const char *path, int number, struct m
     snprintf(m->cases, sizeof m->cases, "%s", fields[3]);
     snprintf(m->fault, sizeof m->fault, "%s", fields[4]);
     snprintf(m->proof, sizeof m->proof, "%s", fields[5] ? fields[5] : "");
-    m->any = strcmp(fields[2], "ANY") == 0;
-    return m->any ? AT_OK : at_state_parse(fields[2], &m->expect);
+    if (!strchr(fields[2], ':'))
+        return at_state_parse(fields[2], &m->expect);
+    snprintf(m->place, sizeof m->place, "%s", fields[2]);
+    return AT_OK;
 }
 
-/* RUNNER.tsv lies beside attest-RUNNER, which lies beside this program. */
-static at_status load_mutants(const char *runner, const char *glob, struct mutant **list, int *n) {
+/* NAME.tsv lies beside this program. */
+static at_status load_mutants(const char *table, const char *glob, struct mutant **list, int *n) {
     char path[4200], text[2048];
     at_status status = AT_OK;
     ssize_t length = readlink("/proc/self/exe", path, 4000);
@@ -57,11 +60,10 @@ static at_status load_mutants(const char *runner, const char *glob, struct mutan
     if (length < 0)
         return AT_FAIL(AT_ENVIRONMENT, "/proc/self/exe: cannot be read");
     path[length] = 0;
-    snprintf(strrchr(path, '/'), 32, "/%s.tsv", runner);
+    snprintf(strrchr(path, '/'), 32, "/%s.tsv", table);
     FILE *file = fopen(path, "r");
     if (!file)
-        return AT_FAIL(AT_ENVIRONMENT, "%s: not there; `make %s` builds it with attest-%s", path,
-                       strcmp(runner, "mutants") == 0 ? "programs" : "mechanical-built", runner);
+        return AT_FAIL(AT_ENVIRONMENT, "%s: not there; `make` writes it", path);
     for (int number = 1; fgets(text, sizeof text, file); number++) {
         struct mutant m, *grown;
         AT_TRY_OUT(parse_mutant(text, path, number, &m));
@@ -84,24 +86,27 @@ out:
 static at_status run_mutant(struct mutant *m, int jobs, int all, int verbose) {
     struct at_session_options o = at_session_defaults();
     struct at_run_record record;
-    const char *globs[1] = { m->name };
+    const char *globs[1] = { *m->place ? m->of : m->name };
     o.selection.globs = globs;
     o.selection.n_globs = 1;
     o.selection.cases_glob = m->cases;
-    o.runner = m->any ? "mechanical" : "mutants";
+    o.runner = *m->place ? "cpu" : "mutants";
     o.jobs = jobs;
     o.quiet = 1;
     o.fail_fast = !all;
-    if (!m->any && m->expect == AT_STATE_HUNG)
+    if (!*m->place && m->expect == AT_STATE_HUNG)
         o.timeout = 2;
+    if (*m->place)
+        setenv("AT_SIMT_WITHOUT", m->place, 1); /* to the runner */
     at_status status = at_session_run(&o, &record);
+    unsetenv("AT_SIMT_WITHOUT");
     m->hits = 0;
     memset(m->by_state, 0, sizeof m->by_state);
     for (int64_t i = 0; status == AT_OK && i < record.n; i++) {
         const struct at_result *r = &record.results[i];
         m->by_state[r->state]++;
         m->hits +=
-            m->any ? r->state != AT_STATE_ERROR && at_state_fails(r->state, r->expect, 0) : r->state == m->expect;
+            *m->place ? r->state != AT_STATE_ERROR && at_state_fails(r->state, r->expect, 0) : r->state == m->expect;
         if (verbose)
             printf("    %-12s %s %s: %s\n", at_state_name(r->state), r->tensor, r->case_id, r->cause);
     }

@@ -48,7 +48,6 @@ static const struct {
 } known[] = {
     { "cpu", "attest-cpu", "build it with `make`" },
     { "mutants", "attest-mutants", "build it with `make`" },
-    { "mechanical", "attest-mechanical", "build it with `make mechanical-built`" },
     { "cuda", "attest-cuda",
       "it is built where nvcc is installed; a GPU elsewhere is reached with --runner 'ssh HOST attest-cuda'" },
 };

@@ -1,10 +1,34 @@
 /* attest-cpu: the runner of the host variants (and, built from other tables, of the mutants).
  * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "kernels/runner/host_device.h"
 #include "kernels/runner/main_shared.h"
+#include "kernels/simt/finding.h"
+
+/* AT_SIMT_WITHOUT=FILE:LINE: kernels run as if that one barrier, fence, wait or commit had been deleted. */
+static int leave_out(char *text, size_t size) {
+    const char *place = getenv("AT_SIMT_WITHOUT"), *colon = place ? strrchr(place, ':') : NULL;
+    static char file[256];
+    char *end = NULL;
+    if (!place)
+        return 1;
+    const long line = colon ? strtol(colon + 1, &end, 10) : 0;
+    if (line < 1 || line > 1000000 || *end || colon == place || colon - place >= (long)sizeof file) {
+        snprintf(text, size, "AT_SIMT_WITHOUT=%.100s: wanted FILE:LINE", place);
+        return 0;
+    }
+    memcpy(file, place, (size_t)(colon - place));
+    at_simt_leave_out((struct at_simt_place){ file, (int)line });
+    return 1;
+}
 
 static struct at_device *open_host(void *context, char *text, size_t size) {
     struct at_host_device *host = context;
+    if (!leave_out(text, size))
+        return NULL;
     at_host_device_init(host);
     at_host_device_text(text, size);
     return &host->device;

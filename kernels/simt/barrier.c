@@ -19,6 +19,8 @@ static void release(struct at_simt_block *block) {
 }
 
 void at_simt_barrier(struct at_simt_place place) {
+    if (at_simt_leaves_out(place))
+        return;
     struct at_simt_thread *self = at_simt_thread();
     struct at_simt_block *block = self->in;
     const struct at_simt_thread *first = block->first_in_barrier;

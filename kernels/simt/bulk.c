@@ -266,7 +266,10 @@ void at_simt_bulk_store(void *to, const void *from, int bytes, struct at_simt_pl
     store(&map, origin, from, CHUNK, place);
 }
 
-void at_simt_bulk_commit(void) { at_simt_thread()->bulk_group++; }
+void at_simt_bulk_commit(struct at_simt_place place) {
+    if (!at_simt_leaves_out(place))
+        at_simt_thread()->bulk_group++;
+}
 
 /* Ends a thread's stores of groups before `group`; those of which only the source counts stay in flight. */
 static void finish_stores(const struct at_simt_thread *thread, int64_t group, int only_read) {
@@ -289,6 +292,8 @@ static void finish_stores(const struct at_simt_thread *thread, int64_t group, in
 }
 
 void at_simt_bulk_wait(int but, int only_read, struct at_simt_place place) {
+    if (at_simt_leaves_out(place))
+        return;
     struct at_simt_thread *self = at_simt_thread();
     self->place = place;
     finish_stores(self, (int64_t)self->bulk_group - but, only_read);

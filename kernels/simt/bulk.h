@@ -31,7 +31,7 @@ void at_simt_bulk_load(void *to, const void *from, int bytes, void *mbarrier, st
 void at_simt_tensor_store(const struct at_simt_tensor_map *map, const int32_t *at, const void *from,
                           struct at_simt_place place);
 void at_simt_bulk_store(void *to, const void *from, int bytes, struct at_simt_place place);
-void at_simt_bulk_commit(void);
+void at_simt_bulk_commit(struct at_simt_place place);
 /* Waits for all groups but the last `but`: until their sources have been read, or until they are over. */
 void at_simt_bulk_wait(int but, int only_read, struct at_simt_place place);
 

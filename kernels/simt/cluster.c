@@ -89,6 +89,8 @@ static void complete(struct cluster *c, const struct at_simt_block *any) {
 }
 
 void at_simt_cluster_arrive(struct at_simt_place place) {
+    if (at_simt_leaves_out(place))
+        return;
     struct at_simt_thread *self = at_simt_thread();
     struct cluster *c = cluster_of(self->in);
     uint32_t *next = c->next[rank_of(self->in)];
@@ -108,6 +110,8 @@ void at_simt_cluster_arrive(struct at_simt_place place) {
 }
 
 void at_simt_cluster_wait(struct at_simt_place place) {
+    if (at_simt_leaves_out(place))
+        return;
     struct at_simt_thread *self = at_simt_thread();
     self->place = place;
     if (!self->cluster_arrived)

@@ -97,9 +97,14 @@ void at_simt_copy(void *to, const void *from, int bytes, struct at_simt_place pl
     self->last_copy = number;
 }
 
-void at_simt_copy_commit(void) { at_simt_thread()->copy_group++; }
+void at_simt_copy_commit(struct at_simt_place place) {
+    if (!at_simt_leaves_out(place))
+        at_simt_thread()->copy_group++;
+}
 
 void at_simt_copy_wait(int but, struct at_simt_place place) {
+    if (at_simt_leaves_out(place))
+        return;
     struct at_simt_thread *self = at_simt_thread();
     self->place = place;
     while (self->first_copy) {

@@ -146,7 +146,7 @@ template <int BYTES> __attribute__((always_inline)) inline void at_copy_async(vo
     static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16, "cp.async copies 4, 8 or 16 bytes");
     at_simt_copy(to, from, BYTES, { file, line });
 }
-static inline void at_copy_commit() { at_simt_copy_commit(); }
+static inline void at_copy_commit(AT_PLACE) { at_simt_copy_commit({ file, line }); }
 template <int N> void at_copy_wait(AT_PLACE) { at_simt_copy_wait(N, { file, line }); }
 
 static inline void at_barrier(int id, int threads, AT_PLACE) { at_simt_named_barrier(id, threads, { file, line }); }

@@ -41,6 +41,9 @@ void at_simt_expect_stream(const void *stream);
 int64_t at_simt_path(void);
 /* Turns every check of accesses off for the job: nothing is found, and nothing can be trusted but the time. */
 void at_simt_unchecked(int on);
+/* From now on the synchronisation call at this place of a kernel's source does nothing, as if it had been deleted; line
+ * 0: every call counts. The text of the file is not copied. A place without such a call changes nothing. */
+void at_simt_leave_out(struct at_simt_place place);
 /* Whether the job's accesses are counted, and the counts since it began. */
 void at_simt_count(int on);
 void at_simt_counters(struct at_counters *counters);

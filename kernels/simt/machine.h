@@ -149,6 +149,8 @@ extern struct at_simt_machine at_simt_machine;
 
 /* The running thread; NULL outside of kernels. */
 static inline struct at_simt_thread *at_simt_thread(void) { return (struct at_simt_thread *)(void *)at_simt_current; }
+/* left_out.c: whether this call does nothing in this job. */
+int at_simt_leaves_out(struct at_simt_place place);
 /* Gives the processor back until the scheduler makes this thread ready; never returns once a finding stands. */
 void at_simt_wait(void);
 /* Elements of `known` in a block of n threads. Behind the second part: per mbarrier, the latest bulk copy known. */

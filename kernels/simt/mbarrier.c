@@ -145,12 +145,16 @@ static void arrive(struct at_simt_thread *self, void *at, uint32_t bytes, const 
 }
 
 void at_simt_mbarrier_arrive(void *at, struct at_simt_place place) {
+    if (at_simt_leaves_out(place))
+        return;
     struct at_simt_thread *self = at_simt_thread();
     self->place = place;
     arrive(self, at, 0, __builtin_return_address(0));
 }
 
 void at_simt_mbarrier_arrive_expect(void *at, uint32_t bytes, struct at_simt_place place) {
+    if (at_simt_leaves_out(place))
+        return;
     struct at_simt_thread *self = at_simt_thread();
     self->place = place;
     if (bytes > BYTES_MOST)
@@ -173,6 +177,8 @@ void at_mbarrier_landed(struct at_simt_block *block, struct at_mbarrier_state *m
 }
 
 void at_simt_mbarrier_wait(void *at, uint32_t parity, struct at_simt_place place) {
+    if (at_simt_leaves_out(place))
+        return;
     struct at_simt_thread *self = at_simt_thread();
     self->place = place;
     struct at_mbarrier_state *m = at_mbarrier_use(self, at, __builtin_return_address(0));

@@ -122,6 +122,8 @@ static void come(const struct at_simt_thread *self, int id, int threads) {
 }
 
 void at_simt_named_barrier(int id, int threads, struct at_simt_place place) {
+    if (at_simt_leaves_out(place))
+        return;
     struct at_simt_thread *self = at_simt_thread();
     self->place = place;
     come(self, id, threads);
@@ -165,6 +167,8 @@ static void warp_arrives(struct at_simt_thread *const *members, int n) {
 }
 
 void at_simt_named_arrive(int id, int threads, struct at_simt_place place) {
+    if (at_simt_leaves_out(place))
+        return;
     struct at_simt_thread *self = at_simt_thread();
     self->place = place;
     check_numbers(self, &self->in->named[id & (AT_NAMED_BARRIERS - 1)], id, threads);

@@ -23,6 +23,8 @@ static void begin(struct at_simt_block *block) {
 }
 
 void at_simt_proxy_fence(struct at_simt_place place) {
+    if (at_simt_leaves_out(place))
+        return;
     struct at_simt_thread *self = at_simt_thread();
     struct at_simt_block *block = self->in;
     self->place = place;

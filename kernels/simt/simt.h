@@ -104,7 +104,7 @@ void at_simt_load_matrix(int count, int transposed, const void *row, uint32_t *o
 /* A copy of 4, 8 or 16 bytes from global to shared memory, which lands no earlier than the wait for its group: all
  * that this thread has copied since the commit before. Waits for all groups but the last `but`. */
 void at_simt_copy(void *to, const void *from, int bytes, struct at_simt_place place);
-void at_simt_copy_commit(void);
+void at_simt_copy_commit(struct at_simt_place place);
 void at_simt_copy_wait(int but, struct at_simt_place place);
 
 /* What this thread wrote to shared memory so far, and all it knows others to have written, is seen by wgmma that its

@@ -51,7 +51,7 @@ static inline void at_bulk_load(void *to, const void *from, int bytes, at_mbarri
 static inline void at_bulk_store(void *to, const void *from, int bytes, AT_PLACE) {
     at_simt_bulk_store(to, from, bytes, { file, line });
 }
-static inline void at_bulk_commit() { at_simt_bulk_commit(); }
+static inline void at_bulk_commit(AT_PLACE) { at_simt_bulk_commit({ file, line }); }
 template <int N> void at_bulk_wait_read(AT_PLACE) { at_simt_bulk_wait(N, 1, { file, line }); }
 template <int N> void at_bulk_wait(AT_PLACE) { at_simt_bulk_wait(N, 0, { file, line }); }
 

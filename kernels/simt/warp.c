@@ -66,6 +66,8 @@ static void complete(struct at_simt_thread *self, at_simt_warp_finish *finish) {
 
 uint64_t at_simt_warp(enum at_simt_warp_kind kind, uint32_t mask, uint64_t value, int from,
                       struct at_simt_place place) {
+    if (kind == AT_SIMT_SYNCWARP && at_simt_leaves_out(place))
+        return 0;
     return at_simt_warp_operation(kind, mask, value, from, NULL, NULL, place);
 }
 

@@ -305,6 +305,8 @@ static void fence(struct at_simt_thread *const *members, int n) {
 }
 
 void at_simt_wgmma_fence(struct at_simt_place place) {
+    if (at_simt_leaves_out(place))
+        return;
     at_simt_warp_operation(AT_SIMT_WGMMA_FENCE, 0xffffffffu, 0, 0, NULL, fence, place);
 }
 
@@ -314,6 +316,8 @@ static void commit(struct at_simt_thread *const *members, int n) {
 }
 
 void at_simt_wgmma_commit(struct at_simt_place place) {
+    if (at_simt_leaves_out(place))
+        return;
     at_simt_warp_operation(AT_SIMT_WGMMA_COMMIT, 0xffffffffu, 0, 0, NULL, commit, place);
 }
 
@@ -357,6 +361,8 @@ static void wait(struct at_simt_thread *const *members, int n) {
 }
 
 void at_simt_wgmma_wait(int but, struct at_simt_place place) {
+    if (at_simt_leaves_out(place))
+        return;
     at_simt_warp_operation(AT_SIMT_WGMMA_WAIT, 0xffffffffu, 0, but, NULL, wait, place);
 }
 

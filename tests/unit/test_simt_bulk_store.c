@@ -43,11 +43,11 @@ static void uses_a_store(void *unused) {
         return;
     at_simt_bulk_store(at_simt_scene.out + (store_fault == STORE_MISALIGNED), tile->words, 4 * THREADS, HERE_PLACE);
     if (store_fault != NOT_COMMITTED)
-        at_simt_bulk_commit();
+        at_simt_bulk_commit(HERE_PLACE);
     at_simt_bulk_store(at_simt_scene.out + THREADS, tile->words + (store_fault == SOURCE_UNWRITTEN ? 96 : THREADS),
                        4 * THREADS, HERE_PLACE);
     if (store_fault != NOT_COMMITTED)
-        at_simt_bulk_commit();
+        at_simt_bulk_commit(HERE_PLACE);
     if (store_fault == LEAVES)
         return;
     if (store_fault == SOURCE_WRITTEN)

@@ -5,7 +5,7 @@
 #include "tests/support/simt_scene.h"
 
 #define COPY(bytes, to, from) at_simt_copy(to, from, bytes, HERE_PLACE)
-#define COMMIT() at_simt_copy_commit()
+#define COMMIT() at_simt_copy_commit(HERE_PLACE)
 #define WAIT(but) at_simt_copy_wait(but, HERE_PLACE)
 
 static int copy_line, fault_line;

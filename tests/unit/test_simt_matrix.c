@@ -136,7 +136,7 @@ static void copy_not_waited_for(void *unused) {
     (void)unused;
     SHARED(uint32_t, 32 * 4, tile);
     at_simt_copy(tile + 4 * TID, at_simt_scene.in + 4 * TID, 16, HERE_PLACE);
-    at_simt_copy_commit();
+    at_simt_copy_commit(HERE_PLACE);
     SYNC_WARP(0xffffffffu);
     LOAD(row_of(tile));
 }

@@ -184,9 +184,9 @@ static void goes_and_comes(void *unused) {
     SYNC();
     if (TID == 5) {
         at_simt_bulk_store(at_simt_scene.out + 32, tile->words, 256, HERE_PLACE);
-        at_simt_bulk_commit();
+        at_simt_bulk_commit(HERE_PLACE);
         at_simt_tensor_store(&map, coordinates, tile->words, HERE_PLACE);
-        at_simt_bulk_commit();
+        at_simt_bulk_commit(HERE_PLACE);
         at_simt_bulk_wait(0, 1, HERE_PLACE);
     }
 }
