@@ -49,9 +49,15 @@ judge_one() {
 
 # At most `jobs` at a time; results are printed in the order given, as soon as they are there.
 # Tests named *_alone measure time or memory and get the machine to themselves, after the others.
-alone=() together=()
-for t in "$@"; do if [[ "$t" == *_alone* ]]; then alone+=("$t"); else together+=("$t"); fi; done
-printf '%s\0' "${together[@]}" | xargs -0 -r -P "$jobs" -I{} bash -c 'run_one "$1"' _ {} &
+alone=() scripts=() programs=() together=()
+for t in "$@"; do
+    if [[ "$t" == *_alone* ]]; then alone+=("$t"); continue; fi
+    together+=("$t")
+    if [[ "$t" == *.sh ]]; then scripts+=("$t"); else programs+=("$t"); fi
+done
+# Scripts take longest and begin first, so that short programs fill the end.
+queue=("${scripts[@]}" "${programs[@]}")
+printf '%s\0' "${queue[@]}" | xargs -0 -r -P "$jobs" -I{} bash -c 'run_one "$1"' _ {} &
 workers=$!
 for t in "${together[@]}"; do
     name=$(tr '/' '_' <<< "$t")

@@ -28,6 +28,7 @@ struct mutant {
     char place[128];      /* FILE:LINE; "": a mutant of its own program */
     enum at_state expect; /* of a place: any state that fails, but for ERROR, which the harness can make too */
     int64_t hits, by_state[AT_STATE_COUNT];
+    char killed_by[1100]; /* ROLE:CASE, the first that hit */
 };
 
 static at_status parse_mutant(char *text, const char *path, int number, struct mutant *m) {
@@ -82,14 +83,14 @@ out:
     return status;
 }
 
-/* Judges a mutant on its cases: up to the first that fails the run, or on all. */
-static at_status run_mutant(struct mutant *m, int jobs, int all, int verbose) {
+/* Judges a mutant on these cases: up to the first that fails the run, or on all. */
+static at_status run_mutant(struct mutant *m, const char *cases, int jobs, int all, int verbose) {
     struct at_session_options o = at_session_defaults();
     struct at_run_record record;
     const char *globs[1] = { *m->place ? m->of : m->name };
     o.selection.globs = globs;
     o.selection.n_globs = 1;
-    o.selection.cases_glob = m->cases;
+    o.selection.cases_glob = cases;
     o.runner = *m->place ? "cpu" : "mutants";
     o.jobs = jobs;
     o.quiet = 1;
@@ -105,8 +106,10 @@ static at_status run_mutant(struct mutant *m, int jobs, int all, int verbose) {
     for (int64_t i = 0; status == AT_OK && i < record.n; i++) {
         const struct at_result *r = &record.results[i];
         m->by_state[r->state]++;
-        m->hits +=
+        const int hit =
             *m->place ? r->state != AT_STATE_ERROR && at_state_fails(r->state, r->expect, 0) : r->state == m->expect;
+        if (hit && m->hits++ == 0)
+            snprintf(m->killed_by, sizeof m->killed_by, "%s:%s", r->role, r->case_id);
         if (verbose)
             printf("    %-12s %s %s: %s\n", at_state_name(r->state), r->tensor, r->case_id, r->cause);
     }
@@ -114,14 +117,48 @@ static at_status run_mutant(struct mutant *m, int jobs, int all, int verbose) {
     return status;
 }
 
-/* A mutant is killed when some case of its own gives it the state its patch names. The first failure is mostly it. */
-static at_status try_mutant(struct mutant *m, int jobs, int all, int verbose) {
-    if (!all) {
-        AT_TRY(run_mutant(m, jobs, 0, verbose));
+/* A glob for this text alone. */
+static void literal(const char *text, char *glob, size_t size) {
+    size_t n = 0;
+    for (; *text && n + 2 < size; text++) {
+        if (strchr("*?[]\\+@!()|", *text))
+            glob[n++] = '\\';
+        glob[n++] = *text;
+    }
+    glob[n] = 0;
+}
+
+/* The killed mutant before number i that is most like it: of the same kernel, or of the same family. */
+static const struct mutant *neighbour_of(const struct mutant *list, int i) {
+    const size_t family = strcspn(list[i].of, "/") + 1;
+    const struct mutant *found = NULL;
+    for (int j = i - 1; j >= 0; j--) {
+        if (!*list[j].killed_by)
+            continue;
+        if (strcmp(list[j].of, list[i].of) == 0)
+            return &list[j];
+        if (!found && strncmp(list[j].of, list[i].of, family) == 0)
+            found = &list[j];
+    }
+    return found;
+}
+
+/* A mutant is killed when some case of its own gives it the state its patch names. The first failure is mostly it, and
+ * what killed its neighbour is the case to begin with. */
+static at_status try_mutant(struct mutant *m, const struct mutant *neighbour, int jobs, int all, int verbose) {
+    if (!all && neighbour && fnmatch(m->cases, neighbour->killed_by, FNM_EXTMATCH) == 0) {
+        char glob[2 * sizeof neighbour->killed_by];
+        literal(neighbour->killed_by, glob, sizeof glob);
+        AT_TRY(run_mutant(m, glob, jobs, 0, verbose));
         if (m->hits)
             return AT_OK;
     }
-    return run_mutant(m, jobs, 1, verbose);
+    if (!all) {
+        AT_TRY(run_mutant(m, m->cases, jobs, 0, verbose));
+        if (m->hits)
+            return AT_OK;
+    }
+    return run_mutant(m, m->cases, jobs, 1, verbose);
 }
 
 static void states_text(const struct mutant *m, char *text, size_t size) {
@@ -173,7 +210,7 @@ static at_status score_mutants(const struct at_args *args, struct mutant *list, 
     for (int i = 0; i < n; i++) {
         struct mutant *m = &list[i];
         char states[256];
-        AT_TRY(try_mutant(m, jobs, at_args_has(args, "--all"), at_args_has(args, "--verbose")));
+        AT_TRY(try_mutant(m, neighbour_of(list, i), jobs, at_args_has(args, "--all"), at_args_has(args, "--verbose")));
         states_text(m, states, sizeof states);
         printf("%-9s %-44s %-11s %-36s %s\n", m->hits ? "killed" : "SURVIVED", m->name, at_state_name(m->expect),
                states, m->fault);
@@ -197,7 +234,7 @@ static at_status score_deletions(const struct at_args *args, struct mutant *list
         struct mutant *m = &list[i];
         const char *fate;
         char states[256];
-        AT_TRY(try_mutant(m, jobs, at_args_has(args, "--all"), at_args_has(args, "--verbose")));
+        AT_TRY(try_mutant(m, neighbour_of(list, i), jobs, at_args_has(args, "--all"), at_args_has(args, "--verbose")));
         states_text(m, states, sizeof states);
         caught += m->hits != 0;
         proved += !m->hits && *m->proof;

@@ -62,7 +62,7 @@ find_proof() { # VARIANT FILE LINE
 list() {
     local proofs=$1 build=$2 kernel of file place text name i; shift 2
     read_proofs "$proofs"
-    for file in "$@" kernels/device/*.h; do sites "$file"; done | sort > "$work/sites"
+    for kernel in "$@" kernels/device/*.h; do sites "$kernel"; done | sort > "$work/sites"
     for kernel in "$@"; do
         of=${kernel#kernels/} of=${of%.cu}
         [[ -e "$build/simt/${kernel%.cu}.o" ]] || die "$build/simt/${kernel%.cu}.o: not there"
