@@ -65,12 +65,14 @@ at_status at_export_end(struct at_export *e, struct at_atomic_file *file) {
 /* ---- results with what they refer to ---- */
 
 static at_status check_index(const struct at_export *e, const struct at_frame *from, const char *name,
-                             const struct at_frame *to, const struct at_frame_column **column) {
+                             const char *group, const struct at_frame *to, const struct at_frame_column **column) {
     *column = at_frame_column(from, name);
     if (!*column || (*column)->kind != AT_FRAME_I64 || (*column)->width != 1)
         return AT_FAIL(AT_USAGE, "%s: %s has no column %s of whole numbers", e->archive, from->group, name);
+    if (!to) /* even where no row refers to one */
+        return AT_FAIL(AT_USAGE, "%s: there is no group %s, which %s refers to", e->archive, group, from->group);
     for (int64_t i = 0; i < from->n; i++)
-        if (!to || (*column)->at.i64[i] < 0 || (*column)->at.i64[i] >= to->n)
+        if ((*column)->at.i64[i] < 0 || (*column)->at.i64[i] >= to->n)
             return AT_FAIL(AT_USAGE, "%s: row %" PRId64 " of %s refers to %s %" PRId64 ", which is not there",
                            e->archive, i, from->group, name, (*column)->at.i64[i]);
     return AT_OK;
@@ -82,8 +84,8 @@ at_status at_export_results_of(const struct at_export *e, struct at_export_resul
                                      .kernels = at_frame_find(&e->frames, "kernels") };
     if (!r->results)
         return AT_OK;
-    AT_TRY(check_index(e, r->results, "case", r->cases, &r->case_of));
-    return check_index(e, r->results, "kernel", r->kernels, &r->kernel_of);
+    AT_TRY(check_index(e, r->results, "case", "cases", r->cases, &r->case_of));
+    return check_index(e, r->results, "kernel", "kernels", r->kernels, &r->kernel_of);
 }
 
 int64_t at_export_case(const struct at_export_results *r, int64_t i) { return r->case_of->at.i64[i]; }

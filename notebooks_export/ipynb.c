@@ -98,6 +98,10 @@ static at_status read_lines(const char *path, char ***lines) {
             AT_FAIL_OUT(AT_NO_MEMORY, "%s: no memory", path);
         *lines = grown;
         line[strcspn(line, "\r\n")] = 0;
+        json_t *as_text = json_string(line);
+        json_decref(as_text);
+        if (!as_text)
+            AT_FAIL_OUT(AT_USAGE, "%s:%zu: is no UTF-8", path, n + 1);
         grown[n] = strdup(line);
         if (!grown[n])
             AT_FAIL_OUT(AT_NO_MEMORY, "%s: no memory", path);

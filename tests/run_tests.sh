@@ -10,8 +10,13 @@ jobs=${AT_TEST_JOBS:-$(nproc)}
 colour_fail='' colour_off=''
 [[ -t 1 ]] && colour_fail=$'\e[31m' colour_off=$'\e[0m'
 
-run_one() { # path: writes $logs/NAME.{out,rc,s}
+run_one() { # path: writes $logs/NAME.{out,rc,s} and, of each process that a sanitizer has found fault with, NAME.report.*
     local name start; name=$(tr '/' '_' <<< "$1"); start=$(date +%s.%N)
+    if [[ -n "${AT_SLOW_BUILD:-}" ]]; then
+        local own="log_path=$logs/$name.report:log_exe_name=1"
+        export ASAN_OPTIONS="${ASAN_OPTIONS:-}:$own" TSAN_OPTIONS="${TSAN_OPTIONS:-}:$own"
+        export UBSAN_OPTIONS="${UBSAN_OPTIONS:-}:$own:print_stacktrace=1"
+    fi
     case "$1" in
         *.py) timeout "$limit" /usr/bin/python3 "$1" ;;
         *) timeout "$limit" "$1" ;;
@@ -22,11 +27,17 @@ run_one() { # path: writes $logs/NAME.{out,rc,s}
 export -f run_one; export logs limit
 
 judge_one() {
-    local name rc text n_ok n_bad n_skip seconds; name=$(tr '/' '_' <<< "$1")
+    local name rc text report n_ok n_bad n_skip seconds; name=$(tr '/' '_' <<< "$1")
     rc=$(< "$logs/$name.rc"); seconds=$(< "$logs/$name.s"); text="$logs/$name.out"
     n_ok=$(grep -ac '^\[       OK \]' "$text"); n_skip=$(grep -ac '^\[  SKIPPED \]' "$text")
     n_bad=$(sed -n 's/^ *\([0-9]*\) FAILED TEST.*/\1/p' "$text" | tail -n 1)
     n_bad=${n_bad:-0}
+    # A test may want a process to fail, or not look at how it ends: what a sanitizer reports fails the test all the same.
+    for report in "$logs/$name.report."*; do
+        [[ -s "$report" && "$report" != *.report.attest-mutants.* ]] || continue # wrong kernels may well crash
+        { echo "sanitizer: ${report##*.report.}"; cat "$report"; } >> "$text"
+        [[ $rc != 0 && $rc != 77 ]] || rc="$rc, with reports"
+    done
     if [[ "$1" == *.sh || "$1" == *.py ]]; then
         case $rc in
             0) n_ok=1 n_bad=0 n_skip=0 ;;

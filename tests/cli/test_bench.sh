@@ -7,6 +7,9 @@ runner="$python tests/python/runner_client.py"
 line='asynct_decode b=1 h=1 hk=1 sk=3,4 d=8 dtype=f16'
 wants 0 'within its limits' "$attest" bench 'asynct_decode/*' --runner "$runner" --case "${line/,4/}" --replays 3 --out "$scratch/b.h5"
 [[ $(grep -c '^  70_python .* within' "$scratch/out") == 1 ]] || fail "no row for the one variant"
+cp "$scratch/out" "$scratch/printed"
+wants 0 'within its limits' "$attest" show "$scratch/b.h5"
+diff <(grep '^  ' "$scratch/out") <(grep '^  ' "$scratch/printed") || fail "show prints another table"
 wants 0 '70_python' "$attest" bench 'asynct_decode/*' --runner "$runner --transports inline" --case "${line/,4/}"
 # The source's time for a variant stands beside it, and its share of ours.
 echo '70_python 1 3 1000000 9.9' > "$scratch/times"

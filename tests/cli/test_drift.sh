@@ -32,6 +32,20 @@ drift "$scratch/same.h5" "$scratch/bf16.h5"; [[ $? == 1 ]] || fail "a layer in b
 says '^ +3 +[0-9]+\* k +k '; says '^ +3 +[0-9]+  q +q '; says 'rounded to 8 significant bits'
 grep -E '^ +[0-9]+ +[0-9]+[ *]' "$scratch/drift.txt" | grep -vqE '^ +3 ' && fail "another layer than 3 is accused"
 
+# Another parameter: named by the first quantity that it reaches.
+while read -r parameter moved; do
+    "$attest" record "$scratch/same.safetensors" --layers 3 --params "$parameter" --out "$scratch/parameter.h5" > "$scratch/out" 2>&1 ||
+        { cat "$scratch/out"; fail "record $parameter"; }
+    drift "$scratch/one.h5" "$scratch/parameter.h5"; [[ $? == 1 ]] || fail "$parameter has moved nothing"
+    says "^first to move: $moved"
+done << 'MOVED'
+scale=0.4 scaled; .*: the scale has$
+sigma=0.5 fir; .* sigma or edge have$
+clip=0:3 p; .*: the gate or the softmax has$
+gamma=2 out; .*: gamma, or which row of v
+MOVED
+says 'deciles in B are 2 times'
+
 # a kernel is given a capture's own taps, too
 n=0
 for runner in cpu "exec '$BUILD/attest-cpu'"; do

@@ -208,10 +208,6 @@ static void test_changed_attributes(void **state) {
     }
 }
 
-/* HDF5 1.10.8 keeps blocks of its metadata cache when a file that is cut off makes it give up; ours are still seen. */
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void) { return "leak:libhdf5_serial.so"; }
-
 static void test_foreign_files(void **state) {
     (void)state;
     struct at_run_record got, record;

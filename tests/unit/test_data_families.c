@@ -302,6 +302,43 @@ static void test_norm_families(void **state) {
     at_drop_case(&built);
 }
 
+/* Arguments of 2^x: each family where results change their nature. */
+static void test_elements(void **state) {
+    (void)state;
+    static const struct {
+        const char *data;
+        double least, most;
+        long long flushed, finite, infinite; /* at least so many thousandths of the results are 0, neither, infinite */
+    } all[] = {
+        { "whole_range", -150, 128, 0, 980, 0 },
+        { "near_integer", -126.01, 127.01, 0, 1000, 0 },
+        { "subnormal", -151, -125, 30, 900, 0 },
+        { "overflow", 127, 0x1p127, 0, 400, 500 },
+        { "random_bits", -INFINITY, INFINITY, 200, 400, 200 },
+    };
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+        char line[96];
+        snprintf(line, sizeof line, "exp2 n=8000 data=%s", all[k].data);
+        struct at_built_case built = at_build_line(line);
+        const struct at_tensor *x = at_built_tensor(&built, "x");
+        long long flushed = 0, finite = 0, infinite = 0;
+        for (int64_t i = 0; i < at_tensor_count(x); i++) {
+            const double v = at_tensor_get(x, i);
+            at_assert_true(isfinite(v), "%s: element %lld is %g", all[k].data, (long long)i, v);
+            /* every eighth subnormal argument is beside the range that results are made for */
+            at_assert_true((v >= all[k].least && v <= all[k].most) || fabs(v) < 0x1p-126, "%s: element %lld is %g",
+                           all[k].data, (long long)i, v);
+            flushed += v < -150;
+            infinite += v >= 128;
+            finite += v >= -150 && v < 128;
+        }
+        at_assert_true(flushed >= 8 * all[k].flushed && finite >= 8 * all[k].finite && infinite >= 8 * all[k].infinite,
+                       "%s: %lld, %lld and %lld of 8000 results are 0, neither, infinite", all[k].data, flushed, finite,
+                       infinite);
+        at_drop_case(&built);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_distributions), cmocka_unit_test(test_outlier_channels),
@@ -309,7 +346,7 @@ int main(void) {
         cmocka_unit_test(test_masks),         cmocka_unit_test(test_sink),
         cmocka_unit_test(test_ties),          cmocka_unit_test(test_nonfinite),
         cmocka_unit_test(test_random_bits),   cmocka_unit_test(test_adversarial),
-        cmocka_unit_test(test_norm_families),
+        cmocka_unit_test(test_norm_families), cmocka_unit_test(test_elements),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

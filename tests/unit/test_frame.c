@@ -243,10 +243,6 @@ static void test_later_content(void **state) {
     at_frames_release(&frames);
 }
 
-/* HDF5 1.10.8 keeps blocks of its metadata cache when a file that is cut off or changed makes it give up; ours are seen. */
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void) { return "leak:libhdf5_serial.so"; }
-
 static void test_damage(void **state) {
     (void)state;
     static const hsize_t huge[] = { (hsize_t)1 << 40 };

@@ -138,6 +138,10 @@ static herr_t keep_in_memory(hid_t access, struct at_h5_image *image) {
     return H5Pset_file_image_callbacks(access, &callbacks);
 }
 
+/* HDF5 first opens what already has the name of a new file, and reads all of it into memory, which would stay for good
+ * in place of the new image: this name is nobody's. */
+static const char no_file[] = "/dev/null/archive";
+
 at_status at_h5_create(const char *file, struct at_h5_image *image, hid_t *id) {
     at_status status = AT_OK;
     hid_t access = H5Pcreate(H5P_FILE_ACCESS), create = H5Pcreate(H5P_FILE_CREATE);
@@ -147,7 +151,7 @@ at_status at_h5_create(const char *file, struct at_h5_image *image, hid_t *id) {
         H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18) < 0 ||
         H5Pset_fclose_degree(access, H5F_CLOSE_SEMI) < 0 || set_order_and_times(create, 1) < 0)
         status = at_h5_fail(AT_IO, file, "set up", "an archive");
-    if (status == AT_OK && (*id = H5Fcreate(file, H5F_ACC_TRUNC, create, access)) < 0)
+    if (status == AT_OK && (*id = H5Fcreate(no_file, H5F_ACC_TRUNC, create, access)) < 0)
         status = at_h5_fail(AT_IO, file, "create", "an archive");
     at_h5_close(access);
     at_h5_close(create);
