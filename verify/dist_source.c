@@ -95,9 +95,10 @@ static at_status find_tensor(struct at_dist_source *s, int64_t i, int which, int
         snprintf(name, sizeof name, "%s", words[which]);
     else
         snprintf(name, sizeof name, "layers.%lld.%s", (long long)s->layer[i], words[which]);
-    const int at = at_reader_find(s->reader, name);
+    const int at = at_reader_find(s->reader, name), alone = at_reader_count(s->reader) == 1;
     if (at < 0)
-        return AT_FAIL(AT_USAGE, "%s: there is no tensor %s beside its fellows", s->name, name);
+        return AT_FAIL(AT_USAGE, "%s: there is no tensor %s beside its fellows%s", s->name, name,
+                       alone ? "; .npy files hold one each, wanted the folder they are in, or an .npz" : "");
     const struct at_file_tensor *t = at_reader_tensor(s->reader, at);
     if (!t->supported || t->rank != 3 ||
         (t->format != AT_F64 && t->format != AT_F32 && t->format != AT_F16 && t->format != AT_BF16))
@@ -257,13 +258,22 @@ static int is_case(const char *input) {
     return strchr(input, ' ') != NULL || at_family_find(word) != NULL;
 }
 
+/* The last part of a path, without the slashes that may end a folder's. */
+static at_status name_source(const char *input, struct at_dist_source *s) {
+    size_t end = strlen(input), start;
+    while (end > 1 && input[end - 1] == '/')
+        end--;
+    for (start = end; start > 0 && input[start - 1] != '/';)
+        start--;
+    s->name = strndup(input + start, end - start);
+    return s->name ? AT_OK : AT_FAIL(AT_NO_MEMORY, "no memory for a name");
+}
+
 static at_status open_any(const char *input, struct at_dist_source *s) {
     struct stat info;
     char path[4096];
     const char *slash = strrchr(input, '/');
-    s->name = strdup(slash ? slash + 1 : input);
-    if (!s->name)
-        return AT_FAIL(AT_NO_MEMORY, "no memory for a name");
+    AT_TRY(name_source(input, s));
     if (stat(input, &info) == 0)
         return open_file(input, s);
     if (is_case(input))
@@ -272,8 +282,8 @@ static at_status open_any(const char *input, struct at_dist_source *s) {
     if (!slash && stat(path, &info) == 0)
         return open_file(path, s);
     return AT_FAIL(AT_NOT_FOUND,
-                   "record: found '%.200s', wanted a dataset (attest list datasets), a .safetensors, .npy, .npz or "
-                   ".h5 file, or a case line",
+                   "record: found '%.200s', wanted a dataset (attest list datasets), a .safetensors, .npz or .h5 "
+                   "file, a folder of .npy files, or a case line",
                    input);
 }
 
