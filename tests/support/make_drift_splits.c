@@ -22,6 +22,7 @@ struct splits {
     int64_t n, groups, classes;
     int64_t order[AT_DIST_MAX_GROUPS];
     uint64_t *counts; /* [groups classes] */
+    uint64_t seed;    /* of the splits */
 };
 
 static at_status load(void *context, int64_t series, uint64_t *counts) {
@@ -53,7 +54,7 @@ static at_status open_all(const char *path, struct splits *s) {
 }
 
 static void shuffle(struct splits *s, uint64_t split) {
-    const struct at_random random = { 77, split };
+    const struct at_random random = { s->seed, split };
     for (int64_t g = 0; g < s->groups; g++)
         s->order[g] = g;
     for (int64_t g = s->groups - 1; g > 0; g--) {
@@ -73,7 +74,7 @@ static at_status run(struct splits *s, int64_t splits, double level, unsigned *a
     }
     for (int64_t i = 0; i < splits; i++) {
         const struct at_drift_deal deal = {
-            s->groups / 2, s->groups - s->groups / 2, s->classes, value, 199, (uint64_t)i, load, s
+            s->groups / 2, s->groups - s->groups / 2, s->classes, value, 199, s->seed ^ (uint64_t)i, load, s
         };
         double least = 1;
         shuffle(s, (uint64_t)i);
@@ -90,10 +91,11 @@ out:
 int main(int argc, char **argv) {
     struct splits s = { 0 };
     unsigned accused = 0;
-    if (argc != 4)
+    if (argc != 4 && argc != 5)
         return 2;
     const unsigned splits = (unsigned)strtoul(argv[2], NULL, 10);
     const double level = strtod(argv[3], NULL);
+    s.seed = argc == 5 ? strtoull(argv[4], NULL, 10) : 77;
     at_status status = open_all(argv[1], &s);
     if (status == AT_OK)
         status = run(&s, splits, level, &accused);
