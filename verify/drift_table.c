@@ -84,9 +84,10 @@ void at_drift_table(const struct at_drift *drift, const struct at_drift_limits *
             drift->a.shape.hk, drift->paired ? "in pairs" : "by a permutation test", drift->why);
     if (!drift->paired)
         fprintf(out,
-                "%" PRId64 " and %" PRId64 " groups of requests, %" PRId64 " deals, family-wise level %g (the least p "
-                "they can give is %.2g)\n",
-                drift->a.shape.n_groups, drift->b.shape.n_groups, limits->deals, limits->level, drift->least_p);
+                "%" PRId64 " and %" PRId64 " groups of requests, %s%" PRId64
+                " deals, family-wise level %g (the least p they can give is %.2g)\n",
+                drift->a.shape.n_groups, drift->b.shape.n_groups, drift->deals <= limits->deals ? "all " : "",
+                drift->deals, limits->level, drift->least_p);
     if (at_drift_heads(drift, &heads, &n) != AT_OK)
         n = 0;
     print_heads(drift, heads, n, most, out);
