@@ -171,7 +171,9 @@ static at_status record(const struct at_args *args, struct recorder *r) {
     int64_t threads;
     AT_TRY(read_options(args, r, &request, &threads));
     AT_TRY(at_dist_recording_open(&request, &r->recording));
-    AT_TRY(at_atomic_check(r->out));
+    AT_TRY(at_atomic_check_regular(r->out));
+    if (r->recording.source.path)
+        AT_TRY(at_atomic_check_apart(r->out, r->recording.source.path));
     AT_TRY(at_dist_layer_init(&r->recording.shape, &r->layer));
     const struct at_dist_shape *s = &r->recording.shape;
     r->units = calloc((size_t)(s->n_layers * s->requests), sizeof *r->units);

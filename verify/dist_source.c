@@ -57,6 +57,19 @@ static int64_t layer_of(const char *name, int *which) {
     return -1;
 }
 
+/* "layers.007.q", "layers.9999999999.q": a layer that would be left out. */
+static int is_misnumbered(const char *name) {
+    static const char prefix[] = "layers.";
+    const char *digits = name + sizeof prefix - 1;
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0)
+        return 0;
+    const size_t n = strspn(digits, "0123456789");
+    for (int i = 0; i < AT_DIST_TENSORS && n > 0 && digits[n] == '.'; i++)
+        if (strcmp(digits + n + 1, words[i]) == 0)
+            return 1;
+    return 0;
+}
+
 static at_status list_layers(struct at_dist_source *s) {
     const int n = at_reader_count(s->reader);
     int which, plain = 0, numbered = 0;
@@ -66,6 +79,9 @@ static at_status list_layers(struct at_dist_source *s) {
     for (int i = 0; i < n; i++) {
         const char *name = at_reader_tensor(s->reader, i)->name;
         const int64_t layer = layer_of(name, &which);
+        if (layer < 0 && is_misnumbered(name))
+            return AT_FAIL(AT_USAGE, "%s: %s: wanted numbers from 0 to %d without a 0 before them", s->name, name,
+                           (int)INT32_MAX);
         if (layer < 0)
             continue;
         plain += strchr(name, '.') == NULL;
@@ -209,6 +225,9 @@ static at_status open_requests(struct at_dist_source *s) {
 }
 
 static at_status open_file(const char *path, struct at_dist_source *s) {
+    s->path = strdup(path);
+    if (!s->path)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for a name");
     AT_TRY(at_reader_open(path, &s->reader));
     AT_TRY(list_layers(s));
     const int plain = at_reader_find(s->reader, "q") >= 0 || at_reader_find(s->reader, "k") >= 0 ||
@@ -301,6 +320,7 @@ void at_dist_source_close(struct at_dist_source *s) {
     at_case_data_release(&s->data);
     at_case_list_release(&s->cases);
     free(s->name);
+    free(s->path);
     free(s->layer);
     free(s->query_start);
     free(s->key_start);

@@ -269,7 +269,7 @@ static at_status judge_rows(const struct at_drift_options *options, const struct
         judge_row(limits, &drift->rows[i]);
         drift->failed += drift->rows[i].failed != 0;
     }
-    drift->judged = could_fail(drift, limits);
+    drift->judged = drift->failed > 0 || could_fail(drift, limits);
 out:
     bench_release(&w);
     return status;

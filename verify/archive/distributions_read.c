@@ -313,7 +313,8 @@ at_status at_distributions_coarse(const struct at_distributions *d, enum at_dist
 static int add_words(uint64_t *into, const uint64_t *from, int64_t n) {
     int overflow = 0;
     for (int64_t i = 0; i < n; i++)
-        overflow |= __builtin_add_overflow(into[i], from[i], &into[i]);
+        if (from[i]) /* memory of counts that are 0 is left untouched, and takes no room */
+            overflow |= __builtin_add_overflow(into[i], from[i], &into[i]);
     return overflow;
 }
 
