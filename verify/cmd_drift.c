@@ -65,7 +65,7 @@ static at_status drift_all(const struct at_args *args, struct at_drift *drift) {
 static int run(const struct at_args *args) {
     struct at_drift drift = { 0 };
     const at_status status = drift_all(args, &drift);
-    const int code = status != AT_OK ? at_report_failure(status) : drift.failed > 0 ? 1 : drift.judged ? 0 : 4;
+    const int code = status != AT_OK ? at_report_failure(status) : !drift.judged ? 4 : drift.failed > 0;
     at_drift_release(&drift);
     return code;
 }

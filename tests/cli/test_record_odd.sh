@@ -100,9 +100,9 @@ cp least.safetensors $'esc\e[31m\nx.safetensors'
 wants 0 'esc?[31m?x.safetensors: asynct' "$attest" record $'esc\e[31m\nx.safetensors' --out esc.h5
 wants 0 'esc?[31m?x.safetensors: asynct' "$attest" show esc.h5
 [[ $(wc -l < out) == 4 ]] || { cat -v out; fail "show: wanted 4 lines"; }
-long=$(printf 'é%.0s' {1..100}).safetensors
+long=x$(printf 'é%.0s' {1..100}).safetensors # 80 bytes of it end within a letter
 cp least.safetensors "$long"
-wants 0 "$(printf 'é%.0s' {1..40}): asynct" "$attest" record "$long" --out long.h5
+wants 0 "x$(printf 'é%.0s' {1..39}): asynct" "$attest" record "$long" --out long.h5
 cp least.safetensors $'bad\xff.safetensors'
 wants 2 'no text in UTF-8' "$attest" record $'bad\xff.safetensors' --out no.h5
 wants 3 'File name too long' "$attest" record least.safetensors --out "$(printf 'x%.0s' {1..253})"
@@ -118,4 +118,11 @@ says '^A is a shard: [0-4] of 5 units'; says '^B is a shard: [0-4] of 5 units'
 "$attest" drift a.h5 a.h5 > out 2>&1
 grep -q 'is a shard' out && fail "a whole recording is called a shard"
 wants 0 '3 shards' "$attest" merge s1.h5 s2.h5 s3.h5 --out whole.h5
+# a file of the same name and sizes that holds something else, or whose requests start elsewhere
+for other in other starts; do
+    mkdir $other; cp ${other}_requests.safetensors $other/empty_requests.safetensors
+    wants 0 units "$attest" record $other/empty_requests.safetensors --shard 1/3 --out $other.h5
+    wants 2 'are of different requests: fingerprint' "$attest" merge $other.h5 s2.h5 s3.h5 --out no.h5; one_line
+done
+lies no.h5
 echo "ok: sizes, values, layers, memory, outputs, names, shards"

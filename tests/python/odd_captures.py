@@ -47,6 +47,9 @@ def main():
     # one head of NaN beside one of numbers
     made["half_nan"] = capture(6, 6)
     made["half_nan"]["layers.0.q"][:, 0] = numpy.nan
+    # other files of one name: other values behind the same sizes, other requests of the same values
+    made["other_requests"] = capture(5, 5, query_start=[0, 0, 2, 2, 5, 5])
+    made["starts_requests"] = dict(made["empty_requests"], query_start=numpy.int32([0, 1, 2, 2, 5, 5]))
     for name, tensors in made.items():
         drift_captures.write("%s/%s.safetensors" % (sys.argv[1], name), tensors)
 
