@@ -90,7 +90,7 @@ wants 2 'found an empty name' "$attest" drift ../a.h5 ../a.h5 --json ''
 mkfifo pipe
 for command in "record ../least.safetensors" "verify exp2/00* --case exp2~n=4"; do
     IFS=' ' read -ra words <<< "$command"
-    wants 2 'is no regular file' "$attest" "${words[@]//\~/ }" --out pipe
+    wants 2 'is no regular file' timeout 30 "$attest" "${words[@]//\~/ }" --out pipe
 done
 [[ $(ls -A) == pipe ]] || { ls -A; fail "files beside a pipe"; }
 cd .. || exit 3
