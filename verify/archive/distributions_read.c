@@ -354,7 +354,7 @@ at_status at_distributions_add(const struct at_distributions *d, int64_t i, stru
     const int64_t mass = s->h * s->n_distances;
     at_status status = AT_OK;
     int overflow = 0;
-    uint64_t *scratch = malloc((size_t)(coarse > bins ? coarse : bins) * sizeof *scratch);
+    uint64_t *scratch = calloc((size_t)(coarse > bins ? coarse : bins), sizeof *scratch);
     if (!scratch)
         AT_FAIL_OUT(AT_NO_MEMORY, "%s: no memory for counts", d->file->path);
     for (int w = 0; w < AT_DIST_COUNT; w++)
