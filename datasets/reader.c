@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 struct at_reader {
     const struct at_reader_type *type;
@@ -17,8 +18,9 @@ struct at_reader {
 };
 
 enum { MAX_TYPES = 8 };
-static const struct at_reader_type *types[MAX_TYPES] = { &at_reader_safetensors, &at_reader_npy, &at_reader_npz };
-static int n_types = 3;
+static const struct at_reader_type *types[MAX_TYPES] = { &at_reader_safetensors, &at_reader_npy, &at_reader_npz,
+                                                         &at_reader_npy_folder };
+static int n_types = 4;
 
 void at_reader_register(const struct at_reader_type *type) {
     for (int i = 0; i < n_types; i++)
@@ -70,6 +72,11 @@ static const struct at_reader_type *find_suffix(const char *path) {
  * name says it is. */
 static at_status choose_type(const char *path, const struct at_reader_type **type) {
     struct at_input input;
+    struct stat info;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
+        *type = &at_reader_npy_folder;
+        return AT_OK;
+    }
     AT_TRY(at_input_open(path, &input));
     uint8_t first[8];
     int64_t n = input.size < (int64_t)sizeof first ? input.size : (int64_t)sizeof first;
@@ -83,7 +90,7 @@ static at_status choose_type(const char *path, const struct at_reader_type **typ
     if (!*type)
         return AT_FAIL(AT_USAGE,
                        "%s: not a tensor file: neither its first bytes nor its suffix are known; wanted "
-                       ".safetensors, .npy, .npz, .h5 or .hdf5",
+                       ".safetensors, .npy, .npz, .h5 or .hdf5, or a folder of .npy files",
                        path);
     return AT_OK;
 }

@@ -1,4 +1,4 @@
-/* Readers of tensor files: safetensors, npy, npz, HDF5 (through a hook). A file is hostile until
+/* Readers of tensor files: safetensors, npy (one, or a folder of them), npz, HDF5 (through a hook). A file is hostile until
  * checked: every length and offset is bounded by the file's size before it is used.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef AT_READER_H
@@ -22,7 +22,7 @@ struct at_file_tensor {
 
 struct at_reader; /* an open file */
 
-/* Opens by content and suffix (.safetensors .npy .npz .h5 .hdf5). Errors name the file, the offset or
+/* Opens by content and suffix (.safetensors .npy .npz .h5 .hdf5); a folder is one tensor for each npy file. Errors name the file, the offset or
  * field, what was found and what is wanted. */
 at_status at_reader_open(const char *path, struct at_reader **reader);
 void at_reader_close(struct at_reader *reader);

@@ -5,7 +5,7 @@
 
 #include "datasets/reader.h"
 
-extern const struct at_reader_type at_reader_safetensors, at_reader_npy, at_reader_npz;
+extern const struct at_reader_type at_reader_safetensors, at_reader_npy, at_reader_npy_folder, at_reader_npz;
 
 /* --- reader_input.c: a regular file whose size was taken when it was opened -------------------- */
 
@@ -43,6 +43,12 @@ enum { AT_NPY_MAX_HEADER = 65536, AT_NPY_PREFIX = AT_NPY_MAX_HEADER + 12 };
  * types, big-endian, Fortran order) come out with supported = 0. `where`: "file" or "file: member 'q.npy'". */
 at_status at_npy_parse(const char *where, const uint8_t *bytes, int64_t n, int64_t total, struct at_file_tensor *tensor,
                        int64_t *data_offset);
+
+/* --- reader_npy.c ------------------------------------------------------------------------------- */
+
+/* Opens an npy file and reads its header. The tensor of q.npy is called q. The caller closes *input, also after a
+ * failure. */
+at_status at_npy_open(const char *path, struct at_input *input, struct at_file_tensor *tensor, int64_t *data_offset);
 
 /* --- reader_zip.c ------------------------------------------------------------------------------- */
 

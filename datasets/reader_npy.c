@@ -27,16 +27,23 @@ static at_status name_by_file(const char *path, struct at_file_tensor *tensor) {
     return at_name_set(path, tensor, base, n);
 }
 
-static at_status parse_file(const char *path, struct handle *handle, struct at_file_tensor *tensor) {
-    int64_t n = handle->input.size < AT_NPY_PREFIX ? handle->input.size : AT_NPY_PREFIX;
+static at_status parse_file(const char *path, const struct at_input *input, struct at_file_tensor *tensor,
+                            int64_t *data) {
+    int64_t n = input->size < AT_NPY_PREFIX ? input->size : AT_NPY_PREFIX;
     uint8_t *prefix = malloc((size_t)n + 1);
     if (!prefix)
         return AT_FAIL(AT_NO_MEMORY, "%s: no memory for its header", path);
-    at_status status = at_input_read(&handle->input, 0, n, prefix);
+    at_status status = at_input_read(input, 0, n, prefix);
     if (status == AT_OK)
-        status = at_npy_parse(path, prefix, n, handle->input.size, tensor, &handle->data);
+        status = at_npy_parse(path, prefix, n, input->size, tensor, data);
     free(prefix);
     return status;
+}
+
+at_status at_npy_open(const char *path, struct at_input *input, struct at_file_tensor *tensor, int64_t *data) {
+    AT_TRY(at_input_open(path, input));
+    AT_TRY(parse_file(path, input, tensor, data));
+    return name_by_file(path, tensor);
 }
 
 static at_status open_file(const char *path, void **opaque, struct at_file_tensor **tensors, int *n) {
@@ -48,9 +55,8 @@ static at_status open_file(const char *path, void **opaque, struct at_file_tenso
         free(*tensors);
         return AT_FAIL(AT_NO_MEMORY, "%s: no memory for its reader", path);
     }
-    AT_TRY_OUT(at_input_open(path, &handle->input));
-    AT_TRY_OUT(parse_file(path, handle, *tensors));
-    AT_TRY_OUT(name_by_file(path, *tensors));
+    handle->input.fd = -1;
+    AT_TRY_OUT(at_npy_open(path, &handle->input, *tensors, &handle->data));
     *n = 1;
     *opaque = handle;
 out:

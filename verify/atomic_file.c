@@ -21,6 +21,8 @@ static void forget(struct at_atomic_file *file) {
 static at_status choose_names(const char *path, struct at_atomic_file *file) {
     struct stat info;
     int exists = stat(path, &info) == 0;
+    if (!*path)
+        return AT_FAIL(AT_USAGE, "found an empty name, wanted that of a file to write");
     file->path = exists ? realpath(path, NULL) : strdup(path);
     if (!file->path)
         return AT_FAIL(AT_IO, "%s: %s", path, strerror(errno));
@@ -100,4 +102,21 @@ at_status at_atomic_check(const char *path) {
     AT_TRY(at_atomic_open(path, &file));
     at_atomic_abandon(&file);
     return AT_OK;
+}
+
+at_status at_atomic_check_apart(const char *path, const char *other) {
+    struct stat x, y;
+    const int there = stat(path, &x) == 0;
+    const int same = !there                 ? strcmp(path, other) == 0
+                     : stat(other, &y) == 0 ? S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino
+                                            : 0;
+    return same ? AT_FAIL(AT_USAGE, "%s and %s are one file, wanted another one to write", path, other) : AT_OK;
+}
+
+/* Looked at before it is opened: a pipe without a reader would wait for one. */
+at_status at_atomic_check_regular(const char *path) {
+    struct stat info;
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
+        return AT_FAIL(AT_USAGE, "%s is no regular file, wanted one: its journal lies beside it", path);
+    return at_atomic_check(path);
 }

@@ -17,6 +17,10 @@ struct at_atomic_file {
 at_status at_atomic_open(const char *path, struct at_atomic_file *file);
 /* Whether a file can be made at `path`, before work goes into what it is to hold. */
 at_status at_atomic_check(const char *path);
+/* The same, and it would be a regular file: what has a journal beside it cannot be a device or a pipe. */
+at_status at_atomic_check_regular(const char *path);
+/* AT_USAGE when `path` is the very file `other`, which is read or written, too: one of them would be destroyed. */
+at_status at_atomic_check_apart(const char *path, const char *other);
 /* Flushes, fsyncs and renames; AT_IO, and nothing at `path` has changed, when any write has failed. */
 at_status at_atomic_commit(struct at_atomic_file *file);
 /* Leaves `path` as it was. No effect after a commit, successful or not. */

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
+#include "verify/atomic_file.h"
 #include "verify/commands.h"
 #include "verify/drift.h"
 
@@ -32,11 +33,27 @@ static at_status read_options(const struct at_args *args, struct at_drift_option
     return at_args_int(args, "--seed", 0, INT64_MAX, 1, &o->seed);
 }
 
+/* Files that are written, before any work: they can be made, and none of them is another or is read. */
+static at_status check_files(const struct at_args *args) {
+    const char *written[] = { at_args_get(args, "--junit"), at_args_get(args, "--json") };
+    const char *others[] = { args->words[0], args->words[1], at_args_get(args, "--limits"), written[0] };
+    for (int i = 0; i < 2; i++) {
+        if (!written[i])
+            continue;
+        AT_TRY(at_atomic_check(written[i]));
+        for (int k = 0; k < 3 + i; k++)
+            if (others[k])
+                AT_TRY(at_atomic_check_apart(written[i], others[k]));
+    }
+    return AT_OK;
+}
+
 static at_status drift_all(const struct at_args *args, struct at_drift *drift) {
     struct at_drift_options o;
     struct at_drift_limits limits;
     int64_t worst;
     AT_TRY(read_options(args, &o, &worst));
+    AT_TRY(check_files(args));
     AT_TRY(at_drift_compare(args->words[0], args->words[1], &o, &limits, drift));
     at_drift_table(drift, &limits, worst, stdout);
     AT_TRY(at_drift_explain(drift, stdout));

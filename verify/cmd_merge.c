@@ -6,6 +6,7 @@
 
 #include "verify/archive/distributions.h"
 #include "verify/archive/witness.h"
+#include "verify/atomic_file.h"
 #include "verify/commands.h"
 #include "verify/dist_merge.h"
 #include "verify/journal.h"
@@ -62,10 +63,19 @@ out:
     return status;
 }
 
-static at_status merge(const struct at_args *args, struct shards *s, struct at_run_record *whole) {
+static at_status check_out(const struct at_args *args) {
     const char *out = at_args_get(args, "--out");
     if (!out)
         return AT_FAIL(AT_USAGE, "merge: wants --out RUN.h5");
+    AT_TRY(at_atomic_check(out));
+    for (int i = 0; i < args->n_words; i++)
+        AT_TRY(at_atomic_check_apart(out, args->words[i]));
+    return AT_OK;
+}
+
+static at_status merge(const struct at_args *args, struct shards *s, struct at_run_record *whole) {
+    const char *out = at_args_get(args, "--out");
+    AT_TRY(check_out(args));
     for (int i = 0; i < s->n; i++)
         AT_TRY(read_shard(args->words[i], s, i));
     AT_TRY(check_parts(args, s));
@@ -77,8 +87,7 @@ static at_status merge(const struct at_args *args, struct shards *s, struct at_r
 
 static at_status merge_distributions(const struct at_args *args) {
     const char *out = at_args_get(args, "--out");
-    if (!out)
-        return AT_FAIL(AT_USAGE, "merge: wants --out D.h5");
+    AT_TRY(check_out(args));
     AT_TRY(at_dist_merge(args->words, args->n_words, out));
     printf("%s: distributions of %d shards\n", out, args->n_words);
     return AT_OK;

@@ -25,11 +25,21 @@ static const struct at_option options[] = {
     { "--what", "LIST",
       "quantities, of q,k,v,raw,scaled,fir,p,out,row_max,row_sum,entropy,support,share0 (default all)" },
     { "--shard", "i/N", "only this share of the requests of all layers; `attest merge` joins the shards" },
-    { "--resume", NULL, "go on from the journal D.h5.jsonl of an interrupted recording" },
+    { "--resume", NULL,
+      "go on from the journal D.h5.jsonl of an interrupted recording: finished layers are kept, and of the layer in "
+      "hand "
+      "the requests up to its last part; a request that was cut short is counted anew" },
+    { "--part-seconds", "S",
+      "how long the requests of a layer in hand may go unwritten (default 60; 0: a part after each; at most 1/20 of "
+      "the "
+      "time is spent on it)" },
     { "--threads", "N", "threads (default: processors there are)" },
     { "--runner", "R", "who counts: cpu (default: threads of this process), cuda, or a command line; the same counts" },
     { NULL, NULL, NULL },
 };
+
+/* Parts of a layer in hand may take 1/20 of the time. */
+enum { WRITING_SHARE = 20 };
 
 struct recorder {
     const char *out, *runner; /* NULL: none */
@@ -37,7 +47,9 @@ struct recorder {
     struct at_dist_workers *workers;
     struct at_dist_layer layer;
     struct at_dist_journal journal;
-    struct at_dist_unit_row *units; /* [requests] of the layer at hand */
+    struct at_dist_writer *writer;
+    struct at_dist_unit_row *units; /* [layers requests], those that are counted first */
+    double every, due;              /* seconds between parts of a layer; when the next one is wanted */
     struct at_progress progress;    /* in queries */
     char name[64];                  /* of the unit at hand */
 };
@@ -59,6 +71,7 @@ static at_status read_options(const struct at_args *args, struct recorder *r, st
                                          .what = at_args_get(args, "--what"),
                                          .shards = 1 };
     AT_TRY(at_shard_parse(at_args_get(args, "--shard"), &request->shard, &request->shards));
+    AT_TRY(at_args_real(args, "--part-seconds", 0, 1e9, 60, &r->every));
     return at_args_int(args, "--threads", 1, 1024, at_threads(), threads);
 }
 
@@ -67,40 +80,81 @@ static void step(void *context, int64_t queries) {
     at_progress_step(&r->progress, queries, 0, r->name);
 }
 
-static at_status record_layer(struct recorder *r, int64_t i) {
-    struct at_dist_recording *x = &r->recording;
+/* The part, then the journal's line of it: what the journal says is there. */
+static at_status keep(struct recorder *r, int64_t i, enum at_dist_progress progress,
+                      const struct at_dist_unit_row *units, int64_t n) {
+    const double start = at_seconds();
+    AT_TRY(at_dist_parts_write(r->out, &r->recording, i, &r->layer, units, n));
+    AT_TRY(at_dist_journal_append(&r->journal, r->recording.source.layer[i], progress, units,
+                                  progress == AT_DIST_DONE ? n : 0));
+    const double now = at_seconds(), rare = WRITING_SHARE * (now - start);
+    r->due = now + (r->every > 0 && r->every < rare ? rare : r->every);
+    return AT_OK;
+}
+
+/* Requests of layer i in this shard. */
+static int64_t units_of(const struct at_dist_recording *x, int64_t i) {
     int64_t n = 0;
+    for (int64_t request = 0; request < x->shape.requests; request++)
+        n += at_dist_recording_has(x, i, request);
+    return n;
+}
+
+/* A part that was lost is counted again, and may be a part of the requests for a while though the journal calls it done:
+ * its units say what it holds. */
+static enum at_dist_progress progress_of(const struct recorder *r, int64_t i) {
+    const int64_t layer = r->recording.source.layer[i];
+    return at_dist_parts_has(r->out, layer) ? at_dist_journal_of(&r->journal, layer) : AT_DIST_UNKNOWN;
+}
+
+/* Leaves the sums of layer i in r->layer. */
+static at_status record_layer(struct recorder *r, int64_t i, struct at_dist_unit_row *units, int64_t *n) {
+    struct at_dist_recording *x = &r->recording;
+    const enum at_dist_progress progress = progress_of(r, i);
+    const int64_t all = units_of(x, i);
+    int64_t at = 0;
+    *n = 0;
     at_dist_layer_clear(&r->layer);
+    if (progress != AT_DIST_UNKNOWN)
+        AT_TRY(at_dist_parts_take(r->out, x, i, &r->layer, units, n));
+    if (*n == all && progress == AT_DIST_DONE)
+        return AT_OK;
     for (int64_t request = 0; request < x->shape.requests; request++) {
         if (!at_dist_recording_has(x, i, request))
             continue;
         snprintf(r->name, sizeof r->name, "layer %" PRId64 ", request %" PRId64, x->source.layer[i], request);
-        AT_TRY(at_dist_recording_unit(x, r->workers, i, request, &r->layer, &r->units[n++], step, r));
+        if (at++ < *n) {
+            step(r, at_dist_source_queries(&x->source, request));
+            continue;
+        }
+        AT_TRY(at_dist_recording_unit(x, r->workers, i, request, &r->layer, &units[*n], step, r));
+        if (++*n < all && at_seconds() >= r->due)
+            AT_TRY(keep(r, i, AT_DIST_BEGUN, units, *n));
     }
-    AT_TRY(at_dist_parts_write(r->out, x, i, &r->layer, r->units, n));
-    return at_dist_journal_append(&r->journal, x->source.layer[i], r->units, n);
+    return keep(r, i, AT_DIST_DONE, units, *n);
 }
 
-/* A part that was lost is counted again. */
-static int is_done(const struct recorder *r, int64_t i) {
-    const int64_t layer = r->recording.source.layer[i];
-    return at_dist_journal_has(&r->journal, layer) && at_dist_parts_has(r->out, layer);
-}
-
+/* Each layer goes into the archive while its sums are in memory: only what an earlier process counted is read. */
 static at_status record_layers(struct recorder *r) {
     const struct at_dist_recording *x = &r->recording;
-    at_status status = AT_OK;
-    int64_t queries = 0;
-    for (int64_t i = 0; i < x->shape.n_layers; i++)
-        for (int64_t request = 0; request < x->shape.requests && !is_done(r, i); request++)
+    int64_t queries = 0, n = 0;
+    for (int64_t i = 0; i < x->shape.n_layers; i++) {
+        const int done = progress_of(r, i) == AT_DIST_DONE;
+        for (int64_t request = 0; request < x->shape.requests && !done; request++)
             if (at_dist_recording_has(x, i, request))
                 queries += at_dist_source_queries(&x->source, request);
+    }
     at_progress_start(&r->progress, "recording queries", queries);
-    for (int64_t i = 0; i < x->shape.n_layers && status == AT_OK; i++)
-        if (!is_done(r, i))
-            status = record_layer(r, i);
-    at_progress_end(&r->progress);
-    return status;
+    r->due = at_seconds() + r->every;
+    for (int64_t i = 0; i < x->shape.n_layers; i++) {
+        int64_t more;
+        AT_TRY(record_layer(r, i, r->units + n, &more));
+        AT_TRY(at_dist_writer_put(r->writer, i, &r->layer));
+        n += more;
+    }
+    struct at_dist_writer *writer = r->writer;
+    r->writer = NULL;
+    return at_dist_writer_save(writer, r->units, n);
 }
 
 static at_status show(const char *path) {
@@ -117,11 +171,14 @@ static at_status record(const struct at_args *args, struct recorder *r) {
     int64_t threads;
     AT_TRY(read_options(args, r, &request, &threads));
     AT_TRY(at_dist_recording_open(&request, &r->recording));
-    AT_TRY(at_atomic_check(r->out));
+    AT_TRY(at_atomic_check_regular(r->out));
+    if (r->recording.source.path)
+        AT_TRY(at_atomic_check_apart(r->out, r->recording.source.path));
     AT_TRY(at_dist_layer_init(&r->recording.shape, &r->layer));
-    r->units = calloc((size_t)r->recording.shape.requests, sizeof *r->units);
+    const struct at_dist_shape *s = &r->recording.shape;
+    r->units = calloc((size_t)(s->n_layers * s->requests), sizeof *r->units);
     if (!r->units)
-        return AT_FAIL(AT_NO_MEMORY, "no memory for %" PRId64 " requests", r->recording.shape.requests);
+        return AT_FAIL(AT_NO_MEMORY, "no memory for %" PRId64 " requests", s->n_layers * s->requests);
     AT_TRY(at_dist_workers_create((int)threads, &r->workers));
     if (r->runner)
         AT_TRY(at_dist_device_open(r->runner, &r->recording.device));
@@ -129,8 +186,10 @@ static at_status record(const struct at_args *args, struct recorder *r) {
         snprintf(shard, sizeof shard, "%d/%d", request.shard + 1, request.shards);
     AT_TRY(at_dist_journal_open(r->out, &r->recording.record, shard, at_args_has(args, "--resume"), &r->journal));
     AT_TRY(at_dist_parts_open(r->out));
+    const struct at_dist_head head = at_dist_recording_head(&r->recording);
+    AT_TRY(at_dist_writer_open(r->out, &head, &r->writer));
     AT_TRY(record_layers(r));
-    AT_TRY(at_dist_parts_join(r->out, &r->recording));
+    at_progress_end(&r->progress);
     AT_TRY(at_dist_journal_finish(&r->journal));
     at_dist_parts_remove(r->out, &r->recording);
     return show(r->out);
@@ -139,6 +198,8 @@ static at_status record(const struct at_args *args, struct recorder *r) {
 static int run(const struct at_args *args) {
     struct recorder r = { 0 };
     const at_status status = record(args, &r);
+    at_progress_end(&r.progress);
+    at_dist_writer_abandon(r.writer);
     const int code = status == AT_OK ? 0 : at_report_failure(status);
     at_dist_journal_abandon(&r.journal);
     at_dist_device_close(r.recording.device);

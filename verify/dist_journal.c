@@ -1,7 +1,7 @@
-/* The journal of a recording: a line a finished layer.
+/* The journal of a recording: a line for each layer that is begun or finished.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Entries: {"layer": N, "shard": "2/5"} first, then {"request": R, "hash": "..."} for each unit. The shard stands in
+ * Entries: {"begun": N, "shard": "2/5"} alone; or {"layer": N, "shard": "2/5"} first, then {"request": R, "hash": "..."} for each unit. The shard stands in
  * every line because the journal's head says what was asked for and not which share of it. */
 #include "verify/dist_journal.h"
 
@@ -11,22 +11,22 @@
 
 #include "verify/record.h"
 
-static at_status remember(struct at_dist_journal *j, int64_t layer) {
+static at_status remember(struct at_dist_journal *j, int64_t layer, enum at_dist_progress progress) {
     if (j->n == j->capacity) {
         const int64_t capacity = j->capacity ? 2 * j->capacity : 64;
-        int64_t *done = realloc(j->done, (size_t)capacity * sizeof *done);
-        if (!done)
+        struct at_dist_journal_layer *more = realloc(j->layer, (size_t)capacity * sizeof *more);
+        if (!more)
             return AT_FAIL(AT_NO_MEMORY, "no memory for %lld layers", (long long)capacity);
-        j->done = done;
+        j->layer = more;
         j->capacity = capacity;
     }
-    j->done[j->n++] = layer;
+    j->layer[j->n++] = (struct at_dist_journal_layer){ layer, progress };
     return AT_OK;
 }
 
 static at_status take(void *context, const char *where, const json_t *entry) {
     struct at_dist_journal *j = context;
-    const json_t *layer = json_object_get(entry, "layer");
+    const json_t *done = json_object_get(entry, "layer"), *layer = done ? done : json_object_get(entry, "begun");
     const char *shard = json_string_value(json_object_get(entry, "shard"));
     if (!layer)
         return json_is_integer(json_object_get(entry, "request"))
@@ -36,7 +36,7 @@ static at_status take(void *context, const char *where, const json_t *entry) {
         return AT_FAIL(AT_USAGE, "%s: layer: wanted a number and its shard", where);
     if (strcmp(shard, j->shard) != 0)
         return AT_FAIL(AT_USAGE, "cannot resume %s, it is of shard '%.32s', this is '%s'", where, shard, j->shard);
-    return remember(j, json_integer_value(layer));
+    return remember(j, json_integer_value(layer), done ? AT_DIST_DONE : AT_DIST_BEGUN);
 }
 
 static void forget(void *context) { ((struct at_dist_journal *)context)->n = 0; }
@@ -53,22 +53,26 @@ at_status at_dist_journal_open(const char *out, const struct at_run_record *reco
     return at_journal_file_open(path, &head, resume, &content, &journal->file);
 }
 
-int at_dist_journal_has(const struct at_dist_journal *j, int64_t layer) {
+enum at_dist_progress at_dist_journal_of(const struct at_dist_journal *j, int64_t layer) {
+    enum at_dist_progress most = AT_DIST_UNKNOWN;
     for (int64_t i = 0; i < j->n; i++)
-        if (j->done[i] == layer)
-            return 1;
-    return 0;
+        if (j->layer[i].number == layer && j->layer[i].progress > most)
+            most = j->layer[i].progress;
+    return most;
 }
 
-at_status at_dist_journal_append(struct at_dist_journal *j, int64_t layer, const struct at_dist_unit_row *units,
-                                 int64_t n) {
+at_status at_dist_journal_append(struct at_dist_journal *j, int64_t layer, enum at_dist_progress progress,
+                                 const struct at_dist_unit_row *units, int64_t n) {
+    if (at_dist_journal_of(j, layer) >= progress)
+        return AT_OK;
     char **texts = calloc((size_t)n + 1, sizeof *texts);
     at_status status = AT_OK;
     if (!texts)
         return AT_FAIL(AT_NO_MEMORY, "no memory for %lld units", (long long)n);
     for (int64_t i = 0; i <= n; i++) {
         json_t *entry =
-            i == 0 ? json_pack("{s:I, s:s}", "layer", (json_int_t)layer, "shard", j->shard)
+            i == 0 ? json_pack("{s:I, s:s}", progress == AT_DIST_DONE ? "layer" : "begun", (json_int_t)layer, "shard",
+                               j->shard)
                    : json_pack("{s:I, s:s}", "request", (json_int_t)units[i - 1].request, "hash", units[i - 1].hash);
         texts[i] = entry ? json_dumps(entry, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
         json_decref(entry);
@@ -76,6 +80,7 @@ at_status at_dist_journal_append(struct at_dist_journal *j, int64_t layer, const
             AT_FAIL_OUT(AT_NO_MEMORY, "no memory for %lld units", (long long)n);
     }
     AT_TRY_OUT(at_journal_file_append(j->file, (const char *const *)texts, n + 1));
+    AT_TRY_OUT(remember(j, layer, progress));
 out:
     for (int64_t i = 0; i <= n; i++)
         free(texts[i]);
@@ -93,6 +98,6 @@ at_status at_dist_journal_finish(struct at_dist_journal *j) {
 
 void at_dist_journal_abandon(struct at_dist_journal *j) {
     at_journal_abandon(j->file);
-    free(j->done);
+    free(j->layer);
     *j = (struct at_dist_journal){ 0 };
 }

@@ -1,4 +1,4 @@
-/* Files of finished layers, and the archive made of them.
+/* Files of layers that are finished or in hand.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verify/dist_parts.h"
 
@@ -70,49 +70,42 @@ int at_dist_parts_has(const char *out, int64_t layer) {
     return path_of(out, layer, path) == AT_OK && access(path, R_OK) == 0;
 }
 
-/* The sums and units of one part. */
-static at_status take(const char *path, struct at_dist_layer *layer, struct at_dist_unit_row *units, int64_t room,
-                      int64_t *n) {
-    struct at_distributions part;
-    at_status status = AT_OK;
-    AT_TRY(at_distributions_open(path, &part));
-    if (part.shape.h != layer->shape.h || part.shape.hk != layer->shape.hk || part.shape.what != layer->shape.what ||
-        part.shape.bins != layer->shape.bins || part.shape.n_groups != layer->shape.n_groups ||
-        part.shape.n_distances != layer->shape.n_distances || part.shape.n_layers != 1 || part.n_units > room - *n)
-        AT_FAIL_OUT(AT_USAGE, "%s: is not a part of this recording", path);
-    at_dist_layer_clear(layer);
-    AT_TRY_OUT(at_distributions_add(&part, 0, layer));
-    memcpy(units + *n, part.units, (size_t)part.n_units * sizeof *units);
-    *n += part.n_units;
-out:
-    at_distributions_close(&part);
-    return status;
+static int is_alike(const struct at_distributions *part, const struct at_dist_recording *x,
+                    const struct at_dist_shape *shape) {
+    char difference[512];
+    const struct at_dist_shape *s = &part->shape;
+    return s->h == shape->h && s->hk == shape->hk && s->what == shape->what && s->bins == shape->bins &&
+           s->n_groups == shape->n_groups && s->n_distances == shape->n_distances && s->n_layers == 1 &&
+           part->n_units <= x->shape.requests &&
+           !at_json_difference(part->record.request, x->record.request, difference, sizeof difference);
 }
 
-at_status at_dist_parts_join(const char *out, const struct at_dist_recording *x) {
-    const struct at_dist_head head = at_dist_recording_head(x);
-    const int64_t room = x->shape.n_layers * x->shape.requests;
+/* The shard's requests of layer i from the first on, none left out. */
+static int are_first(const struct at_dist_recording *x, int64_t i, const struct at_dist_unit_row *units, int64_t n) {
+    int64_t at = 0;
+    for (int64_t request = 0; request < x->shape.requests && at < n; request++)
+        if (at_dist_recording_has(x, i, request)) {
+            if (units[at].request != request || units[at].layer != x->source.layer[i])
+                return 0;
+            at++;
+        }
+    return at == n;
+}
+
+at_status at_dist_parts_take(const char *out, const struct at_dist_recording *x, int64_t i, struct at_dist_layer *layer,
+                             struct at_dist_unit_row *units, int64_t *n) {
     char path[PATH_BYTES];
-    struct at_dist_writer *writer = NULL;
-    struct at_dist_layer layer = { 0 };
+    struct at_distributions part;
     at_status status = AT_OK;
-    int64_t n = 0;
-    struct at_dist_unit_row *units = calloc((size_t)room + 1, sizeof *units);
-    if (!units)
-        AT_FAIL_OUT(AT_NO_MEMORY, "%s: no memory for %" PRId64 " units", out, room);
-    AT_TRY_OUT(at_dist_layer_init(&x->shape, &layer));
-    AT_TRY_OUT(at_dist_writer_open(out, &head, &writer));
-    for (int64_t i = 0; i < x->shape.n_layers; i++) {
-        AT_TRY_OUT(path_of(out, x->source.layer[i], path));
-        AT_TRY_OUT(take(path, &layer, units, room, &n));
-        AT_TRY_OUT(at_dist_writer_put(writer, i, &layer));
-    }
-    status = at_dist_writer_save(writer, units, n);
-    writer = NULL;
+    AT_TRY(path_of(out, x->source.layer[i], path));
+    AT_TRY(at_distributions_open(path, &part));
+    if (!is_alike(&part, x, &layer->shape) || !are_first(x, i, part.units, part.n_units))
+        AT_FAIL_OUT(AT_USAGE, "%s: is not a part of this recording", path);
+    AT_TRY_OUT(at_distributions_add(&part, 0, layer));
+    memcpy(units, part.units, (size_t)part.n_units * sizeof *units);
+    *n = part.n_units;
 out:
-    at_dist_writer_abandon(writer);
-    at_dist_layer_release(&layer);
-    free(units);
+    at_distributions_close(&part);
     return status;
 }
 

@@ -128,18 +128,49 @@ static json_t *layers_of(const struct at_dist_source *s) {
     return list;
 }
 
+/* Tells files of one name apart, so that shards or halves of different captures are never added: a hash of where requests
+ * start, and of the first row of each tensor, in each layer. A case says itself what it is: 0. */
+static at_status fingerprint(struct at_dist_source *s, uint64_t *hash) {
+    const size_t starts = (size_t)(s->requests + 1) * sizeof *s->query_start;
+    const size_t bytes = (size_t)(s->h * s->d) * at_format_info(s->format)->bytes;
+    at_status status = AT_OK;
+    *hash = 0;
+    if (!s->reader)
+        return AT_OK;
+    char *row = malloc(bytes);
+    if (!row)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for a row of %zu bytes", bytes);
+    *hash = at_hash_bytes(s->key_start, starts, at_hash_bytes(s->query_start, starts, AT_HASH_START));
+    for (int64_t i = 0; i < s->n_layers; i++)
+        for (int which = 0; which < AT_DIST_TENSORS; which++) {
+            const int64_t *start = which == AT_DIST_Q ? s->query_start : s->key_start;
+            const int64_t n = which == AT_DIST_Q ? s->h * s->d : s->hk * s->d;
+            if (start[s->requests] == 0)
+                continue;
+            AT_TRY_OUT(at_reader_read(s->reader, s->tensor[i][which], 0, n, row));
+            *hash = at_hash_bytes(row, (size_t)n * at_format_info(s->format)->bytes, *hash);
+        }
+out:
+    free(row);
+    return status;
+}
+
 static at_status describe(const struct at_dist_request *r, struct at_dist_recording *x) {
-    const struct at_dist_source *s = &x->source;
-    char params[1024], own[24] = "";
+    struct at_dist_source *s = &x->source;
+    char params[1024], own[24] = "", print[24] = "";
+    uint64_t hash;
+    AT_TRY(fingerprint(s, &hash));
+    if (hash)
+        snprintf(print, sizeof print, "%016" PRIx64, hash);
     if (x->params.own)
         snprintf(own, sizeof own, "%016" PRIx64, x->params.own);
     AT_TRY(at_dist_params_text(s, x->params.softmax, or_else(r->params, ""), params, sizeof params));
-    json_t *request = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:I}", "record", s->name,
-                                "attention", x->params.softmax ? "softmax" : "asynct", "params", params, "own_params",
-                                own, "format", at_format_info(s->format)->name, "dtype", at_format_info(x->dtype)->name,
-                                "bins", at_format_info(x->shape.bins)->name, "what", names_of(x->shape.what), "layers",
-                                layers_of(s), "requests", (json_int_t)s->requests, "h", (json_int_t)s->h, "hk",
-                                (json_int_t)s->hk, "d", (json_int_t)s->d);
+    json_t *request = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:I}", "record",
+                                s->name, "fingerprint", print, "attention", x->params.softmax ? "softmax" : "asynct",
+                                "params", params, "own_params", own, "format", at_format_info(s->format)->name, "dtype",
+                                at_format_info(x->dtype)->name, "bins", at_format_info(x->shape.bins)->name, "what",
+                                names_of(x->shape.what), "layers", layers_of(s), "requests", (json_int_t)s->requests,
+                                "h", (json_int_t)s->h, "hk", (json_int_t)s->hk, "d", (json_int_t)s->d);
     x->record.request = request ? json_dumps(request, JSON_SORT_KEYS | JSON_COMPACT) : NULL;
     json_decref(request);
     if (!x->record.request)

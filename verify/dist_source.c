@@ -57,6 +57,19 @@ static int64_t layer_of(const char *name, int *which) {
     return -1;
 }
 
+/* "layers.007.q", "layers.9999999999.q": a layer that would be left out. */
+static int is_misnumbered(const char *name) {
+    static const char prefix[] = "layers.";
+    const char *digits = name + sizeof prefix - 1;
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0)
+        return 0;
+    const size_t n = strspn(digits, "0123456789");
+    for (int i = 0; i < AT_DIST_TENSORS && n > 0 && digits[n] == '.'; i++)
+        if (strcmp(digits + n + 1, words[i]) == 0)
+            return 1;
+    return 0;
+}
+
 static at_status list_layers(struct at_dist_source *s) {
     const int n = at_reader_count(s->reader);
     int which, plain = 0, numbered = 0;
@@ -66,6 +79,9 @@ static at_status list_layers(struct at_dist_source *s) {
     for (int i = 0; i < n; i++) {
         const char *name = at_reader_tensor(s->reader, i)->name;
         const int64_t layer = layer_of(name, &which);
+        if (layer < 0 && is_misnumbered(name))
+            return AT_FAIL(AT_USAGE, "%s: %s: wanted numbers from 0 to %d without a 0 before them", s->name, name,
+                           (int)INT32_MAX);
         if (layer < 0)
             continue;
         plain += strchr(name, '.') == NULL;
@@ -95,9 +111,10 @@ static at_status find_tensor(struct at_dist_source *s, int64_t i, int which, int
         snprintf(name, sizeof name, "%s", words[which]);
     else
         snprintf(name, sizeof name, "layers.%lld.%s", (long long)s->layer[i], words[which]);
-    const int at = at_reader_find(s->reader, name);
+    const int at = at_reader_find(s->reader, name), alone = at_reader_count(s->reader) == 1;
     if (at < 0)
-        return AT_FAIL(AT_USAGE, "%s: there is no tensor %s beside its fellows", s->name, name);
+        return AT_FAIL(AT_USAGE, "%s: there is no tensor %s beside its fellows%s", s->name, name,
+                       alone ? "; .npy files hold one each, wanted the folder they are in, or an .npz" : "");
     const struct at_file_tensor *t = at_reader_tensor(s->reader, at);
     if (!t->supported || t->rank != 3 ||
         (t->format != AT_F64 && t->format != AT_F32 && t->format != AT_F16 && t->format != AT_BF16))
@@ -208,6 +225,9 @@ static at_status open_requests(struct at_dist_source *s) {
 }
 
 static at_status open_file(const char *path, struct at_dist_source *s) {
+    s->path = strdup(path);
+    if (!s->path)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for a name");
     AT_TRY(at_reader_open(path, &s->reader));
     AT_TRY(list_layers(s));
     const int plain = at_reader_find(s->reader, "q") >= 0 || at_reader_find(s->reader, "k") >= 0 ||
@@ -257,13 +277,22 @@ static int is_case(const char *input) {
     return strchr(input, ' ') != NULL || at_family_find(word) != NULL;
 }
 
+/* The last part of a path, without the slashes that may end a folder's. */
+static at_status name_source(const char *input, struct at_dist_source *s) {
+    size_t end = strlen(input), start;
+    while (end > 1 && input[end - 1] == '/')
+        end--;
+    for (start = end; start > 0 && input[start - 1] != '/';)
+        start--;
+    s->name = strndup(input + start, end - start);
+    return s->name ? AT_OK : AT_FAIL(AT_NO_MEMORY, "no memory for a name");
+}
+
 static at_status open_any(const char *input, struct at_dist_source *s) {
     struct stat info;
     char path[4096];
     const char *slash = strrchr(input, '/');
-    s->name = strdup(slash ? slash + 1 : input);
-    if (!s->name)
-        return AT_FAIL(AT_NO_MEMORY, "no memory for a name");
+    AT_TRY(name_source(input, s));
     if (stat(input, &info) == 0)
         return open_file(input, s);
     if (is_case(input))
@@ -272,8 +301,8 @@ static at_status open_any(const char *input, struct at_dist_source *s) {
     if (!slash && stat(path, &info) == 0)
         return open_file(path, s);
     return AT_FAIL(AT_NOT_FOUND,
-                   "record: found '%.200s', wanted a dataset (attest list datasets), a .safetensors, .npy, .npz or "
-                   ".h5 file, or a case line",
+                   "record: found '%.200s', wanted a dataset (attest list datasets), a .safetensors, .npz or .h5 "
+                   "file, a folder of .npy files, or a case line",
                    input);
 }
 
@@ -291,6 +320,7 @@ void at_dist_source_close(struct at_dist_source *s) {
     at_case_data_release(&s->data);
     at_case_list_release(&s->cases);
     free(s->name);
+    free(s->path);
     free(s->layer);
     free(s->query_start);
     free(s->key_start);

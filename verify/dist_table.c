@@ -5,14 +5,22 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* Least headroom of a stage over the heads of a layer, and the head that has it. */
+/* Bits to 65504; -inf: an infinity was there; NaN: no number was. */
+static double headroom(const struct at_ledger_row *row) {
+    if (row->inf)
+        return -(double)INFINITY;
+    return row->count > row->nan ? at_ledger_headroom(row) : (double)NAN;
+}
+
+/* Least headroom of a stage over the heads of a layer, and the head that has it; NaN and -1: no head has any. */
 static double worst_headroom(const struct at_distributions *d, int64_t layer, int stage, int64_t *head) {
-    double worst = (double)INFINITY;
-    *head = 0;
+    double worst = (double)NAN;
+    *head = -1;
     for (int64_t x = 0; x < d->shape.h; x++) {
-        const double room = at_ledger_headroom(&d->ledger[(layer * d->shape.h + x) * AT_DIST_STAGES + stage]);
-        if (room < worst) {
+        const double room = headroom(&d->ledger[(layer * d->shape.h + x) * AT_DIST_STAGES + stage]);
+        if (room < worst || (isnan(worst) && !isnan(room))) {
             worst = room;
             *head = x;
         }
@@ -89,13 +97,24 @@ static void cell(FILE *out, int width, int digits, double value) {
         fprintf(out, " %*.*f", width, digits, value);
 }
 
+/* A name comes from a file's, or from an archive: nothing in it may steer a terminal. */
+static void print_name(const char *name, FILE *out) {
+    enum { MOST = 80 };
+    size_t n = strlen(name);
+    if (n > MOST)
+        for (n = MOST; n > 0 && ((unsigned char)name[n] & 0xc0) == 0x80;)
+            n--;
+    for (size_t i = 0; i < n; i++)
+        fputc((unsigned char)name[i] < 0x20 || name[i] == 0x7f ? '?' : name[i], out);
+}
+
 at_status at_dist_table(const struct at_distributions *d, FILE *out) {
     const struct at_dist_shape *s = &d->shape;
-    fprintf(out,
-            "%.80s: %s, bins of %s; %" PRId64 " layers, %" PRId64 " and %" PRId64 " heads, %" PRId64 " of %" PRId64
-            " units\n",
-            d->source, d->attention, at_format_info(s->bins)->name, s->n_layers, s->h, s->hk, d->n_units,
-            s->n_layers * s->requests);
+    print_name(d->source, out);
+    fprintf(
+        out,
+        ": %s, bins of %s; %" PRId64 " layers, %" PRId64 " and %" PRId64 " heads, %" PRId64 " of %" PRId64 " units\n",
+        d->attention, at_format_info(s->bins)->name, s->n_layers, s->h, s->hk, d->n_units, s->n_layers * s->requests);
     fprintf(out, "%5s %7s %4s %7s %8s %6s %6s %6s %6s %7s %6s %9s\n", "LAYER", "RAWBITS", "HEAD", "BITS", "P99|S|",
             "P=0%", "KEY0%", "PAGE0%", "TILE0%", "ENTROPY", "SHARE0", ">=65520");
     for (int64_t i = 0; i < s->n_layers; i++) {
@@ -105,7 +124,7 @@ at_status at_dist_table(const struct at_distributions *d, FILE *out) {
         AT_TRY(p99(d, i, &s99));
         fprintf(out, "%5" PRId64, d->layer[i]);
         cell(out, 7, 1, raw);
-        fprintf(out, " %4" PRId64, head);
+        cell(out, 4, 0, head < 0 ? (double)NAN : (double)head);
         cell(out, 7, 1, scaled);
         cell(out, 8, 3, s99);
         cell(out, 6, 1, 100 * zero_share(d, i, AT_DIST_ZERO_element_zero));

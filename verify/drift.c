@@ -232,6 +232,7 @@ static at_status permute_rows(struct at_drift *drift, const struct bench *w, int
     if (!series)
         return AT_FAIL(AT_NO_MEMORY, "drift: no memory for %" PRId64 " rows", drift->n);
     drift->least_p = at_drift_least_p(&deal);
+    drift->deals = at_drift_deals(&deal);
     at_progress_start(&loader.progress, "dealing requests anew", drift->n);
     const at_status status = at_drift_permute(&deal, series, drift->n);
     at_progress_end(&loader.progress);
@@ -268,7 +269,7 @@ static at_status judge_rows(const struct at_drift_options *options, const struct
         judge_row(limits, &drift->rows[i]);
         drift->failed += drift->rows[i].failed != 0;
     }
-    drift->judged = could_fail(drift, limits);
+    drift->judged = drift->failed > 0 || could_fail(drift, limits);
 out:
     bench_release(&w);
     return status;

@@ -78,6 +78,7 @@ struct at_drift {
     int paired;
     const char *why; /* paired or not */
     double least_p;  /* that the permutation test could give; 0: paired */
+    int64_t deals;   /* that it compared, the real one among them */
     int judged;      /* something could have failed */
     struct at_drift_row *rows;
     int64_t n;

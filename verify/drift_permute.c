@@ -11,7 +11,21 @@
 
 /* ---- deals ---- */
 
-/* Groups of side A in deal i, into chosen[groups_a]; deal 0 is the real one. `order`: scratch for all groups. */
+/* Ways to choose side A's groups; `most` + 1 where there are more than `most`. */
+static int64_t splits(const struct at_drift_deal *deal, int64_t most) {
+    const int64_t a = deal->groups_a, b = deal->groups_b, few = a < b ? a : b;
+    double n = 1;
+    for (int64_t i = 1; i <= few && n <= (double)most; i++)
+        n = n * (double)(a + b - few + i) / (double)i; /* whole after each step */
+    return n <= (double)most ? (int64_t)n : most + 1;
+}
+
+int64_t at_drift_deals(const struct at_drift_deal *deal) {
+    const int64_t n = splits(deal, deal->deals + 1);
+    return n <= deal->deals + 1 ? n : deal->deals + 1;
+}
+
+/* Groups in the order of random deal i, those of side A first; deal 0 is the real one. */
 static void deal_groups(const struct at_drift_deal *deal, int64_t i, int64_t *order) {
     const int64_t all = deal->groups_a + deal->groups_b;
     const struct at_random random = { deal->seed, at_random_stream("drift", (uint64_t)i) };
@@ -24,12 +38,28 @@ static void deal_groups(const struct at_drift_deal *deal, int64_t i, int64_t *or
     }
 }
 
+/* The choice of side A that follows `before`, in lexicographic order: the first one is the real deal. */
+static void deal_next(const struct at_drift_deal *deal, const int64_t *before, int64_t *order) {
+    const int64_t a = deal->groups_a, all = a + deal->groups_b;
+    int64_t last = a - 1, other = a;
+    memcpy(order, before, (size_t)a * sizeof *order);
+    while (last > 0 && order[last] == all - a + last)
+        last--;
+    order[last]++;
+    for (int64_t g = last + 1; g < a; g++)
+        order[g] = order[g - 1] + 1;
+    for (int64_t g = 0, chosen = 0; g < all; g++)
+        if (chosen < a && order[chosen] == g)
+            chosen++;
+        else
+            order[other++] = g;
+}
+
 double at_drift_least_p(const struct at_drift_deal *deal) {
-    const double a = (double)deal->groups_a, b = (double)deal->groups_b;
-    const double splits = exp(lgamma(a + b + 1) - lgamma(a + 1) - lgamma(b + 1));
+    const int64_t most = (int64_t)1 << 50, n = splits(deal, most);
     /* Sides of equal size can be swapped: the distance is the same. */
     const double alike = deal->groups_a == deal->groups_b ? 2 : 1;
-    return fmax(1 / ((double)deal->deals + 1), fmin(1, alike / splits));
+    return fmax(1 / ((double)deal->deals + 1), fmin(1, alike / (double)n));
 }
 
 /* ---- one series ---- */
@@ -215,14 +245,17 @@ static at_status check(const struct at_drift_deal *deal) {
     return AT_OK;
 }
 
-at_status at_drift_permute(const struct at_drift_deal *deal, struct at_drift_series *series, int64_t n) {
+static at_status permute(const struct at_drift_deal *deal, int all, struct at_drift_series *series, int64_t n) {
+    const int64_t groups = deal->groups_a + deal->groups_b;
     struct work w = { 0 };
     at_status status = AT_OK;
-    AT_TRY(check(deal));
     AT_TRY_OUT(allocate(deal, n, &w));
     for (int64_t i = 0; i <= deal->deals; i++) {
         w.largest[i] = -INFINITY;
-        deal_groups(deal, i, w.order + i * (deal->groups_a + deal->groups_b));
+        if (all && i > 0)
+            deal_next(deal, w.order + (i - 1) * groups, w.order + i * groups);
+        else
+            deal_groups(deal, i, w.order + i * groups);
     }
     for (int64_t s = 0; s < n; s++) {
         AT_TRY_OUT(deal->load(deal->context, s, w.counts));
@@ -236,4 +269,11 @@ at_status at_drift_permute(const struct at_drift_deal *deal, struct at_drift_ser
 out:
     release(&w);
     return status;
+}
+
+at_status at_drift_permute(const struct at_drift_deal *deal, struct at_drift_series *series, int64_t n) {
+    AT_TRY(check(deal));
+    struct at_drift_deal used = *deal;
+    used.deals = at_drift_deals(deal) - 1;
+    return permute(&used, splits(deal, used.deals + 1) == used.deals + 1, series, n);
 }

@@ -76,17 +76,27 @@ static void print_heads(const struct at_drift *drift, const struct at_drift_head
         }
 }
 
+/* A shard has not all of its recording's requests. */
+static void print_part(const char *side, const struct at_distributions *d, FILE *out) {
+    const int64_t all = d->shape.n_layers * d->shape.requests;
+    if (d->n_units < all)
+        fprintf(out, "%s is a shard: %" PRId64 " of %" PRId64 " units\n", side, d->n_units, all);
+}
+
 void at_drift_table(const struct at_drift *drift, const struct at_drift_limits *limits, int64_t most, FILE *out) {
     struct at_drift_head *heads;
     int64_t n;
     fprintf(out, "%s in bins of %s, %" PRId64 " layers, %" PRId64 "/%" PRId64 " heads; compared %s: %s\n",
             drift->a.attention, at_format_info(drift->a.shape.bins)->name, drift->a.shape.n_layers, drift->a.shape.h,
             drift->a.shape.hk, drift->paired ? "in pairs" : "by a permutation test", drift->why);
+    print_part("A", &drift->a, out);
+    print_part("B", &drift->b, out);
     if (!drift->paired)
         fprintf(out,
-                "%" PRId64 " and %" PRId64 " groups of requests, %" PRId64 " deals, family-wise level %g (the least p "
-                "they can give is %.2g)\n",
-                drift->a.shape.n_groups, drift->b.shape.n_groups, limits->deals, limits->level, drift->least_p);
+                "%" PRId64 " and %" PRId64 " groups of requests, %s%" PRId64
+                " deals, family-wise level %g (the least p they can give is %.2g)\n",
+                drift->a.shape.n_groups, drift->b.shape.n_groups, drift->deals <= limits->deals ? "all " : "",
+                drift->deals, limits->level, drift->least_p);
     if (at_drift_heads(drift, &heads, &n) != AT_OK)
         n = 0;
     print_heads(drift, heads, n, most, out);

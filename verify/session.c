@@ -173,6 +173,7 @@ static at_status open_journal(struct session *s) {
     char path[4096];
     if (snprintf(path, sizeof path, "%s.jsonl", s->options->out) >= (int)sizeof path)
         return AT_FAIL(AT_USAGE, "--out: the path is too long");
+    AT_TRY(at_atomic_check_regular(s->options->out));
     AT_TRY(at_journal_open(path, s->record, s->options->resume, &s->done, &s->journal));
     for (int64_t i = 0; i < s->done.n; i++)
         AT_TRY(at_run_record_add(s->record, &s->done.results[i]));

@@ -7,7 +7,7 @@
  * f32: there 80 bits decide. 2^x is never exactly half-way, but for x = -150, where the value is exact in double. */
 #include <float.h>
 #include <math.h>
-#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "attest/env.h"
@@ -83,26 +83,17 @@ static uint64_t mixed(uint32_t code, float got) {
     return z ^ z >> 31;
 }
 
-/* The larger of two maxima with its place, of equal ones the first. Chunks come in order, threads do not: codes decide. */
-static void keep_larger(double error, double x, int64_t code, double *most, double *most_x, int64_t *most_code) {
-    if (isnan(*most) || error > *most || (error == *most && code < *most_code)) {
+/* The larger of two maxima with its place, of equal ones the first: what comes later has larger codes. */
+static void keep_larger(double error, double x, double *most, double *most_x) {
+    if (isnan(*most) || error > *most) {
         *most = error;
         *most_x = x;
-        *most_code = code;
     }
 }
 
-/* A row in the making: with the codes that its places have. */
-struct tally {
-    struct at_exp2_row row;
-    int64_t ulp_code, relative_code, bad_code;
-};
-
-static void note_bad(struct tally *t, int64_t code, double x) {
-    if (t->bad_code >= 0 && t->bad_code <= code)
-        return;
-    t->bad_code = code;
-    t->row.first_bad_x = x;
+static void note_bad(struct at_exp2_row *row, double x) {
+    if (isnan(row->first_bad_x))
+        row->first_bad_x = x;
 }
 
 static int class_differs(float got, float nearest) {
@@ -110,31 +101,29 @@ static int class_differs(float got, float nearest) {
 }
 
 /* One result with its exact value. */
-static void look(struct tally *t, int64_t code, float x, float got, double value, double limit) {
-    const float nearest = at_exp2_nearest(x, value, &t->row.undecided);
-    t->row.inputs++;
+static void look(struct at_exp2_row *row, float x, float got, double value, double limit) {
+    const float nearest = at_exp2_nearest(x, value, &row->undecided);
+    row->inputs++;
     if (class_differs(got, nearest)) {
-        t->row.wrong_class++;
-        note_bad(t, code, (double)x);
+        row->wrong_class++;
+        note_bad(row, (double)x);
         return;
     }
     if (!isfinite(nearest))
         return;
     const double error = fabs((double)got - value);
     if (!(error <= limit)) {
-        t->row.beyond_limit++;
-        note_bad(t, code, (double)x);
+        row->beyond_limit++;
+        note_bad(row, (double)x);
     }
-    t->row.not_nearest += got != nearest;
+    row->not_nearest += got != nearest;
     if (got == 0 && nearest != 0) {
-        t->row.flushed++;
+        row->flushed++;
         return;
     }
-    keep_larger((double)(float)(error / unit_at(value)), (double)x, code, &t->row.max_ulp, &t->row.max_ulp_x,
-                &t->ulp_code);
+    keep_larger((double)(float)(error / unit_at(value)), (double)x, &row->max_ulp, &row->max_ulp_x);
     if (value > 0)
-        keep_larger((double)(float)(error / value), (double)x, code, &t->row.max_relative, &t->row.max_relative_x,
-                    &t->relative_code);
+        keep_larger((double)(float)(error / value), (double)x, &row->max_relative, &row->max_relative_x);
 }
 
 /* Codes of positive numbers ascend with them, those of negative ones descend. */
@@ -144,78 +133,63 @@ static int descends(uint32_t before, uint32_t code, float y_before, float y) {
     return code >> 31 ? y > y_before : y < y_before;
 }
 
+/* Rows of each piece, put together in the order of the pieces when all threads are done: what is the first of equal
+ * maxima hangs on no thread. */
 struct work {
     const struct at_exp2_chunk *chunk;
-    struct at_exp2_row *rows;
-    struct tally all[AT_EXP2_CLASSES];
-    uint64_t hash;
-    pthread_mutex_t merge;
+    struct piece {
+        struct at_exp2_row rows[AT_EXP2_CLASSES];
+        uint64_t hash;
+    } * pieces;
 };
 
-static void start(struct tally tallies[AT_EXP2_CLASSES]) {
-    struct at_exp2_row rows[AT_EXP2_CLASSES];
-    at_exp2_rows_init("", 0, rows);
-    for (int c = 0; c < AT_EXP2_CLASSES; c++)
-        tallies[c] = (struct tally){ .row = rows[c], .bad_code = -1 };
-}
-
-/* Adds counts and keeps maxima and places of `from`. */
-static void add(struct tally *to, const struct tally *from) {
-    struct at_exp2_row *a = &to->row;
-    const struct at_exp2_row *b = &from->row;
-    a->inputs += b->inputs;
-    a->not_nearest += b->not_nearest;
-    a->flushed += b->flushed;
-    a->wrong_class += b->wrong_class;
-    a->beyond_limit += b->beyond_limit;
-    a->descents += b->descents;
-    a->undecided += b->undecided;
-    if (!isnan(b->max_ulp))
-        keep_larger(b->max_ulp, b->max_ulp_x, from->ulp_code, &a->max_ulp, &a->max_ulp_x, &to->ulp_code);
-    if (!isnan(b->max_relative))
-        keep_larger(b->max_relative, b->max_relative_x, from->relative_code, &a->max_relative, &a->max_relative_x,
-                    &to->relative_code);
-    if (from->bad_code >= 0)
-        note_bad(to, from->bad_code, b->first_bad_x);
+/* Adds counts and keeps maxima and places of what comes later. */
+static void add(struct at_exp2_row *to, const struct at_exp2_row *from) {
+    to->inputs += from->inputs;
+    to->not_nearest += from->not_nearest;
+    to->flushed += from->flushed;
+    to->wrong_class += from->wrong_class;
+    to->beyond_limit += from->beyond_limit;
+    to->descents += from->descents;
+    to->undecided += from->undecided;
+    if (!isnan(from->max_ulp))
+        keep_larger(from->max_ulp, from->max_ulp_x, &to->max_ulp, &to->max_ulp_x);
+    if (!isnan(from->max_relative))
+        keep_larger(from->max_relative, from->max_relative_x, &to->max_relative, &to->max_relative_x);
+    note_bad(to, from->first_bad_x);
 }
 
 static at_status compare_piece(void *context, int64_t begin, int64_t end, int worker) {
-    struct work *w = context;
+    const struct work *w = context;
     const struct at_exp2_chunk *c = w->chunk;
-    struct tally piece[AT_EXP2_CLASSES];
-    uint64_t hash = 0;
+    struct piece *piece = &w->pieces[begin / PIECE];
     (void)worker;
-    start(piece);
+    at_exp2_rows_init("", 0, piece->rows);
     for (int64_t i = begin; i < end; i++) {
         const int64_t at = (c->first + i) * c->step;
         const uint32_t code = (uint32_t)at;
         float x;
         memcpy(&x, &code, sizeof x);
-        struct tally *t = &piece[class_of(code, x)];
-        look(t, at, x, c->got[i], c->value[i], c->limit[i]);
+        struct at_exp2_row *row = &piece->rows[class_of(code, x)];
+        look(row, x, c->got[i], c->value[i], c->limit[i]);
         if (i > 0 || c->has_before)
-            t->row.descents += descends((uint32_t)(at - c->step), code, i > 0 ? c->got[i - 1] : c->before, c->got[i]);
-        hash += mixed(code, c->got[i]);
+            row->descents += descends((uint32_t)(at - c->step), code, i > 0 ? c->got[i - 1] : c->before, c->got[i]);
+        piece->hash += mixed(code, c->got[i]);
     }
-    pthread_mutex_lock(&w->merge);
-    for (int k = 0; k < AT_EXP2_CLASSES; k++)
-        add(&w->all[k], &piece[k]);
-    w->hash += hash;
-    pthread_mutex_unlock(&w->merge);
     return AT_OK;
 }
 
 at_status at_exp2_compare(const struct at_exp2_chunk *chunk, int threads, struct at_exp2_row *rows) {
-    struct work w = { .chunk = chunk, .rows = rows, .merge = PTHREAD_MUTEX_INITIALIZER };
-    start(w.all);
+    const int64_t n = (chunk->n + PIECE - 1) / PIECE;
+    struct work w = { .chunk = chunk, .pieces = calloc((size_t)n + 1, sizeof *w.pieces) };
+    if (!w.pieces)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for %lld results", (long long)chunk->n);
     const at_status status = at_parallel(chunk->n, PIECE, threads, compare_piece, &w);
-    for (int k = 0; k < AT_EXP2_CLASSES; k++) {
-        /* what the rows have comes from smaller codes */
-        struct tally so_far = { rows[k], -1, -1, isnan(rows[k].first_bad_x) ? -1 : 0 };
-        add(&so_far, &w.all[k]);
-        rows[k] = so_far.row;
-        rows[k].hash += w.hash;
-    }
-    pthread_mutex_destroy(&w.merge);
+    for (int64_t i = 0; i < n && status == AT_OK; i++)
+        for (int k = 0; k < AT_EXP2_CLASSES; k++) {
+            add(&rows[k], &w.pieces[i].rows[k]);
+            rows[k].hash += w.pieces[i].hash;
+        }
+    free(w.pieces);
     return status;
 }

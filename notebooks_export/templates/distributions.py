@@ -11,9 +11,10 @@ with h5py.File(ARCHIVE, "r") as file:
     print("attention:", text(group.attrs["attention"]), " source:", text(group.attrs["source"]), " bins:", text(group.attrs["bins"]))
     for name in quantities:
         what = group[name]
+        headroom = what["headroom"][...]  # NaN where a head has no number
         print(f"{name:8} values {what['n'][...].sum():12}  NaN {what['nan'][...].sum():6}  zero {what['zero'][...].sum():12}"
               f"  subnormal {what['subnormal'][...].sum():8}  beyond the format {what['overflow'][...].sum():6}"
-              f"  least headroom {np.nanmin(what['headroom'][...]):6.2f} bit")
+              f"  least headroom {np.min(headroom[~np.isnan(headroom)], initial=np.inf):6.2f} bit")
 
 
 def counts_of(name, layer):

@@ -1,6 +1,6 @@
-/* make_drift_splits D.h5 SPLITS LEVEL: deals the groups of requests of one recording into two halves again and again,
- * and asks the permutation test whether they differ. Prints how often it says so, and how likely that is or more by the
- * level. SPDX-License-Identifier: Apache-2.0 */
+/* make_drift_splits D.h5 SPLITS LEVEL [SEED]: deals the groups of requests of one recording into two halves again and
+ * again, and asks the permutation test whether they differ. Prints how often it says so, with an interval of 95 %, and
+ * fails where that is too often or too seldom for the level. SPDX-License-Identifier: Apache-2.0 */
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>
 #include <math.h>
@@ -22,6 +22,7 @@ struct splits {
     int64_t n, groups, classes;
     int64_t order[AT_DIST_MAX_GROUPS];
     uint64_t *counts; /* [groups classes] */
+    uint64_t seed;    /* of the splits */
 };
 
 static at_status load(void *context, int64_t series, uint64_t *counts) {
@@ -53,7 +54,7 @@ static at_status open_all(const char *path, struct splits *s) {
 }
 
 static void shuffle(struct splits *s, uint64_t split) {
-    const struct at_random random = { 77, split };
+    const struct at_random random = { s->seed, split };
     for (int64_t g = 0; g < s->groups; g++)
         s->order[g] = g;
     for (int64_t g = s->groups - 1; g > 0; g--) {
@@ -72,9 +73,8 @@ static at_status run(struct splits *s, int64_t splits, double level, unsigned *a
         value[c] = at_dist_value_of(s->d.shape.bins, first);
     }
     for (int64_t i = 0; i < splits; i++) {
-        const struct at_drift_deal deal = {
-            s->groups / 2, s->groups - s->groups / 2, s->classes, value, 199, (uint64_t)i, load, s
-        };
+        const struct at_drift_deal deal = { s->groups / 2, s->groups - s->groups / 2, s->classes, value,
+                                            199,           s->seed ^ (uint64_t)i,     load,       s };
         double least = 1;
         shuffle(s, (uint64_t)i);
         AT_TRY_OUT(at_drift_permute(&deal, series, s->n));
@@ -90,10 +90,11 @@ out:
 int main(int argc, char **argv) {
     struct splits s = { 0 };
     unsigned accused = 0;
-    if (argc != 4)
+    if (argc != 4 && argc != 5)
         return 2;
     const unsigned splits = (unsigned)strtoul(argv[2], NULL, 10);
     const double level = strtod(argv[3], NULL);
+    s.seed = argc == 5 ? strtoull(argv[4], NULL, 10) : 77;
     at_status status = open_all(argv[1], &s);
     if (status == AT_OK)
         status = run(&s, splits, level, &accused);
@@ -101,11 +102,17 @@ int main(int argc, char **argv) {
         fprintf(stderr, "%s\n", at_error_trail());
         return 3;
     }
-    const double chance = gsl_cdf_binomial_Q(accused, level, splits) + gsl_ran_binomial_pdf(accused, level, splits);
-    printf("%lld series of %lld groups: %u of %u splits accused at level %g; chance of as many or more: %.3g\n",
-           (long long)s.n, (long long)s.groups, accused, splits, level, chance);
+    const double same = gsl_ran_binomial_pdf(accused, level, splits);
+    const double many = gsl_cdf_binomial_Q(accused, level, splits) + same,
+                 few = gsl_cdf_binomial_P(accused, level, splits);
+    const double low = accused ? gsl_cdf_beta_Pinv(0.025, accused, splits - accused + 1) : 0;
+    const double high = accused < splits ? gsl_cdf_beta_Pinv(0.975, accused + 1, splits - accused) : 1;
+    printf("%lld series of %lld groups: %u of %u splits accused at level %g, 95 %% interval %.3g to %.3g; chance of as "
+           "many or "
+           "more: %.3g, of as few or fewer: %.3g\n",
+           (long long)s.n, (long long)s.groups, accused, splits, level, low, high, many, few);
     free(s.series);
     free(s.counts);
     at_distributions_close(&s.d);
-    return chance > 1e-3 ? 0 : 1;
+    return many > 1e-3 && few > 1e-3 ? 0 : 1;
 }

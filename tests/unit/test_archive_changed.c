@@ -3,6 +3,7 @@
 #include <hdf5.h>
 
 #include "tests/support/archive_files.h"
+#include "tests/support/archive_version.h"
 
 /* What other programs need to find: ids are opened in an archive that was changed by hand. */
 static hid_t open_changed(struct at_run_record *record) {
@@ -11,16 +12,6 @@ static hid_t open_changed(struct at_run_record *record) {
     hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
     assert_true(file >= 0);
     return file;
-}
-
-static void set_version(hid_t file, const char *object, const char *version) {
-    /* H5Aopen_by_name of 1.10.8 gives the root's attribute, whatever object is named */
-    hid_t id = H5Oopen(file, object, H5P_DEFAULT), at = H5Aopen(id, "encoding-version", H5P_DEFAULT);
-    hid_t type = H5Aget_type(at);
-    assert_true(H5Awrite(at, type, &version) >= 0);
-    H5Tclose(type);
-    H5Aclose(at);
-    H5Oclose(id);
 }
 
 static void test_versions(void **state) {

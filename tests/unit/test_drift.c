@@ -120,30 +120,78 @@ static void make_groups(uint64_t seed, double moved) {
         }
 }
 
-/* Over many data sets where nothing moved, some series is accused no more often than the level says: a binomial test at
- * 1e-4, so that it fails by chance once in ten thousand. */
-static void test_level(void **state) {
-    (void)state;
-    const long trials = 40 * at_test_effort(5);
-    const double level = 0.05;
+/* Over many data sets where nothing moved, some series is accused as often as the level says, no more and no less: an
+ * exact test of a binomial share at 1e-4 each way, so that it fails by chance once in five thousand. High levels show a
+ * test that is too silent soonest, low ones are those that are used. */
+static void test_level_of(const struct at_drift_deal *like, long trials, int n, const double *level) {
     struct at_drift_series series[SERIES];
-    unsigned accused = 0;
+    unsigned accused[4] = { 0 };
     for (long t = 0; t < trials; t++) {
         make_groups(100 + (uint64_t)t, 1);
-        struct at_drift_deal deal = halves;
+        struct at_drift_deal deal = *like;
         deal.seed = (uint64_t)t;
         at_assert_ok(at_drift_permute(&deal, series, SERIES));
         double least = 1;
         for (int s = 0; s < SERIES; s++)
             least = fmin(least, fmin(series[s].p, series[s].p_spread));
-        accused += least <= level;
+        for (int i = 0; i < n; i++)
+            accused[i] += least <= level[i];
     }
-    const double chance =
-        gsl_cdf_binomial_Q(accused, level, (unsigned)trials) + gsl_ran_binomial_pdf(accused, level, (unsigned)trials);
-    print_message("%u of %ld data sets accused at level %g\n", accused, trials, level);
-    at_assert_true(chance > 1e-4, "%u of %ld accused: chance %g", accused, trials, chance);
-    /* and the p-values are not all 1: a test that never accuses is none */
-    at_assert_true(accused > 0 || trials < 100, "none of %ld accused", trials);
+    for (int i = 0; i < n; i++) {
+        const double few = gsl_cdf_binomial_P(accused[i], level[i], (unsigned)trials),
+                     same = gsl_ran_binomial_pdf(accused[i], level[i], (unsigned)trials),
+                     many = gsl_cdf_binomial_Q(accused[i], level[i], (unsigned)trials) + same;
+        print_message("%u of %ld data sets accused at level %.3g\n", accused[i], trials, level[i]);
+        at_assert_true(few > 1e-4 && many > 1e-4, "%u of %ld accused at %g: chance of as few %g, as many %g",
+                       accused[i], trials, level[i], few, many);
+    }
+}
+
+static void test_level(void **state) {
+    (void)state;
+    static const double level[] = { 0.05, 0.25, 0.5 };
+    test_level_of(&halves, 80 * at_test_effort(5), 3, level);
+}
+
+/* Few groups have few deals, 70 of them here, of which the swapped ones are alike: all are taken, and the levels that
+ * they can give are reached. */
+static at_status load_eight(void *context, int64_t series, uint64_t *to) {
+    (void)context;
+    memcpy(to, counts + series * GROUPS * CLASSES, 8 * CLASSES * sizeof *to);
+    return AT_OK;
+}
+
+static const struct at_drift_deal eight = { 4, 4, CLASSES, middles, 69, 1, load_eight, NULL };
+
+static void test_level_of_few_groups(void **state) {
+    (void)state;
+    static const double level[] = { 4.0 / 70, 18.0 / 70, 36.0 / 70 };
+    test_level_of(&eight, 160 * at_test_effort(5), 3, level);
+}
+
+/* Side A far away from side B in every group: no deal but the swapped one is as far apart, whatever the seed. */
+static void test_all_deals_once(void **state) {
+    (void)state;
+    struct at_drift_series series[SERIES];
+    make_groups(1, 1);
+    for (int g = 0; g < 4; g++)
+        for (int k = 0; k < 12; k++)
+            counts[g * CLASSES + k] = VALUES;
+    for (int64_t deals = 69; deals <= 5000; deals += 4931)
+        for (uint64_t seed = 1; seed <= 20; seed++) {
+            struct at_drift_deal deal = eight;
+            deal.deals = deals;
+            deal.seed = seed;
+            at_assert_ok(at_drift_permute(&deal, series, 1));
+            at_assert_same(series[0].p, 2.0 / 70);
+            at_assert_same(at_drift_least_p(&deal), 2.0 / 70);
+            assert_int_equal(at_drift_deals(&deal), 70);
+        }
+    struct at_drift_deal uneven = eight;
+    uneven.groups_a = 3, uneven.groups_b = 5;
+    at_assert_ok(at_drift_permute(&uneven, series, 1));
+    assert_int_equal(at_drift_deals(&uneven), 56);
+    assert_int_equal(at_drift_deals(&halves), 200);
 }
 
 static void test_power_and_place(void **state) {
@@ -239,9 +287,14 @@ static void test_limits(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_by_hand),         cmocka_unit_test(test_wasserstein_of_samples),
-        cmocka_unit_test(test_grain_of_bf16),   cmocka_unit_test(test_level),
-        cmocka_unit_test(test_power_and_place), cmocka_unit_test(test_edges),
+        cmocka_unit_test(test_by_hand),
+        cmocka_unit_test(test_wasserstein_of_samples),
+        cmocka_unit_test(test_grain_of_bf16),
+        cmocka_unit_test(test_level),
+        cmocka_unit_test(test_level_of_few_groups),
+        cmocka_unit_test(test_all_deals_once),
+        cmocka_unit_test(test_power_and_place),
+        cmocka_unit_test(test_edges),
         cmocka_unit_test(test_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "tests/at_test.h"
+#include "tests/support/archive_version.h"
 #include "tests/support/sample_record.h"
 #include "verify/archive/frame.h"
 #include "verify/study.h"
@@ -170,16 +171,6 @@ static void test_golden_study(void **state) {
 }
 
 /* ---- what is refused and what is ignored ---- */
-
-static void set_version(hid_t file, const char *object, const char *version) {
-    /* H5Aopen_by_name of 1.10.8 gives the root's attribute, whatever object is named */
-    hid_t id = H5Oopen(file, object, H5P_DEFAULT), at = H5Aopen(id, "encoding-version", H5P_DEFAULT);
-    hid_t type = H5Aget_type(at);
-    assert_true(H5Awrite(at, type, &version) >= 0);
-    H5Tclose(type);
-    H5Aclose(at);
-    H5Oclose(id);
-}
 
 static void test_versions(void **state) {
     (void)state;

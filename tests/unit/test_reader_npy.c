@@ -2,6 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/at_test.h"
 
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "datasets/reader.h"
 #include "tests/support/reader_files.h"
 
@@ -242,13 +246,65 @@ static void test_truncated_everywhere(void **state) {
     at_bytes_release(&bytes);
 }
 
+/* ---- a folder of them ---- */
+
+enum { FILES = 40 };
+
+static void fill_folder(const char *folder, int remove) {
+    for (int i = 0; i < FILES; i++) {
+        char path[256];
+        struct at_bytes bytes = { 0 };
+        const float data[2] = { (float)i, (float)(100 + i) };
+        snprintf(path, sizeof path, "%s/layers.%d.q.npy", folder, i);
+        at_make_npy(&bytes, 1, D("'<f4'", "False", "(2,)"), data, sizeof data);
+        FILE *out = remove ? NULL : fopen(path, "wb");
+        assert_true(remove ? unlink(path) == 0 : out && fwrite(bytes.data, 1, bytes.n, out) == bytes.n);
+        assert_true(remove || fclose(out) == 0);
+        at_bytes_release(&bytes);
+    }
+}
+
+/* More files than the process may open, read in turns; one that changes meanwhile is refused. */
+static void test_folder(void **state) {
+    (void)state;
+    char folder[192], path[256];
+    struct at_reader *reader;
+    struct rlimit old, few;
+    snprintf(folder, sizeof folder, "%s", at_temp_path("capture"));
+    assert_int_equal(mkdir(folder, 0700), 0);
+    at_assert_fails(at_reader_open(folder, &reader), AT_USAGE, "a folder, wanted a regular file, or a folder that");
+    fill_folder(folder, 0);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+    few = (struct rlimit){ 16, old.rlim_max };
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    at_assert_ok(at_reader_open(folder, &reader));
+    assert_int_equal(at_reader_count(reader), FILES);
+    assert_string_equal(at_reader_tensor(reader, 1)->name, "layers.1.q");
+    assert_string_equal(at_reader_tensor(reader, 2)->name, "layers.10.q");
+    for (int i = 0; i < 3 * FILES; i++) {
+        char name[32];
+        double value;
+        snprintf(name, sizeof name, "layers.%d.q", i % FILES);
+        at_assert_ok(at_reader_read_f64(reader, at_reader_find(reader, name), i & 1, 1, &value));
+        at_assert_same(value, (i & 1 ? 100 : 0) + i % FILES);
+    }
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+    snprintf(path, sizeof path, "%s/layers.0.q.npy", folder);
+    assert_int_equal(truncate(path, 20), 0);
+    double value;
+    at_assert_fails(at_reader_read_f64(reader, 0, 0, 1, &value), AT_IO, "when its folder was opened");
+    at_reader_close(reader);
+    fill_folder(folder, 1);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_types_and_versions),   cmocka_unit_test(test_shapes),
         cmocka_unit_test(test_unread_types),         cmocka_unit_test(test_content_and_suffix),
         cmocka_unit_test(test_large_array),          cmocka_unit_test(test_long_headers),
         cmocka_unit_test(test_lying_headers),        cmocka_unit_test(test_damaged_prefix),
-        cmocka_unit_test(test_truncated_everywhere),
+        cmocka_unit_test(test_truncated_everywhere), cmocka_unit_test(test_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

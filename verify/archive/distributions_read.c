@@ -313,7 +313,8 @@ at_status at_distributions_coarse(const struct at_distributions *d, enum at_dist
 static int add_words(uint64_t *into, const uint64_t *from, int64_t n) {
     int overflow = 0;
     for (int64_t i = 0; i < n; i++)
-        overflow |= __builtin_add_overflow(into[i], from[i], &into[i]);
+        if (from[i]) /* memory of counts that are 0 is left untouched, and takes no room */
+            overflow |= __builtin_add_overflow(into[i], from[i], &into[i]);
     return overflow;
 }
 
@@ -353,7 +354,7 @@ at_status at_distributions_add(const struct at_distributions *d, int64_t i, stru
     const int64_t mass = s->h * s->n_distances;
     at_status status = AT_OK;
     int overflow = 0;
-    uint64_t *scratch = malloc((size_t)(coarse > bins ? coarse : bins) * sizeof *scratch);
+    uint64_t *scratch = calloc((size_t)(coarse > bins ? coarse : bins), sizeof *scratch);
     if (!scratch)
         AT_FAIL_OUT(AT_NO_MEMORY, "%s: no memory for counts", d->file->path);
     for (int w = 0; w < AT_DIST_COUNT; w++)
