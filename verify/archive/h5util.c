@@ -138,12 +138,12 @@ static herr_t keep_in_memory(hid_t access, struct at_h5_image *image) {
     return H5Pset_file_image_callbacks(access, &callbacks);
 }
 
-/* HDF5 first opens what already has the name of a new file, and reads all of it into memory, which would stay for good
- * in place of the new image: this name is nobody's. */
-static const char no_file[] = "/dev/null/archive";
-
 at_status at_h5_create(const char *file, struct at_h5_image *image, hid_t *id) {
     at_status status = AT_OK;
+    /* HDF5 first opens what already has the name of a new file, and reads all of it into memory, which would stay for
+     * good in place of the new image: this name is nobody's, and no other image's, since two may be open at a time. */
+    char no_file[64];
+    snprintf(no_file, sizeof no_file, "/dev/null/%p", (void *)image);
     hid_t access = H5Pcreate(H5P_FILE_ACCESS), create = H5Pcreate(H5P_FILE_CREATE);
     *id = H5I_INVALID_HID;
     *image = (struct at_h5_image){ 0 };
