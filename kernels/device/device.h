@@ -19,6 +19,7 @@
  *   at_ballot(mask, yes), at_lane(), at_count_ones(u32)
  *   at_multiply_high(u32, u32)                         upper half of the product
  *   at_atomic_add(address, x)                          u32, f32; the value before
+ *   at_atomic_exchange(address, x)                     u32; the value before
  *   AT_UNROLL                                          before a loop over registers that nvcc would leave a loop
  *   AT_NO_UNROLL                                       before a loop whose copies would not fit the registers
  *   at_launch(kernel, grid, block, shared, stream, ...)

@@ -66,6 +66,13 @@ uint32_t at_simt_atomic_add_u32(uint32_t *address, uint32_t value) {
     return before;
 }
 
+uint32_t at_simt_atomic_exchange_u32(uint32_t *address, uint32_t value) {
+    at_shadow_access(address, 4, AT_ACCESS_ATOMIC, HERE);
+    const uint32_t before = *address;
+    *address = value;
+    return before;
+}
+
 float at_simt_atomic_add_f32(float *address, float value) {
     at_shadow_access(address, 4, AT_ACCESS_ATOMIC, HERE);
     const float before = *address;

@@ -15,7 +15,7 @@ static const char *at_line(int line) {
 }
 
 /* One access by each of two threads, and what stands between them: a table of these is the test of the order rules. */
-enum act { R, W, A };
+enum act { R, W, A, X };
 enum between { NOTHING, BARRIER, WARP_SYNC, SHUFFLED };
 enum where { SHARED_MEMORY, GLOBAL, GLOBAL_2_BLOCKS };
 
@@ -31,6 +31,8 @@ static void touch(enum act act, const uint8_t *address, int bytes, int *line) {
     *line = __LINE__ + 1; /* the lines of the accesses below, by kind and width */
     if (act == A)
         (void)at_simt_atomic_add_u32((uint32_t *)(uintptr_t)address, 1); /* NOLINT(performance-no-int-to-ptr) */
+    else if (act == X)
+        (void)at_simt_atomic_exchange_u32((uint32_t *)(uintptr_t)address, 1); /* NOLINT(performance-no-int-to-ptr) */
     else if (act == R && bytes == 16)
         at_mem_read16(address);
     else if (act == R && bytes == 4)
@@ -87,17 +89,17 @@ static void expect_play(enum at_finding_kind kind) {
 /* Every pair of accesses, in every place, with everything that may or may not order them. */
 static void test_order_rules(void **state) {
     (void)state;
-    for (int i = 0; i < 3 * 3 * 4 * 3 * 2; i++) {
-        const int far = i / 108; /* the second thread: of the same warp, or of the other */
-        play.first = (enum act)(i % 3);
-        play.second = (enum act)(i / 3 % 3);
-        play.between = (enum between)(i / 9 % 4);
-        play.where = (enum where)(i / 36 % 3);
+    for (int i = 0; i < 4 * 4 * 4 * 3 * 2; i++) {
+        const int far = i / 192; /* the second thread: of the same warp, or of the other */
+        play.first = (enum act)(i % 4);
+        play.second = (enum act)(i / 4 % 4);
+        play.between = (enum between)(i / 16 % 4);
+        play.where = (enum where)(i / 64 % 3);
         play.thread_1 = 3;
         play.thread_2 = far ? 40 : 9;
         play.bytes_1 = play.bytes_2 = 4;
         play.at_1 = play.at_2 = 20;
-        const int harmless = play.first == play.second && play.first != W;
+        const int harmless = play.first >= A ? play.second >= A : play.first == R && play.second == R;
         const int ordered =
             play.where != GLOBAL_2_BLOCKS && (play.between == BARRIER || (play.between == WARP_SYNC && !far));
         expect_play(harmless || ordered ? AT_FINDING_NONE : AT_FINDING_RACE);
@@ -319,6 +321,11 @@ static void adds_to_uncleared(void *unused) {
     (void)at_simt_atomic_add_u32(&at_simt_scene.out[1], 1);
     STAY();
 }
+static void exchanges_uncleared(void *unused) {
+    (void)unused;
+    (void)at_simt_atomic_exchange_u32(&at_simt_scene.out[1], 1);
+    STAY();
+}
 static void reads_half_written(void *unused) {
     (void)unused;
     WRITE(2, &at_simt_scene.out[TID]);
@@ -348,8 +355,33 @@ static void test_unwritten(void **state) {
         at_simt_scene_expect(AT_FINDING_UNWRITTEN, at_line(line_of), "of dynamic shared memory", NULL);
         at_simt_scene_run(adds_to_uncleared, 1, 1, seed);
         at_simt_scene_expect(AT_FINDING_UNWRITTEN, "byte 4 of out", NULL);
+        at_simt_scene_run(exchanges_uncleared, 1, 1, seed);
+        at_simt_scene_expect(AT_FINDING_UNWRITTEN, "byte 4 of out", NULL);
         at_simt_scene_run(reads_half_written, 1, 1, seed);
         at_simt_scene_expect(AT_FINDING_UNWRITTEN, at_line(line_of), "of out", NULL);
+    }
+}
+
+static void exchanges_its_number(void *unused) {
+    (void)unused;
+    PUT(at_simt_scene.out[BID * 64 + TID],
+        at_simt_atomic_exchange_u32(&at_simt_scene.both[5], (uint32_t)(BID * 64 + TID + 1)));
+}
+
+/* Who exchanges gets what was there before, and leaves its own: every number turns up once, the last one stays. */
+static void test_exchange(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+        int seen[5 * 64 + 1] = { 0 };
+        at_simt_scene_run(exchanges_its_number, 5, 64, seed);
+        at_simt_scene_expect(AT_FINDING_NONE, NULL);
+        for (int i = 0; i < 5 * 64; i++)
+            if (at_simt_scene.out[i] <= 5 * 64)
+                seen[at_simt_scene.out[i]]++;
+        assert_in_range(at_simt_scene.both[5], 1, 5 * 64);
+        seen[at_simt_scene.both[5]]++;
+        for (int i = 0; i <= 5 * 64; i++)
+            at_assert_true(seen[i] == 1, "number %d turned up %d times", i, seen[i]);
     }
 }
 
@@ -360,6 +392,7 @@ int main(void) {
 
         cmocka_unit_test(test_time_begins_anew), cmocka_unit_test(test_launches_are_ordered),
         cmocka_unit_test(test_blocks_are_not),   cmocka_unit_test(test_unwritten),
+        cmocka_unit_test(test_exchange),
 
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

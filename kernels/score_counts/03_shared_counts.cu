@@ -1,0 +1,124 @@
+/* Counting scores: counts stand in shared memory, in windows of codes around the data, while a block that stays for
+ * many tiles of its head adds to them.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Numerically: the definition (reference/score_counts/score_counts.h). Pairs whose norms and lowest bits allow it by
+ * fma, which rounds nothing there; the others one by one. The FIR runs along the keys in registers, over the tile's
+ * edge by a halo of raw scores; sums of rows and outputs in order, tile by tile.
+ * Launch: grid (query heads, blocks: as many as give every multiprocessor of 132 one), 512 threads, 256 with rows,
+ * outputs or other than three taps; 227 KiB of shared memory. 256 threads have a tile of 64 queries, go on to the next
+ * one without the others, and add to the counts of the block.
+ * Limits: f16 or bf16; asynct; with outputs d at most 128.
+ * Source: ours. */
+#include "kernels/device/score_counts_group_close.h"
+
+namespace {
+
+constexpr int MULTIPROCESSORS = 132;
+constexpr int64_t SHARED = 225 * 1024; /* dynamic; 2 KiB have names */
+
+template <class T, int TAPS, bool FULL>
+__global__ void __launch_bounds__(AT_COUNTS_BLOCK *AT_COUNTS_GROUPS<TAPS, FULL>, 1)
+    shared_counts(at_counts_view<T> a, int codes, int words) {
+    constexpr int GROUPS = AT_COUNTS_GROUPS<TAPS, FULL>, ALL = GROUPS * AT_COUNTS_BLOCK;
+    AT_SHARED_DYNAMIC(double, dynamic);
+    AT_SHARED(at_counts_group_fields[GROUPS], fields);
+    AT_SHARED(at_counts_block_fields, block);
+    const int head = (int)blockIdx.x, thread = (int)threadIdx.x, number = thread / AT_COUNTS_BLOCK;
+    const int64_t size = at_counts_group_memory::size(a.n_taps, FULL);
+    const at_counts_bins bins{ reinterpret_cast<uint32_t *>(dynamic + GROUPS * size), block.window, codes };
+    for (int i = thread; i < words; i += ALL)
+        bins.words[i] = 0;
+    for (int i = thread; i < GROUPS * 2 * AT_COUNTS_DISTANCES; i += ALL)
+        fields[i / (2 * AT_COUNTS_DISTANCES)].mass[i % (2 * AT_COUNTS_DISTANCES)] = 0;
+    for (int i = thread; i < GROUPS * AT_COUNTS_STAGES * AT_COUNTS_W_MOST; i += ALL)
+        fields[i % GROUPS].rare.field[i / GROUPS / AT_COUNTS_W_MOST][i / GROUPS % AT_COUNTS_W_MOST] = 0;
+    if (thread < 2)
+        block.sample[thread] = 0;
+    if (thread < a.n_taps)
+        block.tap[thread] = (double)a.taps[head * a.n_taps + thread];
+    if (thread == 0) {
+        block.sigma = (double)a.sigma[head];
+        block.share = (double)a.sigma[head] / (double)a.n_taps;
+    }
+    at_sync();
+    at_counts_sample(a, head, head / (a.h / a.hk), block.sample);
+    at_sync();
+    if (thread == 0)
+        at_counts_place_windows(a, bins, block.sample);
+    at_sync();
+    const int groups = (int)gridDim.y * GROUPS, mine = (int)blockIdx.y * GROUPS + number;
+    const at_counts_group_memory memory(dynamic + number * size, a.n_taps);
+    int steps = 0;
+    for (int round = 0; round * groups < a.tiles; round++) { /* to and fro, the longest tiles first */
+        const int i = round * groups + (round % 2 ? groups - 1 - mine : mine);
+        if (i < a.tiles)
+            steps = at_counts_tile_group<T, TAPS, FULL>(a, memory, block, bins, fields[number], number, a.tiles - 1 - i)
+                        .work(steps);
+    }
+    at_sync(); /* every score is counted */
+    at_counts_give_bins(a, bins, head);
+}
+
+constexpr int ROWS = 1 << AT_COUNTS_OF_OUT | 1 << AT_COUNTS_OF_ROW_MAX | 1 << AT_COUNTS_OF_ROW_SUM |
+                     1 << AT_COUNTS_OF_ENTROPY | 1 << AT_COUNTS_OF_SUPPORT | 1 << AT_COUNTS_OF_SHARE0;
+
+const char *supports(const struct at_problem *problem) {
+    if (problem->dtype != AT_F16 && problem->dtype != AT_BF16)
+        return "queries and keys are f16 or bf16";
+    if (problem->params.softmax)
+        return "softmax needs a row's maximum first";
+    if (problem->params.what >> AT_COUNTS_OF_OUT & 1 && problem->sizes.d > 32 * AT_COUNTS_CHANNELS_OUT)
+        return "outputs of more than 128 channels";
+    return at_counts_declines(problem);
+}
+
+template <class T, int TAPS, bool FULL> int put(const struct at_launch *launch, const at_counts_view<T> &a) {
+    constexpr int GROUPS = AT_COUNTS_GROUPS<TAPS, FULL>;
+    const int64_t rows = (int64_t)a.h * a.queries + (int64_t)a.hk * a.keys;
+    const int code =
+        at_launch(at_counts_norm_spans<T>, dim3{ (unsigned)((rows + AT_COUNTS_BLOCK - 1) / AT_COUNTS_BLOCK), 1, 1 },
+                  dim3{ AT_COUNTS_BLOCK, 1, 1 }, 0, launch->stream, a);
+    if (code)
+        return code;
+    int counted = 0;
+    for (int i = 0; i < AT_COUNTS_BINNED; i++)
+        counted += a.what >> (AT_COUNTS_OF_RAW + i) & 1;
+    const int64_t tiles = GROUPS * at_counts_group_memory::size(a.n_taps, FULL) * (int64_t)sizeof(double);
+    const int codes = at_counts_bins::codes_of(SHARED - tiles, counted, a.codes.shift), words = counted * (codes + 1);
+    const int blocks = MULTIPROCESSORS / a.h, most = (a.tiles + GROUPS - 1) / GROUPS;
+    return at_launch(shared_counts<T, TAPS, FULL>,
+                     dim3{ (unsigned)a.h,
+                           (unsigned)(blocks < 1      ? 1
+                                      : blocks < most ? blocks
+                                                      : most),
+                           1 },
+                     dim3{ GROUPS * AT_COUNTS_BLOCK, 1, 1 }, tiles + words * (int64_t)sizeof(uint32_t), launch->stream,
+                     a, codes, words);
+}
+
+template <class T> int launch_as(const struct at_launch *launch) {
+    return at_counts_launch<T>(launch, [launch](const at_counts_view<T> &a) {
+        const bool full = a.what & ROWS;
+        if (a.n_taps == 3)
+            return full ? put<T, 3, true>(launch, a) : put<T, 3, false>(launch, a);
+        return full ? put<T, 0, true>(launch, a) : put<T, 0, false>(launch, a);
+    });
+}
+
+int launch(const struct at_launch *launch) {
+    return launch->problem->dtype == AT_F16 ? launch_as<at_f16>(launch) : launch_as<at_bf16>(launch);
+}
+
+int64_t workspace(const struct at_problem *problem) { return at_counts_view<float>::workspace(problem); }
+
+} // namespace
+
+AT_KERNEL(score_counts, 03_shared_counts) = {
+    .summary = "counts in shared memory, in windows of codes, by blocks that stay for a head",
+    .source = "ours",
+    .numerics = AT_COUNTS_NUMERICS,
+    .supports = supports,
+    .workspace = workspace,
+    .launch = launch,
+};
