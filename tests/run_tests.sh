@@ -58,19 +58,18 @@ judge_one() {
     fi
 }
 
-# At most `jobs` at a time; results are printed in the order given, as soon as they are there.
+# At most `jobs` at a time; results are printed in the order of their beginning, as soon as they are there.
 # Tests named *_alone measure time or memory and get the machine to themselves, after the others.
-alone=() scripts=() programs=() together=()
+alone=() scripts=() programs=()
 for t in "$@"; do
     if [[ "$t" == *_alone* ]]; then alone+=("$t"); continue; fi
-    together+=("$t")
     if [[ "$t" == *.sh ]]; then scripts+=("$t"); else programs+=("$t"); fi
 done
 # Scripts take longest and begin first, so that short programs fill the end.
 queue=("${scripts[@]}" "${programs[@]}")
 printf '%s\0' "${queue[@]}" | xargs -0 -r -P "$jobs" -I{} bash -c 'run_one "$1"' _ {} &
 workers=$!
-for t in "${together[@]}"; do
+for t in "${queue[@]}"; do
     name=$(tr '/' '_' <<< "$t")
     until [[ -s "$logs/$name.s" ]]; do
         kill -0 $workers 2> /dev/null || [[ -s "$logs/$name.s" ]] || { echo 1 > "$logs/$name.rc"; echo 0 > "$logs/$name.s"; : >> "$logs/$name.out"; }
