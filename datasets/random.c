@@ -25,6 +25,15 @@ uint64_t at_random_stream(const char *name, uint64_t part) {
 
 uint32_t at_random_bits(const struct at_random *random, uint64_t i) { return block_of(random, i / WORDS).v[i % WORDS]; }
 
+void at_random_words(const struct at_random *random, uint64_t first, int64_t n, uint32_t *out) {
+    for (int64_t done = 0; done < n;) {
+        uint64_t at = first + (uint64_t)done;
+        philox4x32_ctr_t words = block_of(random, at / WORDS);
+        for (uint64_t w = at % WORDS; w < WORDS && done < n; w++)
+            out[done++] = words.v[w];
+    }
+}
+
 static double unit(uint32_t bits) { return ((double)bits + 0.5) * 0x1p-32; }
 
 double at_random_uniform(const struct at_random *random, uint64_t i) { return unit(at_random_bits(random, i)); }
@@ -115,10 +124,11 @@ void at_random_normals(const struct at_random *random, uint64_t first, int64_t n
 }
 
 void at_random_uniforms(const struct at_random *random, uint64_t first, int64_t n, double *out) {
-    for (int64_t done = 0; done < n;) {
-        uint64_t at = first + (uint64_t)done;
-        philox4x32_ctr_t words = block_of(random, at / WORDS);
-        for (uint64_t w = at % WORDS; w < WORDS && done < n; w++)
-            out[done++] = unit(words.v[w]);
+    uint32_t words[64 * WORDS];
+    for (int64_t done = 0, some; done < n; done += some) {
+        some = n - done < 64 * WORDS ? n - done : 64 * WORDS;
+        at_random_words(random, first + (uint64_t)done, some, words);
+        for (int64_t i = 0; i < some; i++)
+            out[done + i] = unit(words[i]);
     }
 }

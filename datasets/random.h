@@ -20,6 +20,8 @@ uint64_t at_random_stream(const char *name, uint64_t part);
 
 /* Word i of the sequence: 32 uniform bits. */
 uint32_t at_random_bits(const struct at_random *random, uint64_t i);
+/* Words first .. first+n-1: four for the work of one. */
+void at_random_words(const struct at_random *random, uint64_t first, int64_t n, uint32_t *out);
 /* (bits + 1/2) 2^-32: in (0, 1), never an end, symmetric about 1/2. */
 double at_random_uniform(const struct at_random *random, uint64_t i);
 /* Uniform in 0 .. n-1, 1 <= n <= 2^32; off from uniform by less than n 2^-32. */

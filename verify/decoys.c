@@ -270,15 +270,15 @@ void at_decoys_try(const struct at_answer *a, int t, const double *limit, const 
     for (int d = 0; d < a->n_decoys; d++) {
         int counted = 0, rejected = 0;
         int64_t at = 0;
-        for (int64_t s = 0; s < a->n_sample; s++) {
+        for (int64_t s = 0; s < a->n_sample && !(counted && rejected); s++) {
             int64_t first, count;
             op->row_span(a->problem, t, a->sample[s], &first, &count);
             double threshold = sqrt(row_square_sum(a, t, a->sample[s]) / (double)(count ? count : 1)) / 4;
             for (int64_t i = first; i < first + count; i++, at++) {
                 double decoy = a->decoys[d].value[t][at], value = a->value[t][i];
-                counted |= counts(decoy, value, threshold, format);
-                rejected |= is_rejected(decoy, value, limit ? &limit[i] : NULL, model ? &model[i] : NULL,
-                                        interval ? &interval[i] : NULL);
+                counted = counted || counts(decoy, value, threshold, format);
+                rejected = rejected || is_rejected(decoy, value, limit ? &limit[i] : NULL, model ? &model[i] : NULL,
+                                                   interval ? &interval[i] : NULL);
             }
         }
         report->counted += counted;

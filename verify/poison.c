@@ -17,11 +17,26 @@ static uint8_t *owned_slots(const struct at_problem *p) {
     return owned;
 }
 
-static double poison(enum at_tail tail, enum at_poison_turn turn, int is_key, enum at_format format, uint32_t bits) {
-    const double sign = bits & 1 ? -1 : 1, spread = 1 + (double)(bits >> 9) * 0x1p-23;
-    if (tail == AT_TAIL_FINITE)
-        return sign * at_format_info(format)->max / 2;
-    return is_key && turn == AT_POISON_JUDGED ? sign * 512 * spread : (double)NAN;
+/* What goes into elements first .. first+n-1 of x: NaN, unless the kernel may count on finite values there. */
+static void poison(const struct at_tensor *x, int is_key, enum at_tail tail, enum at_poison_turn turn,
+                   const struct at_random *random, int64_t first, int64_t n) {
+    enum { SOME = 256 };
+    const double half = at_format_info(x->format)->max / 2;
+    const int spreads = tail != AT_TAIL_FINITE && is_key && turn == AT_POISON_JUDGED;
+    const int is_nan = tail != AT_TAIL_FINITE && !spreads;
+    const uint64_t codes[] = { at_encode(x->format, is_nan ? (double)NAN : half),
+                               at_encode(x->format, is_nan ? (double)NAN : -half) };
+    uint32_t bits[SOME] = { 0 };
+    for (int64_t done = 0, some; done < n; done += some) {
+        some = n - done < SOME ? n - done : SOME;
+        if (!is_nan)
+            at_random_words(random, (uint64_t)(first + done), some, bits);
+        for (int64_t i = 0; i < some; i++) {
+            const double large = (bits[i] & 1 ? -512 : 512) * (1 + (double)(bits[i] >> 9) * 0x1p-23);
+            at_store_code(x->format, x->data, (size_t)(first + done + i),
+                          spreads ? at_encode(x->format, large) : codes[bits[i] & 1]);
+        }
+    }
 }
 
 int at_has_unowned(const struct at_problem *p) {
@@ -39,10 +54,8 @@ at_status at_poison_unowned(const struct at_problem *p, enum at_tail tail, enum 
         const struct at_tensor *x = &p->tensors[which];
         const struct at_random random = { seed, at_random_stream("poison", (uint64_t)which) };
         for (int64_t slot = 0; x->data && slot < p->sizes.slots; slot++)
-            for (int64_t i = slot * row; !owned[slot] && i < (slot + 1) * row; i++)
-                at_store_code(x->format, x->data, (size_t)i,
-                              at_encode(x->format, poison(tail, turn, which == AT_ATTN_K, x->format,
-                                                          at_random_bits(&random, (uint64_t)i))));
+            if (!owned[slot])
+                poison(x, which == AT_ATTN_K, tail, turn, &random, slot * row, row);
     }
     free(owned);
     return AT_OK;

@@ -31,7 +31,8 @@ static void scores(struct scratch *x, const struct at_asynct_input *in, struct a
         for (int64_t i = 0; i < d; i++) {
             x->abs[t] += fabs(in->q[i] * k[i]);
             x->k_abs[t] += fabs(k[i]);
-            out->k_max = fmax(out->k_max, isfinite(k[i]) ? fabs(k[i]) : 0);
+            if (fabs(k[i]) > out->k_max && isfinite(k[i]))
+                out->k_max = fabs(k[i]);
         }
     }
     for (int64_t i = 0; i < d; i++)
@@ -61,7 +62,8 @@ static void limits(struct scratch *x, const struct at_asynct_input *in, const st
         sum.live += p != 0 || dp != 0;
         for (int64_t c = 0; c < d; c++) {
             double v = fabs(in->v[t * d + c]);
-            sum.v_max = fmax(sum.v_max, isfinite(v) ? v : 0);
+            if (v > sum.v_max && isfinite(v))
+                sum.v_max = v;
             if (p != 0)
                 x->abs_pv[c] += fabs(p) * v;
             if (dp != 0 || x->limit->multiplies_zeros)

@@ -5,6 +5,7 @@
  * ... The padding belongs to the band before it, so that no byte between payloads goes unwatched. */
 #include "attest/buffer.h"
 
+#include <endian.h>
 #include <string.h>
 
 static int64_t align_up(int64_t n) { return (n + AT_BUFFER_ALIGN - 1) / AT_BUFFER_ALIGN * AT_BUFFER_ALIGN; }
@@ -21,9 +22,18 @@ static uint64_t mix(uint64_t x) {
     return x ^ (x >> 31);
 }
 
-static uint8_t guard_byte(uint64_t seed, int64_t offset) {
-    return (uint8_t)(mix(seed + 0x9e3779b97f4a7c15u * (uint64_t)(offset / 8 + 1)) >> (offset % 8 * 8));
+enum { WORD = 8 }; /* bytes of guard that are counted at once */
+
+static uint64_t guard_word(uint64_t seed, int64_t offset) {
+    return htole64(mix(seed + 0x9e3779b97f4a7c15u * (uint64_t)(offset / WORD + 1)));
 }
+
+static uint8_t guard_byte(uint64_t seed, int64_t offset) {
+    const uint64_t word = guard_word(seed, offset);
+    return ((const uint8_t *)&word)[offset % WORD];
+}
+
+static int is_word(int64_t at, int64_t end) { return at % WORD == 0 && end - at >= WORD; }
 
 int64_t at_buffer_need(int n, const int64_t *bytes) {
     int64_t need = 0;
@@ -47,8 +57,16 @@ static int64_t bands(const struct at_placed *placed, int64_t *back_end) {
 }
 
 static void fill_guard(struct at_buffer *buffer, int64_t begin, int64_t end) {
-    for (int64_t at = begin; at < end; at++)
-        buffer->base[at] = guard_byte(buffer->seed, at);
+    for (int64_t at = begin; at < end;) {
+        if (is_word(at, end)) {
+            const uint64_t word = guard_word(buffer->seed, at);
+            memcpy(buffer->base + at, &word, WORD);
+            at += WORD;
+        } else {
+            buffer->base[at] = guard_byte(buffer->seed, at);
+            at++;
+        }
+    }
 }
 
 at_status at_buffer_place(struct at_buffer *buffer, int64_t bytes, int *index, void **payload) {
@@ -88,9 +106,15 @@ int at_buffer_changed(const struct at_buffer *buffer, int i) {
 
 /* First byte of [begin, end) that is not the guard's, -1 when all are. */
 static int64_t first_damage(const struct at_buffer *buffer, int64_t begin, int64_t end) {
-    for (int64_t at = begin; at < end; at++)
-        if (buffer->base[at] != guard_byte(buffer->seed, at))
+    for (int64_t at = begin; at < end; at++) {
+        for (uint64_t word; is_word(at, end); at += WORD) {
+            memcpy(&word, buffer->base + at, WORD);
+            if (word != guard_word(buffer->seed, at))
+                break;
+        }
+        if (at < end && buffer->base[at] != guard_byte(buffer->seed, at))
             return at;
+    }
     return -1;
 }
 
@@ -158,11 +182,10 @@ int64_t at_mark_count(const struct at_tensor *tensor, uint64_t seed, int64_t *fi
 }
 
 /* The word of up to 8 bytes, little-endian whatever the machine is. */
-static uint64_t word_at(const uint8_t *bytes, size_t n) {
+static inline uint64_t word_at(const uint8_t *bytes, size_t n) {
     uint64_t word = 0;
-    for (size_t i = 0; i < n; i++)
-        word |= (uint64_t)bytes[i] << (8 * i);
-    return word;
+    memcpy(&word, bytes, n);
+    return le64toh(word);
 }
 
 /* Each step is a bijection of the running value for a given word, so data that differ in one word only

@@ -208,9 +208,20 @@ uint64_t at_load_code(enum at_format format, const void *codes, size_t i) {
 }
 
 void at_store_code(enum at_format format, void *codes, size_t i, uint64_t code) {
-    size_t bytes = infos[format].bytes;
-    /* little-endian: the low bytes come first */
-    memcpy((uint8_t *)codes + i * bytes, &code, bytes);
+    uint8_t *at = (uint8_t *)codes + i * infos[format].bytes;
+    switch (infos[format].bytes) { /* little-endian: the low bytes come first */
+    case 1:
+        *at = (uint8_t)code;
+        break;
+    case 2:
+        memcpy(at, &code, 2);
+        break;
+    case 4:
+        memcpy(at, &code, 4);
+        break;
+    default:
+        memcpy(at, &code, 8);
+    }
 }
 
 double at_load(enum at_format format, const void *codes, size_t i) {
@@ -226,9 +237,33 @@ void at_encode_array(enum at_format format, size_t n, const double *values, void
         at_store(format, codes, i, values[i]);
 }
 
+/* Whole tensors pass here, again and again: for the formats they mostly have, the choice is made once. */
 void at_decode_array(enum at_format format, size_t n, const void *codes, double *values) {
-    for (size_t i = 0; i < n; i++)
-        values[i] = at_load(format, codes, i);
+    uint16_t code;
+    float value;
+    switch (format) {
+    case AT_F32:
+        for (size_t i = 0; i < n; i++) {
+            memcpy(&value, (const uint8_t *)codes + i * sizeof value, sizeof value);
+            values[i] = isnan(value) ? at_load(format, codes, i) : (double)value;
+        }
+        break;
+    case AT_F16:
+        for (size_t i = 0; i < n; i++) {
+            memcpy(&code, (const uint8_t *)codes + i * sizeof code, sizeof code);
+            values[i] = (double)at_f32_from_f16(code);
+        }
+        break;
+    case AT_BF16:
+        for (size_t i = 0; i < n; i++) {
+            memcpy(&code, (const uint8_t *)codes + i * sizeof code, sizeof code);
+            values[i] = (double)at_f32_from_bf16(code);
+        }
+        break;
+    default:
+        for (size_t i = 0; i < n; i++)
+            values[i] = at_load(format, codes, i);
+    }
 }
 
 /* Position of a code on the line of all codes, both zeros at 0. */
@@ -259,12 +294,13 @@ double at_ulp(enum at_format format, double value) {
         return NAN;
     if (format == AT_I32)
         return 1;
-    int exponent = value == 0 ? info->emin : ilogb(value);
+    int exponent = (int)(bits_of(value) >> 52 & 0x7ff) - 1023; /* doubles below 2^-1022 are below every emin, too */
     if (exponent < info->emin)
         exponent = info->emin;
     if (exponent > info->emax)
         exponent = info->emax;
-    return ldexp(1.0, exponent - info->precision + 1);
+    const int power = exponent - info->precision + 1;
+    return power < -1022 ? ldexp(1.0, power) : from_bits((uint64_t)(power + 1023) << 52);
 }
 
 uint16_t at_f16_from_f32(float value) {
