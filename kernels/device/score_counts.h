@@ -226,9 +226,34 @@ template <class T> struct at_counts_view {
     __device__ const T *query(int i, int head) const { return q + ((int64_t)i * h + head) * d; }
     __device__ int64_t key(int t, int kv_head) const { return ((int64_t)t * hk + kv_head) * d; }
     __device__ uint16_t *live_row(int head, int i) const { return live + ((int64_t)head * queries + i) * pages; }
+    /* What the FIR is given of a scaled score, and what becomes of its result. */
+    __device__ double gate_input(double s) const {
+        if (((uint64_t)at_plain_bits(s) >> 52 & 0x7ff) == 0x7ff)
+            return at_plain_from_bits(0x7ff8000000000000);
+        return relu_pre && s < 0 ? 0.0 : s;
+    }
+    __device__ double clamp(double z) const {
+        if (z != z)
+            return z;
+        double x = z > 0 ? z : 0.0;
+        x = x < clip_max ? x : clip_max;
+        return x > clip_min ? x : clip_min;
+    }
     __device__ void count(uint32_t *to, double x) const {
         if (to)
             at_atomic_add(to + at_counts_slot(codes, x), 1u);
+    }
+    /* Values of a row that sees a key. weight0: p of key 0; terms: the sum of p log2 p. */
+    __device__ void count_row(int head, double max, double sum, double weight0, double terms) const {
+        count(plane(AT_COUNTS_OF_ROW_MAX, head), max);
+        count(plane(AT_COUNTS_OF_ROW_SUM, head), sum);
+        if (sum == 0)
+            return;
+        count(plane(AT_COUNTS_OF_SHARE0, head), weight0 / sum);
+        double entropy = at_plain_log2(sum) - terms / sum;
+        entropy = entropy < 0 ? 0.0 : entropy;
+        count(plane(AT_COUNTS_OF_ENTROPY, head), entropy);
+        count(plane(AT_COUNTS_OF_SUPPORT, head), at_plain_exp2(entropy));
     }
 };
 

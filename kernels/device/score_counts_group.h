@@ -8,8 +8,6 @@
 
 #include "kernels/device/score_counts_bins.h"
 
-constexpr int AT_COUNTS_CHANNELS_OUT = 4; /* of a lane, 32 apart */
-
 /* Groups of a block; of kernels with long filters or more than scores one, which then has more registers. */
 template <int TAPS, bool FULL> constexpr int AT_COUNTS_GROUPS = TAPS == 3 && !FULL ? 2 : 1;
 
@@ -83,22 +81,10 @@ template <class T, int TAPS, bool FULL> struct at_counts_tile_group {
     }
     __device__ bool wants_p() const { return a.wants(AT_COUNTS_OF_P); }
     __device__ void sync() const { at_barrier(1 + number, THREADS); }
-    __device__ double gate_input(double s) const {
-        if (((uint64_t)at_plain_bits(s) >> 52 & 0x7ff) == 0x7ff)
-            return at_plain_from_bits(0x7ff8000000000000);
-        return a.relu_pre && s < 0 ? 0.0 : s;
-    }
     /* Raw score of a key of this tile or of its halo. */
     __device__ double dot(const double *halo, int k0, int t) const {
         return t >= k0 ? m.scores[row * AT_COUNTS_ROW_STEP + t - k0]
                        : halo[row * (a.n_taps - 1) + t - k0 + a.n_taps - 1];
-    }
-    __device__ double clamp(double z) const {
-        if (z != z)
-            return z;
-        double x = z > 0 ? z : 0.0;
-        x = x < a.clip_max ? x : a.clip_max;
-        return x > a.clip_min ? x : a.clip_min;
     }
     __device__ void count_queries();
     __device__ void fetch(const T *rows, int64_t row_step, int first_row, int rows_end, int c0, T (&x)[8]) const;
@@ -156,27 +142,6 @@ __device__ __forceinline__ void at_counts_tile_group<T, TAPS, FULL>::put(const T
 static __device__ __forceinline__ int at_counts_own_y(int thread) { return thread / 64 * 4 + thread % 32 / 8; }
 static __device__ __forceinline__ int at_counts_own_x(int thread) { return thread / 32 % 2 * 8 + thread % 8; }
 
-static __device__ __forceinline__ void at_counts_multiply_channels(const double *q, const double *k, int y, int x,
-                                                                   double (&sums)[4][4]) {
-    AT_UNROLL
-    for (int c = 0; c < AT_COUNTS_CHANNELS; c++) {
-        double left[4], right[4], two[2];
-        AT_UNROLL
-        for (int half = 0; half < 2; half++) {
-            at_load16(q + c * AT_COUNTS_STAGE_STEP + half * 32 + 2 * y, two);
-            left[2 * half] = two[0], left[2 * half + 1] = two[1];
-            at_load16(k + c * AT_COUNTS_STAGE_STEP + half * 32 + 2 * x, two);
-            right[2 * half] = two[0], right[2 * half + 1] = two[1];
-        }
-        AT_UNROLL
-        for (int i = 0; i < 4; i++) {
-            AT_UNROLL
-            for (int j = 0; j < 4; j++)
-                sums[i][j] = fma(left[i], right[j], sums[i][j]);
-        }
-    }
-}
-
 template <class T, int TAPS, bool FULL>
 __device__ void at_counts_tile_group<T, TAPS, FULL>::multiply(int k0, bool sweep) {
     const T *queries = a.q + head * a.d, *keys = a.k + kv_head * a.d;
@@ -197,7 +162,7 @@ __device__ void at_counts_tile_group<T, TAPS, FULL>::multiply(int k0, bool sweep
         sync();
         fetch(queries, q_step, first, a.queries, c + AT_COUNTS_CHANNELS, of_q);
         fetch(keys, k_step, k0, a.keys, c + AT_COUNTS_CHANNELS, of_k);
-        at_counts_multiply_channels(m.q, m.k, at_counts_own_y(thread), at_counts_own_x(thread), sums);
+        at_counts_multiply(m.q, m.k, at_counts_own_y(thread), at_counts_own_x(thread), sums);
     }
     sync(); /* q and k become scores */
     store_scores(k0, sums);

@@ -9,26 +9,12 @@
 
 /* Thread of page 0; the other pages' largest scores come through memory that is free. */
 template <class T, int TAPS, bool FULL> __device__ void at_counts_tile_group<T, TAPS, FULL>::statistics() {
-    const double nan = at_plain_from_bits(0x7ff8000000000000);
+    double *of_pages = m.weights + row * AT_COUNTS_ROW_STEP;
     sync();
-    m.weights[row * AT_COUNTS_ROW_STEP + page] = has_nan ? nan : most;
+    of_pages[page] = has_nan ? at_plain_from_bits(0x7ff8000000000000) : most;
     sync();
-    if (page > 0 || n == 0)
-        return;
-    for (int i = 1; i < 4; i++) {
-        const double other = m.weights[row * AT_COUNTS_ROW_STEP + i];
-        has_nan = has_nan || other != other;
-        most = other > most ? other : most;
-    }
-    a.count(a.plane(AT_COUNTS_OF_ROW_MAX, head), has_nan ? nan : most);
-    a.count(a.plane(AT_COUNTS_OF_ROW_SUM, head), sum);
-    if (sum == 0)
-        return;
-    a.count(a.plane(AT_COUNTS_OF_SHARE0, head), weight0 / sum);
-    double entropy = at_plain_log2(sum) - terms / sum;
-    entropy = entropy < 0 ? 0.0 : entropy;
-    a.count(a.plane(AT_COUNTS_OF_ENTROPY, head), entropy);
-    a.count(a.plane(AT_COUNTS_OF_SUPPORT, head), at_plain_exp2(entropy));
+    if (page == 0 && n > 0)
+        a.count_row(head, at_counts_most_of_pages(of_pages), sum, weight0, terms);
 }
 
 /* Gives the number that this thread counted. */

@@ -21,7 +21,7 @@ __device__ double at_counts_tile_group<T, TAPS, FULL>::filter(const double *halo
     } else {
         AT_NO_UNROLL
         for (int j = 0; j < a.n_taps && j <= t; j++) {
-            const double r = j ? gate_input(a.scale * dot(halo, k0, t - j)) : r0;
+            const double r = j ? a.gate_input(a.scale * dot(halo, k0, t - j)) : r0;
             z += a.pooled ? r : b.tap[j] * r;
         }
     }
@@ -62,9 +62,9 @@ at_counts_tile_group<T, TAPS, FULL>::filter_four(const double *halo, double *nex
     double z[4], weight[4];
     AT_UNROLL
     for (int i = 0; i < 4; i++) {
-        const double r0 = gate_input(s[i]);
+        const double r0 = a.gate_input(s[i]);
         z[i] = filter(halo, k0, t + i, r0, r1, r2);
-        weight[i] = clamp(z[i]);
+        weight[i] = a.clamp(z[i]);
         r2 = r1;
         r1 = r0;
         if (i < seen && weight[i] != 0)
@@ -103,8 +103,8 @@ __device__ void at_counts_tile_group<T, TAPS, FULL>::count_page(const double *ha
     if (begin >= n)
         return;
     if (TAPS == 3 && filters && begin > 0) {
-        r1 = gate_input(a.scale * dot(halo, k0, begin - 1));
-        r2 = gate_input(a.scale * dot(halo, k0, begin - 2));
+        r1 = a.gate_input(a.scale * dot(halo, k0, begin - 1));
+        r2 = a.gate_input(a.scale * dot(halo, k0, begin - 2));
     }
     const int seen = n - begin < AT_COUNTS_PAGE ? n - begin : AT_COUNTS_PAGE;
     const int bin = wants_p() ? page_distance(begin, seen) : 0;

@@ -14,6 +14,7 @@ constexpr int AT_COUNTS_BLOCK = 256, AT_COUNTS_KEYS = 64, AT_COUNTS_CHANNELS = 3
 /* Doubles from one channel, and from one row of scores, to the next. */
 constexpr int AT_COUNTS_STAGE_STEP = AT_COUNTS_TILE + 2, AT_COUNTS_ROW_STEP = AT_COUNTS_KEYS + 1;
 constexpr int AT_COUNTS_NOT_FINITE = 1 << 20;
+constexpr int AT_COUNTS_CHANNELS_OUT = 4; /* of a lane, 32 apart */
 
 /* ---- which products are exact ---- */
 
@@ -129,8 +130,8 @@ __device__ void at_counts_load(const T *rows, int64_t row_step, int first, int n
 static __device__ __forceinline__ int at_counts_own(int y, int r) { return r / 2 * 32 + 2 * y + r % 2; }
 
 /* One step of 32 channels. fma: where the result counts nothing is rounded. */
-static __device__ __forceinline__ void at_counts_multiply(const double *q, const double *k, double (&sum)[4][4]) {
-    const int y = (int)threadIdx.x / 16, x = (int)threadIdx.x % 16;
+static __device__ __forceinline__ void at_counts_multiply(const double *q, const double *k, int y, int x,
+                                                          double (&sum)[4][4]) {
     AT_UNROLL
     for (int c = 0; c < AT_COUNTS_CHANNELS; c++) {
         double a[4], b[4], two[2];
@@ -148,6 +149,14 @@ static __device__ __forceinline__ void at_counts_multiply(const double *q, const
                 sum[i][j] = fma(a[i], b[j], sum[i][j]);
         }
     }
+}
+
+/* The largest of a row's four pages, NaN where one is. */
+static __device__ __forceinline__ double at_counts_most_of_pages(const double *of_pages) {
+    double most = of_pages[0];
+    for (int i = 1; i < 4; i++)
+        most = of_pages[i] > most || of_pages[i] != of_pages[i] ? of_pages[i] : most;
+    return most;
 }
 
 /* ---- counting ---- */
@@ -226,6 +235,37 @@ __device__ void at_counts_store_light(const at_counts_view<T> &a, int head, int 
             out[word + AT_COUNTS_W_FIRST] = first;
         }
     }
+}
+
+/* ---- launch ---- */
+
+/* What a kernel of tiles is compiled for: three taps or any number (0); with values of rows and outputs, or without. */
+template <int TAPS, bool FULL> struct at_counts_kind {};
+
+template <class T, class F> int at_counts_launch_kinds(const struct at_launch *launch, F put) {
+    constexpr int FULL = 1 << AT_COUNTS_OF_OUT | 1 << AT_COUNTS_OF_ROW_MAX | 1 << AT_COUNTS_OF_ROW_SUM |
+                         1 << AT_COUNTS_OF_ENTROPY | 1 << AT_COUNTS_OF_SUPPORT | 1 << AT_COUNTS_OF_SHARE0;
+    return at_counts_launch<T>(launch, [put](const at_counts_view<T> &a) {
+        if (a.n_taps == 3)
+            return a.what & FULL ? put(a, at_counts_kind<3, true>{}) : put(a, at_counts_kind<3, false>{});
+        return a.what & FULL ? put(a, at_counts_kind<0, true>{}) : put(a, at_counts_kind<0, false>{});
+    });
+}
+
+/* All kernels of a launch; put(view, kind) puts the one that counts scores. */
+template <class F> int at_counts_launch_tiles(const struct at_launch *launch, F put) {
+    return launch->problem->dtype == AT_F16 ? at_counts_launch_kinds<at_f16>(launch, put)
+                                            : at_counts_launch_kinds<at_bf16>(launch, put);
+}
+
+static inline const char *at_counts_tiles_decline(const struct at_problem *p) {
+    if (p->dtype != AT_F16 && p->dtype != AT_BF16)
+        return "queries and keys are f16 or bf16";
+    if (p->params.softmax)
+        return "softmax needs a row's maximum first";
+    if (p->params.what >> AT_COUNTS_OF_OUT & 1 && p->sizes.d > 32 * AT_COUNTS_CHANNELS_OUT)
+        return "outputs of more than 128 channels";
+    return at_counts_declines(p);
 }
 
 #endif

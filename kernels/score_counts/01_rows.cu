@@ -26,28 +26,15 @@ template <class T> struct tile {
         : a(view), head((int)blockIdx.x), kv_head(head / (view.h / view.hk)), thread((int)threadIdx.x) {}
 
     __device__ double score(int t) const { return a.scale * dot[t]; }
-    __device__ double gate_input(int t) const {
-        const double s = score(t);
-        if (!isfinite(s))
-            return at_plain_from_bits(0x7ff8000000000000);
-        return a.relu_pre && s < 0 ? 0.0 : s;
-    }
     __device__ double filter(int t) const {
         const float *taps = a.taps + head * a.n_taps;
         double sum = 0;
         for (int j = 0; j < a.n_taps && j <= t; j++)
-            sum += (a.pooled ? 1.0 : (double)taps[j]) * gate_input(t - j);
+            sum += (a.pooled ? 1.0 : (double)taps[j]) * a.gate_input(score(t - j));
         if (!a.pooled)
             return sum;
         const int there = a.shrink && t + 1 < a.n_taps ? t + 1 : a.n_taps;
-        return gate_input(t) - (double)a.sigma[head] / (double)there * sum;
-    }
-    __device__ double clamp(double z) const {
-        if (z != z)
-            return z;
-        double p = z > 0 ? z : 0.0;
-        p = p < a.clip_max ? p : a.clip_max;
-        return p > a.clip_min ? p : a.clip_min;
+        return a.gate_input(score(t)) - (double)a.sigma[head] / (double)there * sum;
     }
     __device__ double p(int t) const { return a.softmax ? w[t] / row[1] : w[t]; }
 
@@ -121,7 +108,7 @@ template <class T> __device__ void tile<T>::weigh_row(int i, int n) {
             continue;
         }
         const double z = filter(t);
-        w[t] = clamp(z);
+        w[t] = a.clamp(z);
         count(2, AT_COUNTS_OF_FIR, i, t, z, z);
     }
     at_sync();
@@ -151,24 +138,12 @@ template <class T> __device__ void tile<T>::mark_row(int i, int n) {
 }
 
 template <class T> __device__ void tile<T>::statistics(int n) {
-    const double sum = row[1];
     if (n == 0)
         return;
-    const double nan = at_plain_from_bits(0x7ff8000000000000);
-    a.count(a.plane(AT_COUNTS_OF_ROW_MAX, head), row[2] != 0 ? nan : row[0]);
-    a.count(a.plane(AT_COUNTS_OF_ROW_SUM, head), sum);
-    if (sum == 0)
-        return;
-    a.count(a.plane(AT_COUNTS_OF_SHARE0, head), w[0] / sum);
-    if (!a.wants(AT_COUNTS_OF_ENTROPY) && !a.wants(AT_COUNTS_OF_SUPPORT))
-        return;
     double terms = 0;
-    for (int t = 0; t < n; t++)
+    for (int t = 0; t < n && (a.wants(AT_COUNTS_OF_ENTROPY) || a.wants(AT_COUNTS_OF_SUPPORT)); t++)
         terms += p(t) == 0 || w[t] == 0 ? 0.0 : w[t] * at_plain_log2(w[t]);
-    double entropy = at_plain_log2(sum) - terms / sum;
-    entropy = entropy < 0 ? 0.0 : entropy;
-    a.count(a.plane(AT_COUNTS_OF_ENTROPY, head), entropy);
-    a.count(a.plane(AT_COUNTS_OF_SUPPORT, head), at_plain_exp2(entropy));
+    a.count_row(head, row[2] != 0 ? at_plain_from_bits(0x7ff8000000000000) : row[0], row[1], w[0], terms);
 }
 
 template <class T> __device__ void tile<T>::output_row(int i, int n) {

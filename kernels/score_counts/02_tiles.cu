@@ -13,7 +13,7 @@
 
 namespace {
 
-constexpr int THREADS = AT_COUNTS_BLOCK, CHANNELS_OUT = 4; /* of a lane, 32 apart */
+constexpr int THREADS = AT_COUNTS_BLOCK;
 
 /* A block. A thread counts the scores of one query and 16 keys of every tile: a page. */
 template <class T, int TAPS, bool FULL> struct block {
@@ -29,7 +29,7 @@ template <class T, int TAPS, bool FULL> struct block {
     int mass_bin = 0;
     double most, sum = 0, terms = 0, weight0 = 0; /* of the row: most of this thread's keys, the rest of page 0 only */
     bool has_nan = false;
-    double o[FULL ? 8 : 1][CHANNELS_OUT];
+    double o[FULL ? 8 : 1][AT_COUNTS_CHANNELS_OUT];
 
     __device__ block(const at_counts_view<T> &view, const at_counts_memory &shared)
         : a(view), m(shared), head((int)blockIdx.x), kv_head(head / (view.h / view.hk)),
@@ -41,27 +41,15 @@ template <class T, int TAPS, bool FULL> struct block {
           p(view.plane(AT_COUNTS_OF_P, head)), out(view.plane(AT_COUNTS_OF_OUT, head)),
           most(-at_plain_from_bits(0x7ff0000000000000)) {
         for (int r = 0; r < (FULL ? 8 : 1); r++)
-            for (int j = 0; j < CHANNELS_OUT; j++)
+            for (int j = 0; j < AT_COUNTS_CHANNELS_OUT; j++)
                 o[r][j] = 0;
     }
 
-    __device__ double gate_input(double dot) const {
-        const double s = a.scale * dot;
-        if (((uint64_t)at_plain_bits(s) >> 52 & 0x7ff) == 0x7ff)
-            return at_plain_from_bits(0x7ff8000000000000);
-        return a.relu_pre && s < 0 ? 0.0 : s;
-    }
+    __device__ double gate_input(double dot) const { return a.gate_input(a.scale * dot); }
     /* Raw score of a key of this tile or of its halo. */
     __device__ double dot(const double *halo, int k0, int t) const {
         return t >= k0 ? m.scores[row * AT_COUNTS_ROW_STEP + t - k0]
                        : halo[row * (a.n_taps - 1) + t - k0 + a.n_taps - 1];
-    }
-    __device__ double clamp(double z) const {
-        if (z != z)
-            return z;
-        double x = z > 0 ? z : 0.0;
-        x = x < a.clip_max ? x : a.clip_max;
-        return x > a.clip_min ? x : a.clip_min;
     }
     __device__ void count_queries();
     __device__ void multiply(int k0);
@@ -97,7 +85,7 @@ template <class T, int TAPS, bool FULL> __device__ void block<T, TAPS, FULL>::mu
         if (threadIdx.x == 0)
             *m.n_again = 0;
         at_sync();
-        at_counts_multiply(m.q, m.k, sums);
+        at_counts_multiply(m.q, m.k, y, x, sums);
     }
     at_sync(); /* q and k become the list */
     int spans[4];
@@ -190,7 +178,7 @@ __device__ void block<T, TAPS, FULL>::count_page(const double *halo, double *nex
     for (int j = 0; j < seen; j++) {
         const int t = begin + j;
         const double x = m.scores[row * AT_COUNTS_ROW_STEP + t - k0], s = a.scale * x, r0 = gate_input(x);
-        const double z = filter(halo, k0, t, r0, r1, r2), weight = clamp(z);
+        const double z = filter(halo, k0, t, r0, r1, r2), weight = a.clamp(z);
         r2 = r1;
         r1 = r0;
         if (raw)
@@ -228,16 +216,16 @@ template <class T, int TAPS, bool FULL> __device__ void block<T, TAPS, FULL>::we
     const int own = (int)threadIdx.x / 32 * 8, lane = at_lane();
     const double gamma = (double)a.gamma[head];
     for (int t = 0; t < AT_COUNTS_KEYS && k0 + t < end; t++) {
-        double v[CHANNELS_OUT];
+        double v[AT_COUNTS_CHANNELS_OUT];
         AT_UNROLL
-        for (int j = 0; j < CHANNELS_OUT; j++)
+        for (int j = 0; j < AT_COUNTS_CHANNELS_OUT; j++)
             v[j] = lane + 32 * j < a.d ? at_counts_value(a.v[a.key(k0 + t, kv_head) + lane + 32 * j]) : 0.0;
         AT_UNROLL
         for (int r = 0; r < 8; r++) {
             const double weight = m.weights[(own + r) * AT_COUNTS_ROW_STEP + t];
             if (weight != 0) {
                 AT_UNROLL
-                for (int j = 0; j < CHANNELS_OUT; j++)
+                for (int j = 0; j < AT_COUNTS_CHANNELS_OUT; j++)
                     o[FULL ? r : 0][j] += (gamma * weight) * v[j];
             }
         }
@@ -267,26 +255,12 @@ template <class T, int TAPS, bool FULL> __device__ void block<T, TAPS, FULL>::we
 
 /* Thread of page 0; the other pages' largest scores come through memory that is free. */
 template <class T, int TAPS, bool FULL> __device__ void block<T, TAPS, FULL>::statistics() {
-    const double nan = at_plain_from_bits(0x7ff8000000000000);
+    double *of_pages = m.weights + row * AT_COUNTS_ROW_STEP;
     at_sync();
-    m.weights[row * AT_COUNTS_ROW_STEP + page] = has_nan ? nan : most;
+    of_pages[page] = has_nan ? at_plain_from_bits(0x7ff8000000000000) : most;
     at_sync();
-    if (page > 0 || n == 0)
-        return;
-    for (int i = 1; i < 4; i++) {
-        const double other = m.weights[row * AT_COUNTS_ROW_STEP + i];
-        has_nan = has_nan || other != other;
-        most = other > most ? other : most;
-    }
-    a.count(a.plane(AT_COUNTS_OF_ROW_MAX, head), has_nan ? nan : most);
-    a.count(a.plane(AT_COUNTS_OF_ROW_SUM, head), sum);
-    if (sum == 0)
-        return;
-    a.count(a.plane(AT_COUNTS_OF_SHARE0, head), weight0 / sum);
-    double entropy = at_plain_log2(sum) - terms / sum;
-    entropy = entropy < 0 ? 0.0 : entropy;
-    a.count(a.plane(AT_COUNTS_OF_ENTROPY, head), entropy);
-    a.count(a.plane(AT_COUNTS_OF_SUPPORT, head), at_plain_exp2(entropy));
+    if (page == 0 && n > 0)
+        a.count_row(head, at_counts_most_of_pages(of_pages), sum, weight0, terms);
 }
 
 /* Gives the number that this thread counted. */
@@ -298,7 +272,7 @@ template <class T, int TAPS, bool FULL> __device__ uint32_t block<T, TAPS, FULL>
     AT_UNROLL
     for (int r = 0; r < (FULL ? 8 : 0); r++) {
         AT_UNROLL
-        for (int j = 0; j < CHANNELS_OUT; j++)
+        for (int j = 0; j < AT_COUNTS_CHANNELS_OUT; j++)
             if (own + r < a.queries && lane + 32 * j < a.d) {
                 at_counts_see(a, out, o[r][j], own + r, -1, light[4], m.rare->field[4]);
                 count++;
@@ -366,22 +340,13 @@ __global__ void __launch_bounds__(THREADS, FULL ? 1 : 2) tiles(at_counts_view<T>
                           outputs, x.light, noted);
 }
 
-constexpr int ROWS = 1 << AT_COUNTS_OF_OUT | 1 << AT_COUNTS_OF_ROW_MAX | 1 << AT_COUNTS_OF_ROW_SUM |
-                     1 << AT_COUNTS_OF_ENTROPY | 1 << AT_COUNTS_OF_SUPPORT | 1 << AT_COUNTS_OF_SHARE0;
-
 const char *supports(const struct at_problem *problem) {
-    if (problem->dtype != AT_F16 && problem->dtype != AT_BF16)
-        return "queries and keys are f16 or bf16";
-    if (problem->params.softmax)
-        return "softmax needs a row's maximum first";
-    if (problem->sizes.tokens > 65535 * (int64_t)AT_COUNTS_TILE)
-        return "more queries than a grid has";
-    if (problem->params.what >> AT_COUNTS_OF_OUT & 1 && problem->sizes.d > 32 * CHANNELS_OUT)
-        return "outputs of more than 128 channels";
-    return at_counts_declines(problem);
+    return problem->sizes.tokens > 65535 * (int64_t)AT_COUNTS_TILE ? "more queries than a grid has"
+                                                                   : at_counts_tiles_decline(problem);
 }
 
-template <class T, int TAPS, bool FULL> int put(const struct at_launch *launch, const at_counts_view<T> &a) {
+template <class T, int TAPS, bool FULL>
+int put(const struct at_launch *launch, const at_counts_view<T> &a, at_counts_kind<TAPS, FULL>) {
     const int64_t rows = (int64_t)a.h * a.queries + (int64_t)a.hk * a.keys;
     const int code = at_launch(at_counts_spans<T>, dim3{ (unsigned)((rows + THREADS - 1) / THREADS), 1, 1 },
                                dim3{ THREADS, 1, 1 }, 0, launch->stream, a);
@@ -390,17 +355,8 @@ template <class T, int TAPS, bool FULL> int put(const struct at_launch *launch, 
                             at_counts_memory::bytes(a.n_taps, FULL), launch->stream, a);
 }
 
-template <class T> int launch_as(const struct at_launch *launch) {
-    return at_counts_launch<T>(launch, [launch](const at_counts_view<T> &a) {
-        const bool full = a.what & ROWS;
-        if (a.n_taps == 3)
-            return full ? put<T, 3, true>(launch, a) : put<T, 3, false>(launch, a);
-        return full ? put<T, 0, true>(launch, a) : put<T, 0, false>(launch, a);
-    });
-}
-
 int launch(const struct at_launch *launch) {
-    return launch->problem->dtype == AT_F16 ? launch_as<at_f16>(launch) : launch_as<at_bf16>(launch);
+    return at_counts_launch_tiles(launch, [launch](const auto &a, auto kind) { return put(launch, a, kind); });
 }
 
 int64_t workspace(const struct at_problem *problem) { return at_counts_view<float>::workspace(problem); }

@@ -60,20 +60,8 @@ __global__ void __launch_bounds__(AT_COUNTS_BLOCK *AT_COUNTS_GROUPS<TAPS, FULL>,
     at_counts_give_bins(a, bins, head);
 }
 
-constexpr int ROWS = 1 << AT_COUNTS_OF_OUT | 1 << AT_COUNTS_OF_ROW_MAX | 1 << AT_COUNTS_OF_ROW_SUM |
-                     1 << AT_COUNTS_OF_ENTROPY | 1 << AT_COUNTS_OF_SUPPORT | 1 << AT_COUNTS_OF_SHARE0;
-
-const char *supports(const struct at_problem *problem) {
-    if (problem->dtype != AT_F16 && problem->dtype != AT_BF16)
-        return "queries and keys are f16 or bf16";
-    if (problem->params.softmax)
-        return "softmax needs a row's maximum first";
-    if (problem->params.what >> AT_COUNTS_OF_OUT & 1 && problem->sizes.d > 32 * AT_COUNTS_CHANNELS_OUT)
-        return "outputs of more than 128 channels";
-    return at_counts_declines(problem);
-}
-
-template <class T, int TAPS, bool FULL> int put(const struct at_launch *launch, const at_counts_view<T> &a) {
+template <class T, int TAPS, bool FULL>
+int put(const struct at_launch *launch, const at_counts_view<T> &a, at_counts_kind<TAPS, FULL>) {
     constexpr int GROUPS = AT_COUNTS_GROUPS<TAPS, FULL>;
     const int64_t rows = (int64_t)a.h * a.queries + (int64_t)a.hk * a.keys;
     const int code =
@@ -97,17 +85,8 @@ template <class T, int TAPS, bool FULL> int put(const struct at_launch *launch, 
                      a, codes, words);
 }
 
-template <class T> int launch_as(const struct at_launch *launch) {
-    return at_counts_launch<T>(launch, [launch](const at_counts_view<T> &a) {
-        const bool full = a.what & ROWS;
-        if (a.n_taps == 3)
-            return full ? put<T, 3, true>(launch, a) : put<T, 3, false>(launch, a);
-        return full ? put<T, 0, true>(launch, a) : put<T, 0, false>(launch, a);
-    });
-}
-
 int launch(const struct at_launch *launch) {
-    return launch->problem->dtype == AT_F16 ? launch_as<at_f16>(launch) : launch_as<at_bf16>(launch);
+    return at_counts_launch_tiles(launch, [launch](const auto &a, auto kind) { return put(launch, a, kind); });
 }
 
 int64_t workspace(const struct at_problem *problem) { return at_counts_view<float>::workspace(problem); }
@@ -118,7 +97,7 @@ AT_KERNEL(score_counts, 03_shared_counts) = {
     .summary = "counts in shared memory, in windows of codes, by blocks that stay for a head",
     .source = "ours",
     .numerics = AT_COUNTS_NUMERICS,
-    .supports = supports,
+    .supports = at_counts_tiles_decline,
     .workspace = workspace,
     .launch = launch,
 };
