@@ -219,10 +219,15 @@ $(BUILD)/attest-cuda-mutants: $(call obj,$(CUDA_SRC) $(RUNNER_SHARED_SRC)) $(BUI
 
 # --- mutants: each patch makes one wrong kernel, an object with one global symbol --------------
 MUTANT_OBJ := $(patsubst tests/mutants/%.patch,$(BUILD)/mutants/%.o,$(MUTANTS))
-$(BUILD)/mutants/%.o: tests/mutants/%.patch $(call obj,$(VARIANTS) $(HOST_SRC)) $(DEVICE_OBJ) tests/build/build_mutant.sh
-	$(call say,MUTANT,$<)
-	$(Q)CC='$(CC)' CFLAGS='$(CFLAGS_ALL)' CXX='$(CXX)' SIMT_FLAGS='$(SIMT_FLAGS)' \
-	   tests/build/build_mutant.sh $< $@ $(BUILD)
+# A mutant is of a variant of its own family: made again when one of those was.
+define mutants_of
+$(BUILD)/mutants/$(1)/%.o: tests/mutants/$(1)/%.patch $(call obj,$(filter kernels/$(1)/%,$(VARIANTS)) $(HOST_SRC)) \
+                           $(filter $(BUILD)/simt/kernels/$(1)/%,$(DEVICE_OBJ)) tests/build/build_mutant.sh
+	$$(call say,MUTANT,$$<)
+	$$(Q)CC='$$(CC)' CFLAGS='$$(CFLAGS_ALL)' CXX='$$(CXX)' SIMT_FLAGS='$$(SIMT_FLAGS)' \
+	   tests/build/build_mutant.sh $$< $$@ $$(BUILD)
+endef
+$(foreach f,$(sort $(patsubst tests/mutants/%/,%,$(dir $(MUTANTS)))),$(eval $(call mutants_of,$(f))))
 $(BUILD)/gen/mutant_table.c: $(MUTANTS) tests/build/write_tables.sh
 	$(Q)tests/build/write_tables.sh mutants $(MUTANTS) > $@
 ifneq ($(SAN),thread)

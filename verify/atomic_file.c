@@ -113,6 +113,21 @@ at_status at_atomic_check_apart(const char *path, const char *other) {
     return same ? AT_FAIL(AT_USAGE, "%s and %s are one file, wanted another one to write", path, other) : AT_OK;
 }
 
+at_status at_atomic_check_files(const char *const *written, int n_written, const char *const *others, int n_others) {
+    for (int i = 0; i < n_written; i++) {
+        if (!written[i])
+            continue;
+        AT_TRY(at_atomic_check(written[i]));
+        for (int k = 0; k < n_others; k++)
+            if (others[k])
+                AT_TRY(at_atomic_check_apart(written[i], others[k]));
+        for (int k = 0; k < i; k++)
+            if (written[k])
+                AT_TRY(at_atomic_check_apart(written[i], written[k]));
+    }
+    return AT_OK;
+}
+
 /* Looked at before it is opened: a pipe without a reader would wait for one. */
 at_status at_atomic_check_regular(const char *path) {
     struct stat info;

@@ -21,6 +21,9 @@ at_status at_atomic_check(const char *path);
 at_status at_atomic_check_regular(const char *path);
 /* AT_USAGE when `path` is the very file `other`, which is read or written, too: one of them would be destroyed. */
 at_status at_atomic_check_apart(const char *path, const char *other);
+/* For commands, before any work: each of `written` can be made, and is neither another one nor among `others`. NULL
+ * entries are skipped. */
+at_status at_atomic_check_files(const char *const *written, int n_written, const char *const *others, int n_others);
 /* Flushes, fsyncs and renames; AT_IO, and nothing at `path` has changed, when any write has failed. */
 at_status at_atomic_commit(struct at_atomic_file *file);
 /* Leaves `path` as it was. No effect after a commit, successful or not. */

@@ -33,19 +33,10 @@ static at_status read_options(const struct at_args *args, struct at_drift_option
     return at_args_int(args, "--seed", 0, INT64_MAX, 1, &o->seed);
 }
 
-/* Files that are written, before any work: they can be made, and none of them is another or is read. */
 static at_status check_files(const struct at_args *args) {
     const char *written[] = { at_args_get(args, "--junit"), at_args_get(args, "--json") };
-    const char *others[] = { args->words[0], args->words[1], at_args_get(args, "--limits"), written[0] };
-    for (int i = 0; i < 2; i++) {
-        if (!written[i])
-            continue;
-        AT_TRY(at_atomic_check(written[i]));
-        for (int k = 0; k < 3 + i; k++)
-            if (others[k])
-                AT_TRY(at_atomic_check_apart(written[i], others[k]));
-    }
-    return AT_OK;
+    const char *read[] = { args->words[0], args->words[1], at_args_get(args, "--limits") };
+    return at_atomic_check_files(written, 2, read, 3);
 }
 
 static at_status drift_all(const struct at_args *args, struct at_drift *drift) {

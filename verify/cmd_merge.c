@@ -67,10 +67,7 @@ static at_status check_out(const struct at_args *args) {
     const char *out = at_args_get(args, "--out");
     if (!out)
         return AT_FAIL(AT_USAGE, "merge: wants --out RUN.h5");
-    AT_TRY(at_atomic_check(out));
-    for (int i = 0; i < args->n_words; i++)
-        AT_TRY(at_atomic_check_apart(out, args->words[i]));
-    return AT_OK;
+    return at_atomic_check_files(&out, 1, args->words, args->n_words);
 }
 
 static at_status merge(const struct at_args *args, struct shards *s, struct at_run_record *whole) {

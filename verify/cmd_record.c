@@ -27,12 +27,10 @@ static const struct at_option options[] = {
     { "--shard", "i/N", "only this share of the requests of all layers; `attest merge` joins the shards" },
     { "--resume", NULL,
       "go on from the journal D.h5.jsonl of an interrupted recording: finished layers are kept, and of the layer in "
-      "hand "
-      "the requests up to its last part; a request that was cut short is counted anew" },
+      "hand the requests up to its last part; a request that was cut short is counted anew" },
     { "--part-seconds", "S",
       "how long the requests of a layer in hand may go unwritten (default 60; 0: a part after each; at most 1/20 of "
-      "the "
-      "time is spent on it)" },
+      "the time is spent on it)" },
     { "--threads", "N", "threads (default: processors there are)" },
     { "--runner", "R", "who counts: cpu (default: threads of this process), cuda, or a command line; the same counts" },
     { NULL, NULL, NULL },

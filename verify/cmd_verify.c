@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "verify/atomic_file.h"
 #include "verify/commands.h"
 #include "verify/session.h"
 
@@ -68,6 +69,17 @@ static at_status read_options(const struct at_args *args, struct at_session_opti
     return AT_OK;
 }
 
+/* A report in the place of the archive or of its journal would destroy it at the end of the run. */
+static at_status check_files(const struct at_args *args) {
+    char journal[4096];
+    const char *out = at_args_get(args, "--out");
+    const char *reports[] = { at_args_get(args, "--junit"), at_args_get(args, "--json") };
+    const char *others[] = { out, out ? journal : NULL };
+    if (out)
+        snprintf(journal, sizeof journal, "%s.jsonl", out); /* longer ones are refused when it is opened */
+    return at_atomic_check_files(reports, 2, others, 2);
+}
+
 static at_status write_reports(const struct at_args *args, const struct at_run_record *record, int strict) {
     const char *path;
     int colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
@@ -88,6 +100,8 @@ static int run(const struct at_args *args) {
     struct at_session_options o;
     struct at_run_record record;
     at_status status = read_options(args, &o);
+    if (status == AT_OK)
+        status = check_files(args);
     if (status != AT_OK)
         return at_report_failure(status);
     status = at_session_run(&o, &record);

@@ -1,8 +1,9 @@
 /* The journal of a recording: a line for each layer that is begun or finished.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Entries: {"begun": N, "shard": "2/5"} alone; or {"layer": N, "shard": "2/5"} first, then {"request": R, "hash": "..."} for each unit. The shard stands in
- * every line because the journal's head says what was asked for and not which share of it. */
+ * Entries: {"begun": N, "shard": "2/5"} alone; or {"layer": N, "shard": "2/5"} first, then {"request": R, "hash": "..."}
+ * for each unit. The shard stands in every line because the journal's head says what was asked for and not which share
+ * of it. */
 #include "verify/dist_journal.h"
 
 #include <stdio.h>

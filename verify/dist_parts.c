@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "attest/names.h"
+
 enum { PATH_BYTES = 4352 };
 
 static at_status path_of(const char *out, int64_t layer, char path[PATH_BYTES]) {
@@ -21,12 +23,8 @@ static at_status path_of(const char *out, int64_t layer, char path[PATH_BYTES]) 
 
 /* "layer_000012.h5.PID.tmp": what verify/atomic_file.c had not renamed when the process was killed. */
 static int is_half_written(const char *name) {
-    static const char prefix[] = "layer_";
-    const char *digits = name + sizeof prefix - 1;
-    if (strncmp(name, prefix, sizeof prefix - 1) != 0)
-        return 0;
-    const size_t n = strspn(digits, "0123456789");
-    return n >= 6 && strncmp(digits + n, ".h5.", 4) == 0;
+    const char *rest = at_name_past_number(name, "layer_", 6);
+    return rest && strncmp(rest, ".h5.", 4) == 0;
 }
 
 at_status at_dist_parts_open(const char *out) {

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "attest/attention.h"
+#include "attest/names.h"
 #include "datasets/dataset.h"
 
 enum { MOST_LAYERS = 65536, MOST_REQUESTS = 1 << 20 };
@@ -59,13 +60,9 @@ static int64_t layer_of(const char *name, int *which) {
 
 /* "layers.007.q", "layers.9999999999.q": a layer that would be left out. */
 static int is_misnumbered(const char *name) {
-    static const char prefix[] = "layers.";
-    const char *digits = name + sizeof prefix - 1;
-    if (strncmp(name, prefix, sizeof prefix - 1) != 0)
-        return 0;
-    const size_t n = strspn(digits, "0123456789");
-    for (int i = 0; i < AT_DIST_TENSORS && n > 0 && digits[n] == '.'; i++)
-        if (strcmp(digits + n + 1, words[i]) == 0)
+    const char *rest = at_name_past_number(name, "layers.", 1);
+    for (int i = 0; i < AT_DIST_TENSORS && rest && *rest == '.'; i++)
+        if (strcmp(rest + 1, words[i]) == 0)
             return 1;
     return 0;
 }

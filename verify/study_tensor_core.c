@@ -116,10 +116,10 @@ static at_status study_instruction(struct study *s, int variant, const struct at
 static at_status study_device(struct study *s, const struct at_args *args, int *bad) {
     const char *glob = at_args_get(args, "--instructions"), *golden = at_args_get(args, "--golden");
     const char *out = at_args_get(args, "--out"), *device = at_runner_device(s->runner);
+    const char *written[] = { golden, out };
     struct at_tc_probe_row probes[AT_TC_PROBES];
     int ran = 0, wrong = 0;
-    if (out)
-        AT_TRY(at_atomic_check(out));
+    AT_TRY(at_atomic_check_files(written, 2, NULL, 0));
     printf("%s\n", device);
     at_tc_study_head(stdout);
     for (int i = 0; i < at_tc_instruction_count(); i++) {

@@ -194,13 +194,8 @@ __device__ void at_counts_tile_group<T, TAPS, FULL>::store_scores(int k0, const 
 
 template <class T, int TAPS, bool FULL> __device__ void at_counts_tile_group<T, TAPS, FULL>::repeat(int k0) {
     const int count = (int)f.n_again;
-    for (int i = thread; i < count; i += THREADS) {
-        const int own = m.again[i] / AT_COUNTS_KEYS, t = m.again[i] % AT_COUNTS_KEYS;
-        const int spans =
-            a.q_span[(int64_t)head * a.queries + first + own] + a.k_span[(int64_t)kv_head * a.keys + k0 + t];
-        m.scores[own * AT_COUNTS_ROW_STEP + t] = at_counts_compensated(
-            a.query(first + own, head), a.k + a.key(k0 + t, kv_head), a.d, spans < AT_COUNTS_NOT_FINITE);
-    }
+    for (int i = thread; i < count; i += THREADS)
+        at_counts_sum_again(a, head, kv_head, first, k0, m.again[i], m.scores);
     if (count)
         sync();
 }

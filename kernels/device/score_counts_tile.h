@@ -70,6 +70,16 @@ template <class T> __device__ double at_counts_compensated(const T *q, const T *
     return finite ? sum + rest : sum;
 }
 
+/* The score of a pair, query * 64 + key of the tile, by that. */
+template <class T>
+__device__ void at_counts_sum_again(const at_counts_view<T> &a, int head, int kv_head, int first, int k0, int pair,
+                                    double *scores) {
+    const int own = pair / AT_COUNTS_KEYS, t = pair % AT_COUNTS_KEYS;
+    const int spans = a.q_span[(int64_t)head * a.queries + first + own] + a.k_span[(int64_t)kv_head * a.keys + k0 + t];
+    scores[own * AT_COUNTS_ROW_STEP + t] = at_counts_compensated(
+        a.query(first + own, head), a.k + a.key(k0 + t, kv_head), a.d, spans < AT_COUNTS_NOT_FINITE);
+}
+
 /* ---- shared memory ---- */
 
 /* Shared: fields of the ledger of every stage that ordinary values do not touch. */

@@ -112,13 +112,8 @@ template <class T, int TAPS, bool FULL> __device__ void block<T, TAPS, FULL>::mu
 
 template <class T, int TAPS, bool FULL> __device__ void block<T, TAPS, FULL>::repeat(int k0) {
     const int count = (int)*m.n_again;
-    for (int i = (int)threadIdx.x; i < count; i += THREADS) {
-        const int own = m.again[i] / AT_COUNTS_KEYS, t = m.again[i] % AT_COUNTS_KEYS;
-        const int spans =
-            a.q_span[(int64_t)head * a.queries + first + own] + a.k_span[(int64_t)kv_head * a.keys + k0 + t];
-        m.scores[own * AT_COUNTS_ROW_STEP + t] = at_counts_compensated(
-            a.query(first + own, head), a.k + a.key(k0 + t, kv_head), a.d, spans < AT_COUNTS_NOT_FINITE);
-    }
+    for (int i = (int)threadIdx.x; i < count; i += THREADS)
+        at_counts_sum_again(a, head, kv_head, first, k0, m.again[i], m.scores);
     if (count)
         at_sync();
 }

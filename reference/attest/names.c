@@ -1,9 +1,8 @@
-/* The nearest known name to a misspelt one, by restricted edit distance (optimal string alignment).
+/* Names with a number; the nearest known name, by restricted edit distance (optimal string alignment).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "attest/names.h"
 
 #include <ctype.h>
-#include <stddef.h>
 #include <string.h>
 
 /* Longer words are not misspelt names; they get no suggestion. */
@@ -55,4 +54,12 @@ const char *at_nearest_name(const char *wanted, const char *const *names, int n)
         }
     }
     return nearest;
+}
+
+const char *at_name_past_number(const char *name, const char *prefix, size_t least_digits) {
+    const size_t n = strlen(prefix);
+    if (strncmp(name, prefix, n) != 0)
+        return NULL;
+    const size_t digits = strspn(name + n, "0123456789");
+    return digits >= least_digits ? name + n + digits : NULL;
 }

@@ -15,6 +15,17 @@ wants 2 'matches' "$attest" verify 'asynct_decode/00_blas_p33'; one_line
 wants 2 'wanted i/N' "$attest" verify --shard 3/2; one_line
 wants 2 'exclude each other' "$attest" verify --case "$good" --cases 'x:*'; one_line
 wants 2 '--resume wants --out' "$attest" verify --resume; one_line
+# Reports in the place of the archive, of its journal or of each other; where none can be written. Before any work.
+run=$scratch/run.h5
+ln -s run.h5.jsonl "$scratch/link"; : > "$run.jsonl"
+for report in "$run" "$run.jsonl" "$scratch/link"; do
+    wants 2 'are one file' "$attest" verify --case "$good" --out "$run" --json "$report"; one_line
+    wants 2 'are one file' "$attest" verify --case "$good" --out "$run" --junit "$report"; one_line
+done
+wants 2 'are one file' "$attest" verify --case "$good" --junit "$scratch/both" --json "$scratch/both"; one_line
+wants 3 "$scratch/no" "$attest" verify --case "$good" --junit "$scratch/no/x.xml"; one_line
+[[ ! -e "$run" && ! -s "$run.jsonl" && ! -e "$scratch/both" ]] || fail "a refused run has written"
+rm "$run.jsonl"
 wants 4 'nothing was judged' "$attest" verify --cases 'no_such_role:*'
 wants 4 UNSUPPORTED "$attest" verify 'asynct_decode/00_tc_f16' --case "$good"
 wants 3 'absent' "$attest" verify --runner 'echo absent >&2; exit 9' --case "$good"

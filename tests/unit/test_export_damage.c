@@ -4,6 +4,7 @@
 #include <hdf5.h>
 #include <unistd.h>
 
+#include "tests/support/archive_dataset.h"
 #include "tests/support/archive_files.h"
 #include "notebooks_export/export.h"
 
@@ -36,13 +37,7 @@ static void set_number(hid_t file, const char *name, hsize_t row, int64_t value)
 /* A column of n zeros in place of one of another kind. */
 static void put_zeros(hid_t file, const char *name, hsize_t n, hid_t type) {
     delete (file, name);
-    hid_t space = H5Screate_simple(1, &n, NULL), create = H5Pcreate(H5P_DATASET_CREATE);
-    H5Pset_alloc_time(create, H5D_ALLOC_TIME_EARLY);
-    hid_t data = H5Dcreate2(file, name, type, space, H5P_DEFAULT, create, H5P_DEFAULT);
-    assert_true(data >= 0);
-    H5Dclose(data);
-    H5Pclose(create);
-    H5Sclose(space);
+    add_dataset(file, name, type, 1, &n);
 }
 
 /* The archive by one kind of export, which ends with so many files written. */

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "tests/at_test.h"
+#include "tests/support/archive_dataset.h"
 #include "tests/support/archive_version.h"
 #include "tests/support/sample_record.h"
 #include "verify/archive/frame.h"
@@ -190,18 +191,6 @@ static void test_versions(void **state) {
                 at_assert_fails(at_frames_read(path, &frames), AT_UNSUPPORTED, says);
             at_frames_release(&frames);
         }
-}
-
-static void add_dataset(hid_t file, const char *name, hid_t type, int rank, const hsize_t *dims) {
-    hid_t space = H5Screate_simple(rank, dims, NULL);
-    hid_t create = H5Pcreate(H5P_DATASET_CREATE);
-    if (dims[0] < 100) /* as files of attest are: what an extent claims is there */
-        H5Pset_alloc_time(create, H5D_ALLOC_TIME_EARLY);
-    hid_t data = H5Dcreate2(file, name, type, space, H5P_DEFAULT, create, H5P_DEFAULT);
-    assert_true(data >= 0);
-    H5Dclose(data);
-    H5Pclose(create);
-    H5Sclose(space);
 }
 
 /* A later column of a known kind is there like any other; columns and groups of other kinds are not. */
