@@ -80,6 +80,8 @@ template <class T, int TAPS, bool FULL> struct at_counts_tile_group {
         return a.wants(stage == AT_COUNTS_STAGES - 1 ? AT_COUNTS_OF_OUT : AT_COUNTS_OF_RAW + stage);
     }
     __device__ bool wants_p() const { return a.wants(AT_COUNTS_OF_P); }
+    /* Else nobody writes the halo. */
+    __device__ bool filters() const { return FULL || a.what & (1 << AT_COUNTS_OF_FIR | 1 << AT_COUNTS_OF_P); }
     __device__ void sync() const { at_barrier(1 + number, THREADS); }
     /* Raw score of a key of this tile or of its halo. */
     __device__ double dot(const double *halo, int k0, int t) const {

@@ -95,14 +95,13 @@ template <class T, int TAPS, bool FULL>
 __device__ void at_counts_tile_group<T, TAPS, FULL>::count_page(const double *halo, double *next, int k0) {
     const int begin = k0 + page * AT_COUNTS_PAGE;
     const double *own = m.scores + row * AT_COUNTS_ROW_STEP + page * AT_COUNTS_PAGE;
-    const bool filters = FULL || wants(2) || wants(3); /* else nobody writes the halo */
     double r1 = 0, r2 = 0;
     uint32_t live = 0;
     for (int j = FULL && n > begin ? n - begin : 0; FULL && j < AT_COUNTS_PAGE; j++)
         m.weights[row * AT_COUNTS_ROW_STEP + page * AT_COUNTS_PAGE + j] = 0;
     if (begin >= n)
         return;
-    if (TAPS == 3 && filters && begin > 0) {
+    if (TAPS == 3 && filters() && begin > 0) {
         r1 = a.gate_input(a.scale * dot(halo, k0, begin - 1));
         r2 = a.gate_input(a.scale * dot(halo, k0, begin - 2));
     }
@@ -120,7 +119,7 @@ __device__ void at_counts_tile_group<T, TAPS, FULL>::count_page(const double *ha
             at_counts_see_four(a, bins, 0, head, x, seen - j, query, begin + j, tally[0], f.rare.field[0]);
         if (wants(1))
             at_counts_see_four(a, bins, 1, head, s, seen - j, query, begin + j, tally[1], f.rare.field[1]);
-        if (filters)
+        if (filters())
             filter_four(halo, next, k0, j, seen - j, x, s, r1, r2, bin, live);
     }
     pairs += (uint32_t)seen;

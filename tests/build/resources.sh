@@ -1,7 +1,8 @@
 #!/bin/bash
 # Compiles every CUDA kernel for every architecture and records what each takes: registers, shared memory, stack, spills.
 # resources.sh NVCC OUT.tsv FLAGS...: the table; what spills is printed, and a kernel that an architecture refuses is an
-# error. Architectures: AT_ARCHS, by default the PTX of compute_80 for each that nvcc knows, and sm_90a itself.
+# error, as is a spill on sm_90a, which measurements are of. Architectures: AT_ARCHS, by default the PTX of compute_80
+# for each that nvcc knows, and sm_90a itself.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 nvcc=$1 out=$2; shift 2
@@ -44,3 +45,4 @@ done
 spills=$(tail -n +2 "$out" | awk -F'\t' '$7 + $8 > 0 { printf "spills %s: %s on %s, %s registers, %s bytes stored, %s loaded\n", $1, $2, $3, $4, $7, $8 }')
 [[ -z "$spills" ]] || echo "$spills"
 echo "$out: $kernels kernels of $sources sources on $(wc -w <<< "$archs") architectures, $(grep -c . <<< "$spills" || true) spill"
+if grep -q ' on sm_90a,' <<< "$spills"; then echo "resources: kernels spill on sm_90a" >&2; exit 1; fi
