@@ -48,6 +48,7 @@ static void out_of_memory(void) {
 }
 
 void at_wgmma_begin(struct at_simt_block *block) {
+    block->registers_watched = 0;
     for (int w = 0; block->wgmma && w < AT_BLOCK_MOST / AT_WARP; w++) {
         struct at_wgmma_warp *warp = &block->wgmma[w];
         warp->group = warp->issued = 0;
@@ -115,6 +116,7 @@ static struct registers *registers_at(struct at_simt_thread *const *members, uin
     if (warp->n_registers == REGISTERS_MOST)
         at_simt_report(AT_FINDING_BOUNDS, self->place, "more than %d variables as registers of wgmma",
                        (int)REGISTERS_MOST);
+    self->in->registers_watched = 1;
     r = &warp->registers[warp->n_registers++];
     *r = (struct registers){ .words = words, .sums = r->sums };
     memcpy(r->at, at, sizeof r->at);
