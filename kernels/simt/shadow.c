@@ -211,9 +211,8 @@ static __attribute__((noinline)) void note_first_read(struct at_shadow_cell *c, 
 
 static inline void note_read(struct at_shadow_cell *c, int shared) {
     const struct at_simt_thread *self = at_simt_thread();
-    /* Mostly another lane of the warp that came last has read it in this stretch. */
-    if (c->read_time == self->since && c->last_warp == self->index / AT_WARP && !c->readers && !c->read_by_blocks &&
-        c->read_block == (uint32_t)self->in->number)
+    /* Mostly another lane of the warp that came last has read it in this stretch, which no other block has. */
+    if (c->read_time == self->since && c->last_warp == self->index / AT_WARP && !c->readers && !c->read_by_blocks)
         c->last_lanes |= 1u << self->index % AT_WARP;
     else
         note_first_read(c, shared);

@@ -13,12 +13,15 @@ static const struct at_dim3 one = { 1, 1, 1 }, warp = { 32, 1, 1 };
 /* ---- reads of inputs, all by one call ---- */
 
 static const uint8_t *first_read, *then_read;
-static __attribute__((noinline)) void reads_by_one_call(void *unused) {
+static __attribute__((noinline, noclone)) void read_here(const uint8_t *address) {
+    at_mem_read4(address);
+    STAY();
+}
+static void reads_by_one_call(void *unused) {
     (void)unused;
-    for (int i = 0; i < 3; i++) {
-        at_mem_read4(i < 2 ? first_read : then_read);
-        STAY();
-    }
+    read_here(first_read);
+    read_here(first_read);
+    read_here(then_read);
 }
 
 static void test_ends_of_an_input(void **state) {
@@ -117,6 +120,17 @@ static void writes_words_twice(void *unused) {
     if (TID == 0)
         PUT(row[3], 2);
 }
+/* The first bytes that are watched one by one are of another word now. */
+static void writes_other_bytes(void *unused) {
+    (void)unused;
+    SHARED(uint32_t, 32, row);
+    SHARED(uint8_t, 4, other);
+    if (TID == 5)
+        WRITE(1, &other[0]);
+    (void)SHUFFLE(FULL, 1, 0);
+    if (TID == 6)
+        PUT(row[0], 1);
+}
 /* Cells of single bytes end with their job. */
 static void test_bytes_of_an_earlier_job(void **state) {
     (void)state;
@@ -125,6 +139,9 @@ static void test_bytes_of_an_earlier_job(void **state) {
         at_simt_scene_expect(AT_FINDING_NONE, NULL);
         at_simt_scene_run(reads_words, 1, 32, 0);
         at_simt_scene_expect(AT_FINDING_UNWRITTEN, "thread 0 reads byte 0 of a variable", NULL);
+        at_simt_scene_run(writes_single_bytes, 1, 32, 0);
+        at_simt_scene_run(writes_other_bytes, 1, 32, 0);
+        at_simt_scene_expect(AT_FINDING_NONE, NULL);
         at_simt_scene_run(writes_single_bytes, 1, 32, 0);
         at_simt_scene_run(writes_words_twice, 1, 32, 0);
         at_simt_scene_expect(AT_FINDING_RACE, "thread 0 writes byte 12 of a variable", "which thread 3 of", NULL);
