@@ -155,7 +155,7 @@ struct at_simt_block *at_cluster_reach(const uint8_t *address, const void *where
     struct at_simt_thread *self = at_simt_thread();
     for (int r = 0; r < at_simt_machine.cluster; r++) {
         struct at_simt_block *block = block_of(self->in, r);
-        if (block == self->in || (uint64_t)(address - block->arena) >= AT_SHARED_MOST + 1024)
+        if (block == self->in || (uint64_t)(address - block->arena) >= AT_ARENA_BYTES)
             continue;
         if (self->cluster_waits == 0)
             at_simt_report_at(

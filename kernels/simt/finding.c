@@ -27,11 +27,13 @@ void at_simt_job(const struct at_simt_region *regions, int n, uint64_t seed) {
     m->path = 0;
     m->unchecked = 0;
     at_counters_job();
+    at_shadow_job();
+    if (m->stop) /* a finding may have left reads in flight */
+        at_memory_forget_shared();
     if (m->now > UINT32_MAX / 2) /* the other half is enough for any job */
         at_simt_begin_time();
     m->job_began = ++m->now;
     at_memory_job(regions, n);
-    at_shadow_job();
 }
 
 void at_simt_unchecked(int on) { at_simt_machine.unchecked = on; }

@@ -2,11 +2,34 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/simt/hooks.h"
 
-#include "kernels/simt/shadow.h"
+#include "kernels/simt/counters.h"
 
 #define HERE __builtin_return_address(0)
-#define ACCESS(name, bytes, access) \
-    void at_mem_##name(const void *address) { at_shadow_access(address, bytes, access, HERE); }
+/* Most accesses need no shadow: those of the thread's own stack, and reads of inputs or of where it is. */
+static inline __attribute__((always_inline)) void access(const void *address, int bytes, enum at_access access,
+                                                         const void *where) {
+    const struct at_simt_thread *self = at_simt_thread();
+    if (!self || at_simt_machine.unchecked)
+        return; /* host code of the same file */
+    if (at_memory_own_stack(self, address)) {
+        if (self->in->registers_watched)
+            at_wgmma_touch(self, address, bytes, where);
+        return;
+    }
+    if (access == AT_ACCESS_READ && !at_counters_on && at_memory_in_input(address, bytes, where))
+        return;
+    if (access == AT_ACCESS_READ && at_memory_of_launch(self, address))
+        return;
+    if (access == AT_ACCESS_READ)
+        at_shadow_read(address, bytes, where);
+    else if (access == AT_ACCESS_WRITE)
+        at_shadow_write(address, bytes, where);
+    else
+        at_shadow_access(address, bytes, access, where);
+}
+
+#define ACCESS(name, bytes, kind) \
+    void at_mem_##name(const void *address) { access(address, bytes, kind, HERE); }
 
 ACCESS(read1, 1, AT_ACCESS_READ)
 ACCESS(read2, 2, AT_ACCESS_READ)
@@ -27,11 +50,9 @@ ACCESS(unaligned_write4, 4, AT_ACCESS_WRITE)
 ACCESS(unaligned_write8, 8, AT_ACCESS_WRITE)
 ACCESS(unaligned_write16, 16, AT_ACCESS_WRITE)
 
-void at_mem_read_range(const void *address, unsigned long bytes) {
-    at_shadow_access(address, (int)bytes, AT_ACCESS_READ, HERE);
-}
+void at_mem_read_range(const void *address, unsigned long bytes) { access(address, (int)bytes, AT_ACCESS_READ, HERE); }
 void at_mem_write_range(const void *address, unsigned long bytes) {
-    at_shadow_access(address, (int)bytes, AT_ACCESS_WRITE, HERE);
+    access(address, (int)bytes, AT_ACCESS_WRITE, HERE);
 }
 void at_mem_func_entry(const void *caller) { (void)caller; }
 void at_mem_func_exit(void) {}
@@ -49,32 +70,32 @@ static void check_aligned16(const void *address, const char *does, const void *w
 
 void at_simt_load16(const void *address, void *out) {
     check_aligned16(address, "reads", HERE);
-    at_shadow_access(address, 16, AT_ACCESS_READ, HERE);
+    access(address, 16, AT_ACCESS_READ, HERE);
     __builtin_memcpy(out, address, 16);
 }
 
 void at_simt_store16(void *address, const void *value) {
     check_aligned16(address, "writes", HERE);
-    at_shadow_access(address, 16, AT_ACCESS_WRITE, HERE);
+    access(address, 16, AT_ACCESS_WRITE, HERE);
     __builtin_memcpy(address, value, 16);
 }
 
 uint32_t at_simt_atomic_add_u32(uint32_t *address, uint32_t value) {
-    at_shadow_access(address, 4, AT_ACCESS_ATOMIC, HERE);
+    access(address, 4, AT_ACCESS_ATOMIC, HERE);
     const uint32_t before = *address;
     *address = before + value;
     return before;
 }
 
 uint32_t at_simt_atomic_exchange_u32(uint32_t *address, uint32_t value) {
-    at_shadow_access(address, 4, AT_ACCESS_ATOMIC, HERE);
+    access(address, 4, AT_ACCESS_ATOMIC, HERE);
     const uint32_t before = *address;
     *address = value;
     return before;
 }
 
 float at_simt_atomic_add_f32(float *address, float value) {
-    at_shadow_access(address, 4, AT_ACCESS_ATOMIC, HERE);
+    access(address, 4, AT_ACCESS_ATOMIC, HERE);
     const float before = *address;
     *address = before + value;
     return before;

@@ -9,8 +9,9 @@
 #include "kernels/simt/machine.h"
 #include "kernels/simt/shadow.h"
 
-enum { RESIDENT = 4, RESIDENT_MOST = AT_SIMT_CLUSTER_MOST, LANDS_ONE_IN = 4, STACK_BYTES = 64 * 1024 };
+enum { RESIDENT = 4, LANDS_ONE_IN = 4, STACK_BYTES = 64 * 1024 };
 enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_CONFIGURATION = 9, INVALID_CLUSTER = 912 }; /* CUDA's numbers */
+_Static_assert((int)AT_RESIDENT_MOST >= (int)AT_SIMT_CLUSTER_MOST, "a cluster is resident as a whole");
 
 struct at_simt_machine at_simt_machine;
 struct at_simt_self *at_simt_current;
@@ -25,9 +26,33 @@ uint32_t at_simt_random_below(uint32_t n) {
 
 /* ---- threads ---- */
 
+/* The warp whose turn it is: its lanes run one after another, each once, and hand the processor on themselves. */
+static struct {
+    const struct at_simt_block *block;
+    int first, lane, step; /* thread of lane 0; the lane that comes next */
+    int left, ran;         /* lanes that have not been looked at; those that ran */
+} turn;
+
+/* The next lane that is ready, made the running one; NULL: the scheduler goes on. */
+static struct at_simt_thread *next_lane(void) {
+    while (turn.left > 0 && !at_simt_machine.stop) {
+        const int index = turn.first + turn.lane;
+        struct at_simt_thread *t = &turn.block->threads[index < turn.block->n ? index : 0];
+        turn.left--;
+        turn.lane = (turn.lane + turn.step) % AT_WARP;
+        if (index >= turn.block->n || t->state != AT_THREAD_READY)
+            continue;
+        turn.ran++;
+        at_simt_current = &t->self;
+        return t;
+    }
+    return NULL;
+}
+
 void at_simt_wait(void) {
     struct at_simt_thread *self = at_simt_thread();
-    at_fiber_switch(&self->fiber.saved, at_simt_machine.scheduler);
+    const struct at_simt_thread *next = next_lane();
+    at_fiber_switch(&self->fiber.saved, next ? next->fiber.saved : at_simt_machine.scheduler);
 }
 
 static void leave(struct at_simt_thread *self) {
@@ -77,31 +102,35 @@ void at_simt_order(struct at_simt_block *block, struct at_simt_thread *const *me
 void at_simt_begin_time(void) {
     struct at_simt_machine *m = &at_simt_machine;
     m->now = 0;
-    for (int i = 0; m->resident && i < RESIDENT_MOST; i++)
-        if (m->resident[i].clocks)
-            memset(m->resident[i].clocks, 0,
-                   (size_t)m->resident[i].n * (size_t)at_simt_width(m->resident[i].n, 1) *
-                       sizeof *m->resident[i].clocks);
+    for (int i = 0; m->resident && i < AT_RESIDENT_MOST; i++) {
+        const struct at_simt_block *block = &m->resident[i];
+        if (block->clocks)
+            memset(block->clocks, 0,
+                   (size_t)block->capacity * (size_t)at_simt_width(block->capacity, 1) * sizeof *block->clocks);
+    }
+    at_memory_forget_shared();
 }
 
 /* ---- blocks ---- */
 
+/* Threads, once made, stay for smaller blocks that come after. */
 static int make_room(struct at_simt_block *block, int n) {
-    if (block->n == n)
+    block->n = n;
+    if (n <= block->capacity)
         return 0;
-    for (int i = 0; i < block->n; i++)
+    for (int i = 0; i < block->capacity; i++)
         at_fiber_destroy(&block->threads[i].fiber);
     free(block->threads);
     free(block->clocks);
-    block->n = 0;
+    block->capacity = 0;
     block->threads = calloc((size_t)n, sizeof *block->threads);
     block->clocks = calloc((size_t)n * (size_t)at_simt_width(n, 1), sizeof *block->clocks);
     if (!block->arena)
-        block->arena = aligned_alloc(1024, AT_SHARED_MOST + 1024) /* as swizzles begin */;
+        block->arena = aligned_alloc(1024, AT_ARENA_BYTES) /* as swizzles begin */;
     if (!block->threads || !block->clocks || !block->arena)
         return -1;
-    for (; block->n < n; block->n++)
-        if (at_fiber_create(&block->threads[block->n].fiber, STACK_BYTES) != 0)
+    for (; block->capacity < n; block->capacity++)
+        if (at_fiber_create(&block->threads[block->capacity].fiber, STACK_BYTES) != 0)
             return -1;
     return 0;
 }
@@ -113,7 +142,8 @@ static void begin_block(struct at_simt_block *block, int64_t number) {
     block->number = number;
     block->n_left = block->n_in_barrier = 0;
     block->all_since = now;
-    block->n_variables = block->n_mbarriers = block->fenced = 0;
+    block->n_variables = block->last_variable = block->n_mbarriers = block->fenced = 0;
+    at_simt_warp_begin(block);
     at_named_begin(block);
     at_wgmma_begin(block);
     at_registers_begin(block);
@@ -152,19 +182,17 @@ static void begin_cluster(const struct at_simt_block *block) {
 /* Runs every ready thread of a warp once, ascending or by the seed from another lane on or descending; how many ran. */
 static int run_warp(struct at_simt_block *block, int warp) {
     const uint32_t choice = at_simt_machine.seeded ? at_simt_random_below(2 * AT_WARP) : 0;
-    const int begin = (int)choice % AT_WARP, step = choice < AT_WARP ? 1 : AT_WARP - 1;
-    int ran = 0;
-    for (int i = 0, lane = begin; i < AT_WARP && !at_simt_machine.stop; i++, lane = (lane + step) % AT_WARP) {
-        const int index = warp * AT_WARP + lane;
-        struct at_simt_thread *t = &block->threads[index < block->n ? index : 0];
-        if (index >= block->n || t->state != AT_THREAD_READY)
-            continue;
-        at_simt_current = &t->self;
+    turn.block = block;
+    turn.first = warp * AT_WARP;
+    turn.lane = (int)choice % AT_WARP;
+    turn.step = choice < AT_WARP ? 1 : AT_WARP - 1;
+    turn.left = AT_WARP;
+    turn.ran = 0;
+    const struct at_simt_thread *t = next_lane();
+    if (t)
         at_fiber_switch(&at_simt_machine.scheduler, t->fiber.saved);
-        ran++;
-    }
     at_simt_current = NULL;
-    return ran;
+    return turn.ran;
 }
 
 /* All warps of a block once, beginning at a random one; 0 when no thread could run. */
@@ -288,7 +316,7 @@ int at_simt_launch_cluster(void (*entry)(void *), void *arguments, int64_t argum
         return 0;
     }
     if (!m->resident)
-        m->resident = calloc(RESIDENT_MOST, sizeof *m->resident);
+        m->resident = calloc(AT_RESIDENT_MOST, sizeof *m->resident);
     if (!m->resident)
         return OUT_OF_MEMORY;
     m->cluster = size;

@@ -8,7 +8,8 @@
 #include "kernels/simt/simt.h"
 
 enum { AT_WARP = 32, AT_BLOCK_MOST = 1024, AT_SHARED_MOST = 227 * 1024, AT_SHARED_VARIABLES = 64 };
-enum { AT_NAMED_BARRIERS = 16, AT_MBARRIERS_MOST = 64 };
+enum { AT_ARENA_BYTES = AT_SHARED_MOST + 1024 }; /* an index past the end of shared memory is still in the arena */
+enum { AT_NAMED_BARRIERS = 16, AT_MBARRIERS_MOST = 64, AT_RESIDENT_MOST = 8 };
 enum at_thread_state {
     AT_THREAD_READY,
     AT_THREAD_IN_WARP,
@@ -99,20 +100,31 @@ struct at_shared_variable {
     int64_t offset, bytes;
 };
 
+/* The lanes of a warp that wait in warp operations, and those that never will: they have left, or are past the block's
+ * end. */
+struct at_warp_lanes {
+    uint32_t waiting, gone;
+    int mixed; /* those that wait need not all wait in the same operation */
+};
+
 /* A block that is resident, with everything one needs; reused from block to block. */
 struct at_simt_block {
     int in_use;
     int64_t number; /* x + y * grid.x + z * grid.x * grid.y */
     int n, n_left, n_in_barrier;
+    int capacity; /* n at most, with the threads and clocks there are */
     const struct at_simt_thread *first_in_barrier;
     struct at_simt_thread *threads;
-    uint32_t *clocks;   /* n vectors of at_simt_width(n, 1): `known` of its threads */
-    int fenced;         /* a proxy fence was put up: the second parts of vectors count */
-    uint32_t all_since; /* time of the last barrier of the whole block: it orders all that was before */
-    uint8_t *arena;     /* AT_SHARED_MOST bytes */
+    uint32_t *clocks;             /* n vectors of at_simt_width(n, 1): `known` of its threads */
+    int fenced;                   /* a proxy fence was put up: the second parts of vectors count */
+    uint32_t all_since;           /* time of the last barrier of the whole block: it orders all that was before */
+    uint8_t *arena;               /* AT_ARENA_BYTES */
+    struct at_shadow_cell *cells; /* of the arena; NULL until somebody touches it */
+    int registers_watched;        /* wgmma has taken variables as registers: private memory is looked at, too */
     int64_t arena_used;
-    int n_variables;
+    int n_variables, last_variable; /* last_variable: the one touched last, or a number past them */
     struct at_shared_variable variables[AT_SHARED_VARIABLES];
+    struct at_warp_lanes warps[AT_BLOCK_MOST / AT_WARP];
     struct at_named_barrier named[AT_NAMED_BARRIERS];
     int n_mbarriers;
     struct at_mbarrier_state mbarriers[AT_MBARRIERS_MOST];
@@ -161,6 +173,8 @@ void at_simt_order(struct at_simt_block *block, struct at_simt_thread *const *me
 /* Sets the count of synchronisations back, and with it what resident threads know of each other. */
 void at_simt_begin_time(void);
 uint32_t at_simt_random_below(uint32_t n);
+/* warp.c: the start of a block. */
+void at_simt_warp_begin(struct at_simt_block *block);
 /* warp.c: both wait in one warp operation. */
 int at_simt_same_operation(const struct at_simt_thread *a, const struct at_simt_thread *b);
 /* warp.c: one warp operation from arrival to end; the last lane to come calls `finish` for all, in mask order. */

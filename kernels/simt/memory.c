@@ -12,6 +12,7 @@ struct region {
     char name[48];
     struct at_shadow_cell *cells; /* NULL: read-only */
     size_t cells_bytes;
+    int alone; /* it shares no byte with another */
 };
 
 static struct region *regions;
@@ -20,9 +21,8 @@ static struct span { /* where each begins and how long it is: looked at for ever
     uint64_t bytes;
 } * spans;
 static int n_regions;
-enum { MOST_RESIDENT = 8 };
-static struct at_shadow_cell *arena_cells[MOST_RESIDENT]; /* of each resident block's arena */
-static size_t arena_cells_bytes;
+static size_t arena_cells_bytes; /* of each resident block's arena */
+struct at_memory_input at_memory_inputs[AT_MEMORY_CALLS];
 
 /* Cells that cost memory only where they are touched. */
 static struct at_shadow_cell *map_cells(int64_t bytes, size_t *mapped) {
@@ -39,16 +39,29 @@ static void forget(void) {
     for (int i = 0; i < n_regions; i++)
         if (regions[i].cells)
             munmap(regions[i].cells, regions[i].cells_bytes);
-    for (int i = 0; i < MOST_RESIDENT; i++) {
-        if (arena_cells[i])
-            munmap(arena_cells[i], arena_cells_bytes);
-        arena_cells[i] = NULL;
-    }
     n_regions = 0;
+    memset(at_memory_inputs, 0, sizeof at_memory_inputs);
+}
+
+void at_memory_forget_shared(void) {
+    for (int i = 0; at_simt_machine.resident && i < AT_RESIDENT_MOST; i++) {
+        struct at_simt_block *block = &at_simt_machine.resident[i];
+        if (block->cells)
+            munmap(block->cells, arena_cells_bytes);
+        block->cells = NULL;
+    }
 }
 
 /* Variables and tables of the program itself: __device__ variables are here. */
 extern char __executable_start, end;
+
+static int is_alone(const struct at_simt_region *told, int n, int which) {
+    for (int i = 0; i < n; i++)
+        if (i != which && told[i].base < told[which].base + told[which].bytes &&
+            told[which].base < told[i].base + told[i].bytes)
+            return 0;
+    return 1;
+}
 
 void at_memory_job(const struct at_simt_region *told, int n) {
     forget();
@@ -72,38 +85,38 @@ void at_memory_job(const struct at_simt_region *told, int n) {
         r->told.name = r->name;
         if (!r->told.read_only) /* what nobody may write has no races */
             r->cells = map_cells(r->told.bytes, &r->cells_bytes);
+        r->alone = i < n && is_alone(told, n, i);
     }
 }
 
-/* Bytes of a block's shared memory, of which `like` knows the variables: the block itself, or the one that asks. */
-static int in_variables(const struct at_simt_block *like, int64_t at, int bytes, int64_t *first) {
+/* Makes the variable that holds these bytes of shared memory the one touched last. */
+static int in_variables(struct at_simt_block *like, int64_t at, int bytes) {
     for (int i = 0; i < like->n_variables; i++) {
-        *first = like->variables[i].offset;
-        if (at >= *first && at + bytes <= *first + like->variables[i].bytes)
+        const struct at_shared_variable *v = &like->variables[i];
+        if (at >= v->offset && at + bytes <= v->offset + v->bytes) {
+            like->last_variable = i;
             return 1;
+        }
     }
     return 0;
 }
 
 static int in_arena(const uint8_t *address, int bytes, struct at_spot *spot, const void *where) {
-    const struct at_simt_block *self = at_simt_thread()->in, *block = self;
-    if ((uint64_t)(address - block->arena) >= AT_SHARED_MOST + 1024) {
+    struct at_simt_block *self = at_simt_thread()->in, *block = self, *like;
+    if ((uint64_t)(address - block->arena) >= AT_ARENA_BYTES) {
         block = at_simt_machine.cluster > 1 ? at_cluster_reach(address, where) : NULL;
         if (!block)
             return 0;
     }
     const int64_t at = address - block->arena;
-    const int resident = (int)(block - at_simt_machine.resident);
-    const int is_dynamic = at + bytes <= at_simt_machine.dynamic_shared;
-    const char *name = is_dynamic ? "dynamic shared memory" : "a variable in shared memory";
-    int64_t first = 0;
-    if (!is_dynamic && !in_variables(block, at, bytes, &first) && !in_variables(self, at, bytes, &first))
+    like = in_variables(block, at, bytes) ? block : self; /* the block itself, or the one that asks */
+    if (!block->cells)
+        block->cells = map_cells(AT_ARENA_BYTES, &arena_cells_bytes);
+    if (!at_memory_shared(block, like, at, bytes, spot) &&
+        !(in_variables(self, at, bytes) && at_memory_shared(block, like, at, bytes, spot)))
         at_simt_report_at(AT_FINDING_BOUNDS, where,
                           "block %lld: thread %d reaches %d bytes of shared memory that belong to no variable",
                           (long long)self->number, at_simt_thread()->index, bytes);
-    if (!arena_cells[resident])
-        arena_cells[resident] = map_cells(AT_SHARED_MOST + 1024, &arena_cells_bytes);
-    *spot = (struct at_spot){ arena_cells[resident], name, at, first, 1, 1 };
     return 1;
 }
 
@@ -119,6 +132,8 @@ static int in_region(const uint8_t *address, int bytes, enum at_access access, s
         if (r->told.read_only && access != AT_ACCESS_READ)
             at_simt_report_at(AT_FINDING_BOUNDS, where, "block %lld: thread %d writes to the input %s, byte %lld",
                               (long long)at_simt_thread()->in->number, at_simt_thread()->index, r->name, (long long)at);
+        if (r->told.read_only && r->alone)
+            *at_memory_input_of(where) = (struct at_memory_input){ spans[i].base, spans[i].bytes };
         *spot = (struct at_spot){ r->cells, r->name, at, 0, 0, r->told.unwritten };
         return 1;
     }
@@ -150,14 +165,13 @@ void at_memory_find(const uint8_t *address, int bytes, enum at_access access, st
     const struct at_simt_thread *self = at_simt_thread();
     spot->cells = NULL;
     spot->name = NULL; /* private to the thread */
-    if (address >= self->fiber.stack && address < self->fiber.stack + self->fiber.bytes)
+    if (at_memory_own_stack(self, address))
         return;
     if (in_arena(address, bytes, spot, where))
         return;
-    const uint8_t *arguments = at_simt_machine.arguments, *threads = (const uint8_t *)self->in->threads;
-    if ((address >= threads && address < (const uint8_t *)(self->in->threads + self->in->n)) ||
-        (address >= arguments && address < arguments + at_simt_machine.arguments_bytes) ||
-        address == (const uint8_t *)&at_simt_current)
+    const uint8_t *threads = (const uint8_t *)self->in->threads;
+    if (at_memory_of_launch(self, address) ||
+        (address >= threads && address < (const uint8_t *)(self->in->threads + self->in->n)))
         return;
     if (!in_region(address, bytes, access, spot, where))
         report_outside(address, bytes, access, where);

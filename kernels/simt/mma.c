@@ -12,7 +12,7 @@
 
 #include "kernels/simt/mma.h"
 
-enum { ROWS = 16, COLUMNS = 8, K_MOST = 32 };
+enum { ROWS = 16, COLUMNS = 8 };
 
 static const char *const names[AT_SIMT_MMA_KINDS] = {
     [AT_SIMT_MMA_K16_F16_F32] = "hopper_mma_k16_f16_f32",
@@ -48,7 +48,7 @@ struct fragments {
 
 /* The operands of a warp, put together. */
 struct matrices {
-    double a[ROWS][K_MOST], b[COLUMNS][K_MOST]; /* b by columns */
+    struct at_tc_row a[ROWS], b[COLUMNS]; /* b by columns */
     double c[ROWS][COLUMNS];
 };
 
@@ -81,10 +81,10 @@ static void gather(const struct at_tc_instruction *t, enum at_format sum, int la
     const int n = 4 / (int)at_format_info(t->a)->bytes, group = lane / 4, place = lane % 4;
     for (int r = 0; r < t->k / n / 2; r++) /* 16 rows of k, n a register, 32 lanes */
         for (int j = 0; j < n; j++)
-            m->a[group + 8 * (r % 2)][n * place + j + 4 * n * (r / 2)] = at_mma_element(t->a, f->a[r], j);
+            m->a[group + 8 * (r % 2)].x[n * place + j + 4 * n * (r / 2)] = at_mma_element(t->a, f->a[r], j);
     for (int r = 0; r < t->k / n / 4; r++)
         for (int j = 0; j < n; j++)
-            m->b[group][n * place + j + 4 * n * r] = at_mma_element(t->b, f->b[r], j);
+            m->b[group].x[n * place + j + 4 * n * r] = at_mma_element(t->b, f->b[r], j);
     for (int i = 0; i < 4; i++)
         m->c[group + 8 * (i / 2)][2 * place + i % 2] =
             sum == AT_F32 ? at_decode(AT_F32, f->c[i]) : at_mma_element(AT_F16, f->c[i / 2], i % 2);
@@ -104,11 +104,15 @@ static void multiply(struct at_simt_thread *const *members, int n) {
     const struct at_tc_instruction *t = at_mma_instruction(members[0]->from, &rule);
     for (int lane = 0; lane < n; lane++)
         gather(t, rule->out, lane, members[lane]->deposit, &m);
+    for (int row = 0; row < ROWS; row++)
+        at_tc_row_know(t->a, &m.a[row], t->k);
+    for (int column = 0; column < COLUMNS; column++)
+        at_tc_row_know(t->b, &m.b[column], t->k);
     for (int lane = 0; lane < n; lane++) {
         const struct fragments *f = members[lane]->deposit;
         for (int i = 0; i < 4; i++) {
             const int row = lane / 4 + 8 * (i / 2), column = 2 * (lane % 4) + i % 2;
-            at_mma_put(rule->out, f->d, i, at_tc_multiply_add(t, rule, m.a[row], m.b[column], m.c[row][column]));
+            at_mma_put(rule->out, f->d, i, at_tc_multiply_add_rows(t, rule, &m.a[row], &m.b[column], m.c[row][column]));
         }
     }
 }

@@ -55,9 +55,7 @@ static int unordered_of(const struct at_simt_thread *self, uint32_t warps, uint3
     return -1;
 }
 
-int at_readers_unordered(const struct at_shadow_cell *cell, const struct at_simt_thread *self) {
-    if (cell->read_time < self->in->all_since)
-        return -1;
+int at_readers_recent_unordered(const struct at_shadow_cell *cell, const struct at_simt_thread *self) {
     if (cell->readers) {
         const uint32_t *times = vector(cell->readers);
         for (int t = 0; t < self->in->n; t++)
@@ -116,11 +114,21 @@ static int fits(struct at_shadow_cell *cell, uint8_t warp, uint32_t lane) {
     return 1;
 }
 
+/* Whether all reads are ordered before what self does now. Who came last mostly is not: that is looked at first. */
+static int all_ordered(const struct at_shadow_cell *cell, const struct at_simt_thread *self) {
+    if (cell->read_time >= self->in->all_since && cell->last_lanes) {
+        const int last = cell->last_warp * AT_WARP + __builtin_ctz(cell->last_lanes);
+        if (!at_shadow_knows(self, last, cell->readers ? vector(cell->readers)[last] : cell->read_time))
+            return 0;
+    }
+    return at_readers_unordered(cell, self) < 0;
+}
+
 void at_readers_add(struct at_shadow_cell *cell, const struct at_simt_thread *self) {
     const uint8_t warp = (uint8_t)(self->index / AT_WARP);
     const uint32_t lane = 1u << (self->index % AT_WARP);
     /* Readers of one stretch are not ordered among themselves; of others, a reader stands for all it comes after. */
-    if (cell->read_time != self->since && at_readers_unordered(cell, self) < 0)
+    if (cell->read_time != self->since && all_ordered(cell, self))
         at_readers_clear(cell);
     if (!cell->readers && (cell->read_time == 0 || cell->read_time == self->since) && fits(cell, warp, lane)) {
         cell->read_time = self->since;
@@ -129,5 +137,7 @@ void at_readers_add(struct at_shadow_cell *cell, const struct at_simt_thread *se
     if (!cell->readers)
         become_vector(cell);
     vector(cell->readers)[self->index] = self->since;
+    cell->last_warp = warp;
+    cell->last_lanes = lane;
     cell->read_time = self->since > cell->read_time ? self->since : cell->read_time;
 }

@@ -11,13 +11,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Cells of single bytes, four by four; number 0 is not used. */
-static struct {
-    struct at_shadow_cell (*cells)[AT_GRANULE];
-    uint32_t n, capacity;
-} split;
+/* Keeps what is said once a job out of the way of what is done for every access. */
+#define COLD __attribute__((cold, noinline))
 
-void at_shadow_job(void) { split.n = 1; }
+/* Cells of single bytes, four by four, and those that they stand for; number 0 is not used. */
+static struct {
+    struct at_shadow_cell (*cells)[AT_GRANULE], **of;
+    uint32_t n, capacity;
+} split = { .n = 1 };
+
+void at_shadow_job(void) {
+    while (split.n > 1)
+        split.of[--split.n]->bytes = 0;
+}
 void at_shadow_launch(void) { at_readers_launch(); }
 
 /* Accesses of an earlier launch are ordered before all of this one. */
@@ -28,7 +34,8 @@ static void split_cell(struct at_shadow_cell *cell) {
     if (split.n >= split.capacity) {
         split.capacity = split.capacity ? 2 * split.capacity : 1024;
         split.cells = realloc(split.cells, split.capacity * sizeof *split.cells);
-        if (!split.cells) {
+        split.of = realloc(split.of, split.capacity * sizeof *split.of);
+        if (!split.cells || !split.of) {
             fprintf(stderr, "attest-cpu: no memory to watch single bytes\n");
             exit(3);
         }
@@ -40,6 +47,7 @@ static void split_cell(struct at_shadow_cell *cell) {
             part->readers = 0;
         at_readers_copied(part);
     }
+    split.of[split.n] = cell;
     cell->bytes = split.n++;
 }
 
@@ -49,8 +57,8 @@ static const char *const doing[] = { "reads",      "writes",         "adds atomi
                                      "multiplies", "stores in bulk", "copies in bulk to",  "copies in bulk" };
 static int bulk_mbarrier; /* of AT_ACCESS_BULK_WRITE and AT_ACCESS_BULK_LANDING */
 
-static void report_race(const struct at_spot *spot, enum at_access access, const char *did, uint32_t block, int thread,
-                        const void *where) {
+static COLD void report_race(struct at_spot spot, enum at_access access, const char *did, uint32_t block, int thread,
+                             const void *where) {
     const struct at_simt_thread *self = at_simt_thread();
     char other[32] = "a thread";
     if (thread >= 0)
@@ -58,50 +66,49 @@ static void report_race(const struct at_spot *spot, enum at_access access, const
     at_simt_report_at(
         AT_FINDING_RACE, where,
         "block %lld: thread %d %s byte %lld of %s, which %s of block %lld %s without an order between them",
-        (long long)self->in->number, self->index, doing[access], (long long)(spot->offset - spot->named_from),
-        spot->name, other, (long long)block, did);
+        (long long)self->in->number, self->index, doing[access], (long long)(spot.offset - spot.named_from), spot.name,
+        other, (long long)block, did);
 }
 
-static void report_in_flight(const struct at_shadow_cell *c, const struct at_spot *spot, enum at_access access,
-                             const void *where) {
+static COLD void report_in_flight(const struct at_shadow_cell *c, struct at_spot spot, enum at_access access,
+                                  const void *where) {
     const struct at_simt_thread *self = at_simt_thread();
-    if (!spot->shared)
+    if (!spot.shared)
         at_simt_report_at(
             AT_FINDING_RACE, where,
             "block %lld: thread %d %s byte %lld of %s, to which a bulk store of thread %d of block %u has "
             "not been waited for",
-            (long long)self->in->number, self->index, doing[access], (long long)(spot->offset - spot->named_from),
-            spot->name, c->write_thread, c->write_block);
-    const struct at_pending_copy *copy = at_copy_to(self->in, self->in->arena + spot->offset);
+            (long long)self->in->number, self->index, doing[access], (long long)(spot.offset - spot.named_from),
+            spot.name, c->write_thread, c->write_block);
+    const struct at_pending_copy *copy = at_copy_to(self->in, self->in->arena + spot.offset);
     at_simt_report_at(AT_FINDING_RACE, where,
                       "block %lld: thread %d %s byte %lld of %s, to which the copy of thread %d at %s:%d has not been "
                       "waited for",
                       (long long)self->in->number, self->index, doing[access],
-                      (long long)(spot->offset - spot->named_from), spot->name, c->write_thread,
+                      (long long)(spot.offset - spot.named_from), spot.name, c->write_thread,
                       copy ? copy->place.file : "an unknown place", copy ? copy->place.line : 0);
 }
 
 /* The write is a bulk load, in flight or not waited for by anybody that orders it before self. */
-static void report_bulk(const struct at_shadow_cell *c, const struct at_spot *spot, enum at_access access,
-                        const void *where) {
+static COLD void report_bulk(const struct at_shadow_cell *c, struct at_spot spot, enum at_access access,
+                             const void *where) {
     const struct at_simt_thread *self = at_simt_thread();
     const struct at_mbarrier_state *m = &self->in->mbarriers[c->write_thread - AT_BLOCK_MOST];
     at_simt_report_at(AT_FINDING_RACE, where,
                       "block %lld: thread %d %s byte %lld of %s, to which the bulk copy of thread %d at %s:%d has not "
                       "been waited for, at the mbarrier of %s:%d",
                       (long long)self->in->number, self->index, doing[access],
-                      (long long)(spot->offset - spot->named_from), spot->name, m->copy_thread, m->copy_place.file,
+                      (long long)(spot.offset - spot.named_from), spot.name, m->copy_thread, m->copy_place.file,
                       m->copy_place.line, m->init_place.file, m->init_place.line);
 }
 
-static void check_write_before(const struct at_shadow_cell *c, const struct at_spot *spot, enum at_access access,
-                               const void *where) {
+/* A recent write by another block, in flight, or by a bulk load. */
+static __attribute__((noinline)) void check_odd_write(const struct at_shadow_cell *c, struct at_spot spot,
+                                                      enum at_access access, const void *where) {
     const struct at_simt_thread *self = at_simt_thread();
-    if (!recent(c->write_time) || (access == AT_ACCESS_ATOMIC && c->write_atomic))
-        return;
     const int other_block = c->write_block != (uint32_t)self->in->number;
     const int cluster = at_cluster_same(c->write_block, (uint32_t)self->in->number);
-    if (spot->shared && !cluster)
+    if (spot.shared && !cluster)
         return; /* an earlier block's, in the same arena */
     if (other_block && cluster && !c->in_flight) {
         if (!at_cluster_knows(self, c->write_block, c->write_thread, c->write_time))
@@ -116,8 +123,19 @@ static void check_write_before(const struct at_shadow_cell *c, const struct at_s
     }
     if (c->in_flight)
         report_in_flight(c, spot, access, where);
-    if (other_block || !at_shadow_knows(self, c->write_thread, c->write_time))
-        report_race(spot, access, c->write_atomic ? "adds to atomically" : "writes", c->write_block, c->write_thread,
+    report_race(spot, access, c->write_atomic ? "adds to atomically" : "writes", c->write_block, c->write_thread,
+                where);
+}
+
+static inline void check_write_before(const struct at_shadow_cell *c, const struct at_spot *spot, enum at_access access,
+                                      const void *where) {
+    const struct at_simt_thread *self = at_simt_thread();
+    if (!recent(c->write_time) || (access == AT_ACCESS_ATOMIC && c->write_atomic))
+        return;
+    if (c->write_block != (uint32_t)self->in->number || c->write_thread >= AT_BLOCK_MOST || c->in_flight)
+        check_odd_write(c, *spot, access, where);
+    else if (!at_shadow_knows(self, c->write_thread, c->write_time))
+        report_race(*spot, access, c->write_atomic ? "adds to atomically" : "writes", c->write_block, c->write_thread,
                     where);
 }
 
@@ -137,8 +155,8 @@ static void check_fenced(const struct at_shadow_cell *c, const struct at_spot *s
                       (long long)(spot->offset - spot->named_from), spot->name, c->write_thread);
 }
 
-static void check_not_multiplied(const struct at_shadow_cell *c, const struct at_spot *spot, enum at_access access,
-                                 const void *where) {
+static inline void check_not_multiplied(const struct at_shadow_cell *c, const struct at_spot *spot,
+                                        enum at_access access, const void *where) {
     const struct at_simt_thread *self = at_simt_thread();
     if (c->async_reads)
         at_simt_report_at(AT_FINDING_RACE, where,
@@ -150,32 +168,32 @@ static void check_not_multiplied(const struct at_shadow_cell *c, const struct at
 
 /* Whether the readers a cell remembers are of this launch, and in shared memory of this block or its cluster; those of
  * other blocks of a cluster, no longer once its barrier has opened. */
-static int has_readers(const struct at_shadow_cell *c, const struct at_spot *spot) {
+static inline int has_readers(const struct at_shadow_cell *c, int shared) {
     const struct at_simt_thread *self = at_simt_thread();
     if (!recent(c->read_time))
         return 0;
     if (c->read_block == (uint32_t)self->in->number && !c->read_by_blocks)
         return 1;
     if (!at_cluster_same(c->read_block, (uint32_t)self->in->number))
-        return !spot->shared;
-    return (c->read_by_blocks && !spot->shared) || c->read_time >= self->cluster_opened;
+        return !shared;
+    return (c->read_by_blocks && !shared) || c->read_time >= self->cluster_opened;
 }
 
-static void check_reads_before(const struct at_shadow_cell *c, const struct at_spot *spot, enum at_access access,
-                               const void *where) {
+static inline void check_reads_before(const struct at_shadow_cell *c, const struct at_spot *spot, enum at_access access,
+                                      const void *where) {
     const struct at_simt_thread *self = at_simt_thread();
-    if (!has_readers(c, spot))
+    if (!has_readers(c, spot->shared))
         return;
     const int other_block = c->read_by_blocks || c->read_block != (uint32_t)self->in->number;
     const int thread = other_block ? -1 : at_readers_unordered(c, self);
     if (other_block || thread >= 0)
-        report_race(spot, access, "reads", c->read_block, thread, where);
+        report_race(*spot, access, "reads", c->read_block, thread, where);
 }
 
-static void note_read(struct at_shadow_cell *c, const struct at_spot *spot) {
+static __attribute__((noinline)) void note_first_read(struct at_shadow_cell *c, int shared) {
     const struct at_simt_thread *self = at_simt_thread();
     const uint32_t block = (uint32_t)self->in->number;
-    if (!has_readers(c, spot)) {
+    if (!has_readers(c, shared)) {
         if (!recent(c->read_time))
             c->readers = 0; /* the vector was an earlier launch's */
         at_readers_clear(c);
@@ -191,7 +209,16 @@ static void note_read(struct at_shadow_cell *c, const struct at_spot *spot) {
     at_readers_add(c, self);
 }
 
-static void check_written(const struct at_shadow_cell *c, const struct at_spot *spot, const void *where) {
+static inline void note_read(struct at_shadow_cell *c, int shared) {
+    const struct at_simt_thread *self = at_simt_thread();
+    /* Mostly another lane of the warp that came last has read it in this stretch, which no other block has. */
+    if (c->read_time == self->since && c->last_warp == self->index / AT_WARP && !c->readers && !c->read_by_blocks)
+        c->last_lanes |= 1u << self->index % AT_WARP;
+    else
+        note_first_read(c, shared);
+}
+
+static inline void check_written(const struct at_shadow_cell *c, const struct at_spot *spot, const void *where) {
     const struct at_simt_thread *self = at_simt_thread();
     const uint32_t began = spot->shared ? at_simt_machine.launch_began : at_simt_machine.job_began;
     if (c->write_time >= began && !(spot->shared && !at_cluster_same(c->write_block, (uint32_t)self->in->number)))
@@ -201,7 +228,7 @@ static void check_written(const struct at_shadow_cell *c, const struct at_spot *
                       spot->name);
 }
 
-static void note_write(struct at_shadow_cell *c, enum at_access access) {
+static inline void note_write(struct at_shadow_cell *c, enum at_access access) {
     const struct at_simt_thread *self = at_simt_thread();
     const int bulk = access == AT_ACCESS_BULK_WRITE || access == AT_ACCESS_BULK_LANDING;
     c->write_time = bulk ? at_simt_machine.now : self->since;
@@ -211,8 +238,8 @@ static void note_write(struct at_shadow_cell *c, enum at_access access) {
     c->in_flight = access == AT_ACCESS_COPY || access == AT_ACCESS_BULK_WRITE;
 }
 
-static void access_cell(struct at_shadow_cell *c, const struct at_spot *spot, enum at_access access,
-                        const void *where) {
+static inline __attribute__((always_inline)) void access_cell(struct at_shadow_cell *c, const struct at_spot *spot,
+                                                              enum at_access access, const void *where) {
     const int multiply = access == AT_ACCESS_MULTIPLY || access == AT_ACCESS_BULK_READ;
     if (access == AT_ACCESS_LANDING || access == AT_ACCESS_BULK_LANDING) {
         if (access == AT_ACCESS_LANDING)
@@ -228,7 +255,7 @@ static void access_cell(struct at_shadow_cell *c, const struct at_spot *spot, en
     if (multiply)
         c->async_reads++;
     if (access == AT_ACCESS_READ || multiply) {
-        note_read(c, spot);
+        note_read(c, spot->shared);
         return;
     }
     check_not_multiplied(c, spot, access, where);
@@ -236,7 +263,8 @@ static void access_cell(struct at_shadow_cell *c, const struct at_spot *spot, en
     note_write(c, access);
 }
 
-static void access_cells(struct at_spot *spot, int bytes, enum at_access access, const void *where) {
+static inline __attribute__((always_inline)) void access_cells(struct at_spot *spot, int bytes, enum at_access access,
+                                                               const void *where) {
     const int64_t past = spot->offset + bytes;
     while (spot->offset < past) {
         struct at_shadow_cell *c = &spot->cells[spot->offset / AT_GRANULE];
@@ -254,15 +282,14 @@ static void access_cells(struct at_spot *spot, int bytes, enum at_access access,
     }
 }
 
-static inline __attribute__((always_inline)) void access_at(const void *address, int bytes, enum at_access access,
-                                                            const void *where, const void *site) {
+/* One access of any kind to memory of any kind. */
+static __attribute__((noinline)) void access_any(const void *address, int bytes, enum at_access access,
+                                                 const void *where, const void *site) {
     struct at_spot spot;
-    if (!at_simt_current || at_simt_machine.unchecked)
-        return; /* host code of the same file */
     at_memory_find(address, bytes, access, &spot, where);
     if (at_counters_on)
         at_counters_access(&spot, address, bytes, access, site);
-    if (!spot.name && at_simt_thread()->in->wgmma)
+    if (!spot.name && at_simt_thread()->in->registers_watched)
         at_wgmma_touch(at_simt_thread(), address, bytes, where);
     if (!spot.cells)
         return;
@@ -271,12 +298,30 @@ static inline __attribute__((always_inline)) void access_at(const void *address,
     access_cells(&spot, bytes, access, where);
 }
 
+static inline __attribute__((always_inline)) void access_at(const void *address, int bytes, enum at_access access,
+                                                            const void *where, const void *site) {
+    struct at_spot spot;
+    if (!at_counters_on && at_memory_own_shared(at_simt_thread()->in, address, bytes, &spot))
+        access_cells(&spot, bytes, access, where);
+    else
+        access_any(address, bytes, access, where, site);
+}
+
 void at_shadow_access(const void *address, int bytes, enum at_access access, const void *where) {
-    access_at(address, bytes, access, where, where);
+    access_any(address, bytes, access, where, where);
+}
+
+void at_shadow_read(const void *address, int bytes, const void *where) {
+    access_at(address, bytes, AT_ACCESS_READ, where, where);
+}
+
+void at_shadow_write(const void *address, int bytes, const void *where) {
+    access_at(address, bytes, AT_ACCESS_WRITE, where, where);
 }
 
 void at_shadow_access_at(const void *address, int bytes, enum at_access access, const void *site) {
-    access_at(address, bytes, access, NULL, site);
+    if (at_simt_current && !at_simt_machine.unchecked)
+        access_at(address, bytes, access, NULL, site);
 }
 
 void at_shadow_multiplied(const void *address, int bytes) {
@@ -289,11 +334,11 @@ void at_shadow_multiplied(const void *address, int bytes) {
         struct at_shadow_cell *c = &spot.cells[i];
         if (!c->bytes) {
             c->async_reads--;
-            note_read(c, &spot);
+            note_read(c, spot.shared);
         }
         for (int k = 0; c->bytes && k < AT_GRANULE; k++) {
             split.cells[c->bytes][k].async_reads--;
-            note_read(&split.cells[c->bytes][k], &spot);
+            note_read(&split.cells[c->bytes][k], spot.shared);
         }
     }
 }

@@ -3,7 +3,7 @@
 #ifndef AT_SIMT_SHADOW_H
 #define AT_SIMT_SHADOW_H
 
-#include "kernels/simt/machine.h"
+#include "kernels/simt/memory.h"
 
 /* The last write, and the readers since, of four bytes; or, once somebody touched fewer of them, of one byte in a cell
  * of its own. Times are those of at_simt_machine.now when the accessing thread's stretch began. */
@@ -11,7 +11,8 @@ struct at_shadow_cell {
     uint32_t write_time, write_block; /* block numbers modulo 2^32 */
     uint32_t read_time, read_block;   /* time: the latest of the readers' */
     /* Readers of one block. As long as all have read_time: the lanes of whole_warps x whole_lanes, and last_lanes of
-     * last_warp. Otherwise a vector of their times by thread, number `readers` of the launch. */
+     * last_warp. Otherwise a vector of their times by thread, number `readers` of the launch; who came last is the lane
+     * of last_lanes of last_warp. */
     uint32_t whole_warps, whole_lanes, last_lanes, readers;
     uint32_t bytes;        /* number of the four cells that stand for this one; 0: none */
     uint16_t write_thread; /* AT_BLOCK_MOST and more: a bulk copy by mbarrier number write_thread - AT_BLOCK_MOST */
@@ -21,20 +22,11 @@ struct at_shadow_cell {
 };
 
 enum { AT_GRANULE = 4 };
-enum at_access {
-    AT_ACCESS_READ,
-    AT_ACCESS_WRITE,
-    AT_ACCESS_ATOMIC,
-    AT_ACCESS_COPY,
-    AT_ACCESS_LANDING,
-    AT_ACCESS_MULTIPLY,
-    AT_ACCESS_BULK_READ,   /* a bulk store of its source, until it has been waited for */
-    AT_ACCESS_BULK_WRITE,  /* a bulk load is on its way to shared memory */
-    AT_ACCESS_BULK_LANDING /* and is there */
-};
 
-/* Checks and records one access of the running thread. `where`: a return address inside the kernel, for the message. */
+/* Checks and records one access of the running thread: there is one, and accesses are checked. `where`: a return address inside the kernel, for the message. */
 void at_shadow_access(const void *address, int bytes, enum at_access access, const void *where);
+void at_shadow_read(const void *address, int bytes, const void *where);
+void at_shadow_write(const void *address, int bytes, const void *where);
 /* The same for what is not an access of the compiler's: findings name the thread's place, `site` is for counting. */
 void at_shadow_access_at(const void *address, int bytes, enum at_access access, const void *site);
 /* A copy of the running thread lands: its source is read again, its destination is written now. */
@@ -43,13 +35,17 @@ void at_shadow_landed(const void *to, const void *from, int bytes);
 void at_shadow_multiplied(const void *address, int bytes);
 /* A bulk load by mbarrier number m, issued by the running thread: AT_ACCESS_BULK_WRITE or AT_ACCESS_BULK_LANDING. */
 void at_shadow_bulk(const void *to, int bytes, int m, enum at_access access);
-/* Forgets cells of single bytes (a job begins), and vectors of readers (a launch does). */
+/* Forgets cells of single bytes (the job before ends), and vectors of readers (a launch begins). */
 void at_shadow_job(void);
 void at_shadow_launch(void);
 
 /* readers.c: all reads a cell remembers are of this launch and of self's block. */
-/* Some thread whose read is not ordered before what self does now; -1: there is none. */
-int at_readers_unordered(const struct at_shadow_cell *cell, const struct at_simt_thread *self);
+/* Some thread whose read is not ordered before what self does now; -1: there is none. `recent`: some read is of the
+ * time since the last barrier of the whole block. */
+int at_readers_recent_unordered(const struct at_shadow_cell *cell, const struct at_simt_thread *self);
+static inline int at_readers_unordered(const struct at_shadow_cell *cell, const struct at_simt_thread *self) {
+    return cell->read_time < self->in->all_since ? -1 : at_readers_recent_unordered(cell, self);
+}
 void at_readers_clear(struct at_shadow_cell *cell);
 void at_readers_add(struct at_shadow_cell *cell, const struct at_simt_thread *self);
 /* Gives a copied cell a vector of its own. */
@@ -68,17 +64,5 @@ static inline int at_shadow_fenced(const struct at_simt_thread *self, int thread
     const uint32_t *fenced = self->known + self->in->n;
     return self->in->fenced && (time < fenced[self->in->n] || fenced[thread] >= time);
 }
-
-/* memory.c: what lies at an address. */
-struct at_spot {
-    struct at_shadow_cell *cells; /* of its first byte's region; NULL: nothing to remember */
-    const char *name;             /* of the tensor, or what of shared memory; NULL: private, and the rest unset */
-    int64_t offset, named_from;   /* within the region; where in it the name's first byte is */
-    int shared, unwritten;
-};
-/* Finds it; accesses that are out of bounds are reported. */
-void at_memory_find(const uint8_t *address, int bytes, enum at_access access, struct at_spot *spot, const void *where);
-/* Starts a job with these regions and nothing remembered. */
-void at_memory_job(const struct at_simt_region *regions, int n);
 
 #endif

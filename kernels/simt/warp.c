@@ -44,24 +44,61 @@ static void check_partner(const struct at_simt_thread *self, int lane, const str
                        kind_name(other->kind), other->mask, other->place.file, other->place.line);
 }
 
+void at_simt_warp_begin(struct at_simt_block *block) {
+    for (int w = 0; w * AT_WARP < block->n; w++) {
+        const int lanes = block->n - w * AT_WARP;
+        block->warps[w] = (struct at_warp_lanes){ .gone = lanes < AT_WARP ? ~0u << lanes : 0 };
+    }
+}
+
+static struct at_warp_lanes *warp_of(const struct at_simt_thread *thread) {
+    return &thread->in->warps[thread->index / AT_WARP];
+}
+
 static void complete(struct at_simt_thread *self, at_simt_warp_finish *finish) {
-    struct at_simt_thread *members[AT_WARP];
+    struct at_simt_thread *members[AT_WARP], *lanes = self - self->index % AT_WARP;
     uint32_t ballot = 0;
     int n = 0;
     at_counters_warp_operation();
+    warp_of(self)->waiting &= ~self->mask;
     for (uint32_t left = self->mask; left; left &= left - 1) {
-        members[n] = lane_of(self, __builtin_ctz(left));
-        ballot |= (uint32_t)(members[n++]->value != 0) << __builtin_ctz(left);
+        const int lane = __builtin_ctz(left);
+        members[n++] = &lanes[lane];
+        ballot |= (uint32_t)(lanes[lane].value != 0) << lane;
     }
     for (int i = 0; i < n; i++) {
         struct at_simt_thread *t = members[i];
-        t->result = t->kind == AT_SIMT_BALLOT ? ballot : t->kind == AT_SIMT_SHUFFLE ? lane_of(t, t->from)->value : 0;
+        t->result = t->kind == AT_SIMT_BALLOT ? ballot : t->kind == AT_SIMT_SHUFFLE ? lanes[t->from].value : 0;
         t->state = AT_THREAD_READY;
     }
     if (self->kind == AT_SIMT_SYNCWARP)
         at_simt_order(self->in, members, n);
     if (finish)
         finish(members, n);
+}
+
+/* Whether some lane of self's operation has not come yet. Looks at every partner, and reports the first that never
+ * will come. */
+static int misses_any(const struct at_simt_thread *self) {
+    int missing = 0;
+    for (uint32_t left = self->mask & ~(1u << self->index % AT_WARP); left; left &= left - 1) {
+        const int lane = __builtin_ctz(left);
+        const struct at_simt_thread *other = lane_of(self, lane);
+        check_partner(self, lane, other);
+        missing |= !(other->state == AT_THREAD_IN_WARP && at_simt_same_operation(self, other));
+    }
+    return missing;
+}
+
+/* The same; partners need no look where all that wait are in self's operation, and those to come can come. */
+static int misses_some(const struct at_simt_thread *self, struct at_warp_lanes *warp) {
+    const uint32_t others = warp->waiting;
+    warp->waiting |= 1u << self->index % AT_WARP;
+    if (!others)
+        warp->mixed = 0;
+    else if (!warp->mixed)
+        warp->mixed = !at_simt_same_operation(self, lane_of(self, __builtin_ctz(others)));
+    return warp->mixed || (self->mask & warp->gone) ? misses_any(self) : (self->mask & ~warp->waiting) != 0;
 }
 
 uint64_t at_simt_warp(enum at_simt_warp_kind kind, uint32_t mask, uint64_t value, int from,
@@ -75,7 +112,6 @@ uint64_t at_simt_warp_operation(enum at_simt_warp_kind kind, uint32_t mask, uint
                                 const void *deposit, at_simt_warp_finish *finish, struct at_simt_place place) {
     struct at_simt_thread *self = at_simt_thread();
     const int mine = self->index % AT_WARP;
-    int missing = 0;
     self->kind = kind;
     self->mask = mask;
     self->value = value;
@@ -90,13 +126,7 @@ uint64_t at_simt_warp_operation(enum at_simt_warp_kind kind, uint32_t mask, uint
         at_simt_report(AT_FINDING_RACE, place,
                        "block %lld: shuffle of thread %d reads lane %d, which its mask %08x leaves out",
                        (long long)self->in->number, self->index, from, mask);
-    for (uint32_t left = mask & ~(1u << mine); left; left &= left - 1) {
-        const int lane = __builtin_ctz(left);
-        const struct at_simt_thread *other = lane_of(self, lane);
-        check_partner(self, lane, other);
-        missing |= !(other->state == AT_THREAD_IN_WARP && at_simt_same_operation(self, other));
-    }
-    if (missing)
+    if (misses_some(self, warp_of(self)))
         at_simt_wait();
     else
         complete(self, finish);
@@ -105,9 +135,10 @@ uint64_t at_simt_warp_operation(enum at_simt_warp_kind kind, uint32_t mask, uint
 
 void at_simt_warp_left(struct at_simt_thread *left) {
     const int mine = left->index % AT_WARP;
-    for (int lane = 0; lane < AT_WARP; lane++) {
-        const struct at_simt_thread *t = lane_of(left, lane);
-        if (t && t->state == AT_THREAD_IN_WARP && (t->mask >> mine & 1))
+    warp_of(left)->gone |= 1u << mine;
+    for (uint32_t waiting = warp_of(left)->waiting; waiting; waiting &= waiting - 1) {
+        const struct at_simt_thread *t = lane_of(left, __builtin_ctz(waiting));
+        if (t->mask >> mine & 1)
             at_simt_report(AT_FINDING_RACE, t->place,
                            "block %lld: %s of thread %d names lane %d, which has left the kernel",
                            (long long)t->in->number, kind_name(t->kind), t->index, mine);

@@ -13,7 +13,7 @@
 #include "kernels/simt/mma.h"
 #include "kernels/simt/shadow.h"
 
-enum { GROUP_WARPS = 4, ROWS = 16, WORDS_MOST = 128, REGISTERS_MOST = 64, OPERATIONS_MOST = 64, K_MOST = 32 };
+enum { GROUP_WARPS = 4, ROWS = 16, WORDS_MOST = 128, REGISTERS_MOST = 64, OPERATIONS_MOST = 64 };
 enum { COLUMNS_MOST = 256, CHUNK_BYTES = 16, K_CHUNKS = 2, K_LINES = 16, PLAIN_NAN = 0x7fffffff };
 
 /* A variable of the kernel, the same for every lane, that wgmma takes as registers. */
@@ -48,6 +48,7 @@ static void out_of_memory(void) {
 }
 
 void at_wgmma_begin(struct at_simt_block *block) {
+    block->registers_watched = 0;
     for (int w = 0; block->wgmma && w < AT_BLOCK_MOST / AT_WARP; w++) {
         struct at_wgmma_warp *warp = &block->wgmma[w];
         warp->group = warp->issued = 0;
@@ -115,6 +116,7 @@ static struct registers *registers_at(struct at_simt_thread *const *members, uin
     if (warp->n_registers == REGISTERS_MOST)
         at_simt_report(AT_FINDING_BOUNDS, self->place, "more than %d variables as registers of wgmma",
                        (int)REGISTERS_MOST);
+    self->in->registers_watched = 1;
     r = &warp->registers[warp->n_registers++];
     *r = (struct registers){ .words = words, .sums = r->sums };
     memcpy(r->at, at, sizeof r->at);
@@ -160,7 +162,7 @@ static void know_least(struct at_simt_thread *const *members, struct at_simt_thr
 }
 
 static void read_matrix(struct at_simt_thread *reader, const struct at_simt_matrix *m, enum at_format format, int first,
-                        int rows, double (*out)[K_MOST]) {
+                        int rows, struct at_tc_row *out) {
     const int bytes = (int)at_format_info(format)->bytes, each = 4 / bytes;
     struct at_simt_self *running = at_simt_current;
     const int counting = at_counters_on;
@@ -174,22 +176,23 @@ static void read_matrix(struct at_simt_thread *reader, const struct at_simt_matr
         for (int j = 0; j < CHUNK_BYTES / bytes; j++) {
             const double x = at_mma_element(format, words[j / each], j % each);
             if (m->mn_major)
-                out[i / K_LINES * 8 + j][i % K_LINES] = x;
+                out[i / K_LINES * 8 + j].x[i % K_LINES] = x;
             else
-                out[i / K_CHUNKS][i % K_CHUNKS * CHUNK_BYTES / bytes + j] = x;
+                out[i / K_CHUNKS].x[i % K_CHUNKS * CHUNK_BYTES / bytes + j] = x;
         }
     }
     at_simt_current = running;
     at_counters_on = counting;
 }
 
-static void read_registers(struct at_simt_thread *const *members, enum at_format format, double (*out)[K_MOST]) {
+static void read_registers(struct at_simt_thread *const *members, enum at_format format, struct at_tc_row *out) {
     const int n = 4 / (int)at_format_info(format)->bytes;
     for (int lane = 0; lane < AT_WARP; lane++) {
         const struct at_simt_wgmma *w = members[lane]->deposit;
         for (int r = 0; r < 4; r++)
             for (int j = 0; j < n; j++)
-                out[lane / 4 + 8 * (r % 2)][n * (lane % 4) + j + 4 * n * (r / 2)] = at_mma_element(format, w->a[r], j);
+                out[lane / 4 + 8 * (r % 2)].x[n * (lane % 4) + j + 4 * n * (r / 2)] =
+                    at_mma_element(format, w->a[r], j);
     }
 }
 
@@ -224,7 +227,7 @@ static double sum_of(enum at_format format, const uint32_t *words, int i) {
 
 static void multiply(struct at_simt_thread *const *members, int n) {
     static uint32_t known[AT_SIMT_WIDTH_MOST];
-    static double a[ROWS][K_MOST], b[COLUMNS_MOST][K_MOST];
+    static struct at_tc_row a[ROWS], b[COLUMNS_MOST];
     const struct at_simt_wgmma *first = members[0]->deposit;
     const struct at_tc_rule *rule;
     const struct at_tc_instruction *t = at_mma_instruction(first->kind, &rule);
@@ -248,6 +251,10 @@ static void multiply(struct at_simt_thread *const *members, int n) {
         read_matrix(&reader, &first->a_at, t->a, row, ROWS, a);
     }
     read_matrix(&reader, &first->b_at, t->b, 0, first->columns, b);
+    for (int i = 0; i < ROWS; i++)
+        at_tc_row_know(t->a, &a[i], t->k);
+    for (int i = 0; i < first->columns; i++)
+        at_tc_row_know(t->b, &b[i], t->k);
     struct registers *sums = registers_at(members, at, words, "sums");
     if (!sums->sums)
         sums->sums = malloc(AT_WARP * sizeof *sums->sums);
@@ -258,7 +265,7 @@ static void multiply(struct at_simt_thread *const *members, int n) {
         memcpy(c, sums->pending ? d : at[lane], (size_t)words * sizeof *c);
         for (int i = 0; i < first->columns / 2; i++) {
             const int column = i / 4 * 8 + 2 * (lane % 4) + i % 2, r = lane / 4 + 8 * (i / 2 % 2);
-            at_mma_put(rule->out, d, i, at_tc_multiply_add(t, rule, a[r], b[column], sum_of(rule->out, c, i)));
+            at_mma_put(rule->out, d, i, at_tc_multiply_add_rows(t, rule, &a[r], &b[column], sum_of(rule->out, c, i)));
         }
         for (int i = 0; i < words; i++)
             at[lane][i] = PLAIN_NAN;

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { BIAS = 1023 };
+enum { BIAS = 1023, NO_EXPONENT = -10000 };
 static const uint64_t SIGN = 0x8000000000000000u, INFINITE = 0x7ff0000000000000u;
 
 /* name, L, F, accumulator, its significand bits, rounding, e_zero. L, F and rounding: MMA-Sim (arXiv 2511.10909) and
@@ -108,6 +108,19 @@ double at_fdpa(const struct at_tc_rule *rule, enum at_format in, const double *a
     return at_fdpa_mixed(rule, in, in, a, sa, b, sb, n, c);
 }
 
+/* Steps 2 to 5 for finite terms, from the largest exponent of the products on. */
+static inline double cut_and_add(const struct at_tc_rule *rule, const double *product, int n, double c, int e_max) {
+    if (c != 0) {
+        const int e = exponent_of(c, at_format_info(rule->out)->emin + BIAS) - BIAS;
+        e_max = e > e_max ? e : e_max;
+    }
+    const double scale = power_of_two(rule->kept_bits - e_max);
+    int64_t sum = (int64_t)(c * scale);
+    for (int i = 0; i < n; i++)
+        sum += (int64_t)(product[i] * scale);
+    return at_tc_convert(rule, (double)sum * power_of_two(e_max - rule->kept_bits));
+}
+
 double at_fdpa_mixed(const struct at_tc_rule *rule, enum at_format in_a, enum at_format in_b, const double *a,
                      ptrdiff_t sa, const double *b, ptrdiff_t sb, int n, double c) {
     double product[AT_TC_BLOCK_MAX];
@@ -122,20 +135,34 @@ double at_fdpa_mixed(const struct at_tc_rule *rule, enum at_format in_a, enum at
         largest = size > largest ? size : largest;
         product[i] = p;
     }
-    e_max -= 2 * BIAS;
     if (largest >= INFINITE) {
         double sum = c; /* finite terms leave infinities and NaNs as they are */
         for (int i = 0; i < n; i++)
             sum += product[i];
         return sum;
     }
-    if (c != 0) {
-        const int e = exponent_of(c, at_format_info(rule->out)->emin + BIAS) - BIAS;
-        e_max = e > e_max ? e : e_max;
+    return cut_and_add(rule, product, n, c, e_max - 2 * BIAS);
+}
+
+void at_tc_row_know(enum at_format in, struct at_tc_row *row, int n) {
+    const int emin = at_format_info(in)->emin + BIAS;
+    row->finite = 1;
+    for (int i = 0; i < n; i++) {
+        row->exponent[i] = (int16_t)(row->x[i] == 0 ? NO_EXPONENT : exponent_of(row->x[i], emin) - BIAS);
+        row->finite &= (bits_of(row->x[i]) & ~SIGN) < INFINITE;
     }
-    const double scale = power_of_two(rule->kept_bits - e_max);
-    int64_t sum = (int64_t)(c * scale);
-    for (int i = 0; i < n; i++)
-        sum += (int64_t)(product[i] * scale);
-    return at_tc_convert(rule, (double)sum * power_of_two(e_max - rule->kept_bits));
+}
+
+double at_fdpa_rows(const struct at_tc_rule *rule, const struct at_tc_row *a, const struct at_tc_row *b, int first,
+                    int n, double c) {
+    double product[AT_TC_ROW_MAX];
+    int e_max = rule->zero_exponent;
+    if ((bits_of(c) & ~SIGN) >= INFINITE)
+        return c; /* products of finite factors are finite */
+    for (int i = 0; i < n; i++) {
+        const int e = a->exponent[first + i] + b->exponent[first + i];
+        e_max = e > e_max ? e : e_max;
+        product[i] = a->x[first + i] * b->x[first + i];
+    }
+    return cut_and_add(rule, product, n, c, e_max);
 }

@@ -23,6 +23,7 @@
 #define AT_FDPA_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "attest/format.h"
 
@@ -55,6 +56,19 @@ double at_fdpa(const struct at_tc_rule *rule, enum at_format in, const double *a
 /* The same with a and b of two formats (e4m3 beside e5m2). */
 double at_fdpa_mixed(const struct at_tc_rule *rule, enum at_format in_a, enum at_format in_b, const double *a,
                      ptrdiff_t sa, const double *b, ptrdiff_t sb, int n, double c);
+
+/* Factors whose exponents are looked up once for many sums. Zeros have one that no product's reaches. */
+enum { AT_TC_ROW_MAX = 32 };
+struct at_tc_row {
+    double x[AT_TC_ROW_MAX];
+    int16_t exponent[AT_TC_ROW_MAX];
+    int finite; /* all of x are */
+};
+/* Fills the rest of a row whose x[0..n) hold values of the format. */
+void at_tc_row_know(enum at_format in, struct at_tc_row *row, int n);
+/* at_fdpa_mixed of a->x and b->x from `first` on; both rows are finite. */
+double at_fdpa_rows(const struct at_tc_rule *rule, const struct at_tc_row *a, const struct at_tc_row *b, int first,
+                    int n, double c);
 
 /* Steps 4 and 5's conversion alone: the sum of cut terms, as an exact double, to the accumulator. */
 double at_tc_convert(const struct at_tc_rule *rule, double sum);

@@ -127,6 +127,15 @@ double at_tc_multiply_add(const struct at_tc_instruction *t, const struct at_tc_
     return c;
 }
 
+double at_tc_multiply_add_rows(const struct at_tc_instruction *t, const struct at_tc_rule *rule,
+                               const struct at_tc_row *a, const struct at_tc_row *b, double c) {
+    if (t->order == AT_TC_FP8_BY_F16 || !a->finite || !b->finite)
+        return at_tc_multiply_add(t, rule, a->x, b->x, c);
+    for (int i = 0; i < t->k; i += rule->block)
+        c = at_fdpa_rows(rule, a, b, i, t->k - i < rule->block ? t->k - i : rule->block, c);
+    return c;
+}
+
 const char *at_tc_neighbour_name(enum at_tc_neighbour which) {
     static const char *const names[] = { "F-1", "F+1", "L/2", "2L", "rounding", "e_zero-1", "e_zero+1" };
     return names[which];

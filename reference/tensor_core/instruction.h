@@ -34,6 +34,10 @@ const struct at_tc_rule *at_tc_instruction_rule(const struct at_tc_instruction *
 double at_tc_multiply_add(const struct at_tc_instruction *instruction, const struct at_tc_rule *rule, const double *a,
                           const double *b, double c);
 
+/* The same for factors that at_tc_row_know has seen. */
+double at_tc_multiply_add_rows(const struct at_tc_instruction *instruction, const struct at_tc_rule *rule,
+                               const struct at_tc_row *a, const struct at_tc_row *b, double c);
+
 /* Arithmetic one step away from a rule's: what a wrong parameter would give. */
 enum at_tc_neighbour {
     AT_TC_KEPT_LESS,  /* F - 1 */

@@ -64,6 +64,32 @@ static void test_readers(void **state) {
                             "thread 20 writes", which ? "which thread 0 of" : "which thread 1 of");
 }
 
+/* Lanes 0 and 1 read one after the other in a stretch of their own, lane 5 before them; lane 2 is ordered after lane 5 and
+ * after one of the two, and writes. */
+static void two_readers_of_one_stretch(void *unused) {
+    (void)unused;
+    if (TID == 5)
+        READ(4, &at_simt_scene.both[5]);
+    (void)SHUFFLE(FULL, 1, 0);
+    if (TID <= 1)
+        SYNC_WARP(3);
+    if (TID <= 1)
+        READ(4, &at_simt_scene.both[5]);
+    (void)SHUFFLE(FULL, 1, 0);
+    if (TID == 2 || TID == 5)
+        SYNC_WARP(1u << 2 | 1u << 5);
+    if (TID == 2 || TID == 1 - left_out)
+        SYNC_WARP(1u << 2 | 1u << (1 - left_out));
+    if (TID == 2)
+        PUT(at_simt_scene.both[5], 1);
+}
+static void test_two_of_one_stretch(void **state) {
+    (void)state;
+    for (left_out = 0; left_out < 2; left_out++)
+        AT_SIMT_SCENE_SEEDS(10 * at_test_effort(5), two_readers_of_one_stretch, 1, 32, AT_FINDING_RACE,
+                            left_out ? "which thread 1 of block 0 reads" : "which thread 0 of block 0 reads");
+}
+
 /* Reads of any set of threads, then a write by a thread that only its own warp is ordered before. */
 static uint32_t read_set[4];
 static void readers_of_a_set(void *unused) {
@@ -144,6 +170,7 @@ static void test_readers_of_an_earlier_launch(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_readers),
+        cmocka_unit_test(test_two_of_one_stretch),
         cmocka_unit_test(test_sets_of_readers),
         cmocka_unit_test(test_readers_of_an_earlier_launch),
     };

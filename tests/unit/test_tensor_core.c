@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/at_test.h"
 
-#include "tensor_core/fdpa.h"
+#include "tensor_core/instruction.h"
 
 enum { LANES = 16 };
 
@@ -200,6 +200,37 @@ static void test_table(void **state) {
     }
 }
 
+/* Factors of every kind, and sums that run on: what rows know beforehand changes no bit. */
+static void test_rows(void **state) {
+    (void)state;
+    uint64_t z = 7;
+    for (int i = 0; i < at_tc_instruction_count(); i++) {
+        const struct at_tc_instruction *t = at_tc_instruction_at(i);
+        const struct at_tc_rule *r = at_tc_instruction_rule(t);
+        const enum at_format of[] = { t->a, t->b };
+        if (t->k > AT_TC_ROW_MAX)
+            continue;
+        double c = 0;
+        for (long n = 0; n < 40 * at_test_effort(10); n++) {
+            struct at_tc_row row[2];
+            for (int k = 0; k < 2 * t->k; k++) {
+                z = z * 6364136223846793005u + 1442695040888963407u;
+                const uint64_t codes = 1ull << (of[k % 2] == AT_TF32 ? 32 : 8 * at_format_info(of[k % 2])->bytes);
+                const uint64_t code = (z >> 20) % codes & (of[k % 2] == AT_TF32 ? 0xffffe000u : codes - 1);
+                double x = at_decode(of[k % 2], code);
+                if (!isfinite(x) && n % 8) /* rows without one are the usual */
+                    x = 1;
+                row[k % 2].x[k / 2] = z >> 61 == 0 ? 0 : n % 3 ? at_round(of[k % 2], ldexp(x, n % 3 - ilogb(x))) : x;
+            }
+            at_tc_row_know(t->a, &row[0], t->k);
+            at_tc_row_know(t->b, &row[1], t->k);
+            const double want = at_tc_multiply_add(t, r, row[0].x, row[1].x, c);
+            at_assert_same(at_tc_multiply_add_rows(t, r, &row[0], &row[1], c), want);
+            c = n % 5 ? want : 0;
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kept_bits_f16_accumulator),
@@ -216,6 +247,7 @@ int main(void) {
         cmocka_unit_test(test_zero_exponent),
         cmocka_unit_test(test_zero_exponent_f32),
         cmocka_unit_test(test_zero_product_has_no_exponent),
+        cmocka_unit_test(test_rows),
         cmocka_unit_test(test_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
