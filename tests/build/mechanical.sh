@@ -9,15 +9,16 @@ die() { echo "mechanical: $*" >&2; exit 1; }
 names='\bat_(sync|sync_warp|copy_wait|copy_commit|barrier(_[a-z_]+)?|mbarrier_(arrive(_expect)?|wait)|bulk_(commit|wait|wait_read)|cluster_(arrive|wait)|fence_[a-z_]+|proxy_fence|wgmma_(fence|commit|wait))(<[^;<>]*>)?\('
 call="${names}[^;]*\);"
 
-sites() { # FILE: FILE:LINE and the call; the machine knows calls by their lines, so two on one line must not go unseen
-    local number text
-    while IFS=: read -r number text; do
+sites() { # FILE...: FILE:LINE and the call; the machine knows calls by their lines, so two on one line must not go unseen
+    local line place text
+    while IFS= read -r line; do
+        [[ "$line" =~ ^([^:]*:[0-9]+):(.*)$ ]] || die "$line: wanted FILE:LINE:text"
+        place=${BASH_REMATCH[1]} text=${BASH_REMATCH[2]}
         [[ "$text" =~ ^\ *(/\*|\*) || "$text" == *__device__* ]] && continue # words, or a definition
-        [[ $(grep -oE "$names" <<< "$text" | wc -l) == 1 ]] || die "$1:$number: several calls on a line: $text"
-        grep -qE "$call" <<< "$text" || die "$1:$number: wanted a call that is a statement on one line: $text"
-        text=$(grep -oE "$call" <<< "$text")
-        printf '%s:%s\t%s\n' "$1" "$number" "${text%;}"
-    done < <(grep -nE "$names" "$1")
+        [[ "$text" =~ $names && ! "${text#*"${BASH_REMATCH[0]}"}" =~ $names ]] || die "$place: several calls on a line: $text"
+        [[ "$text" =~ $call ]] || die "$place: wanted a call that is a statement on one line: $text"
+        printf '%s\t%s\n' "$place" "${BASH_REMATCH[0]%;}"
+    done < <(grep -HnE "$names" "$@")
 }
 
 held() { # OBJECT: FILE:LINE of every call in its code, with those it was inlined into
@@ -62,7 +63,7 @@ find_proof() { # VARIANT FILE LINE
 list() {
     local proofs=$1 build=$2 kernel of file place text name i; shift 2
     read_proofs "$proofs"
-    for kernel in "$@" kernels/device/*.h; do sites "$kernel"; done | sort > "$work/sites"
+    sites "$@" kernels/device/*.h | sort > "$work/sites"
     for kernel in "$@"; do
         of=${kernel#kernels/} of=${of%.cu}
         [[ -e "$build/simt/${kernel%.cu}.o" ]] || die "$build/simt/${kernel%.cu}.o: not there"
