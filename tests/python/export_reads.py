@@ -7,6 +7,8 @@ usage: export_reads.py csv,svg,html,ipynb ARCHIVE.h5 FOLDER    any of these kind
        export_reads.py hostile IN.h5 OUT.h5     a copy whose texts try to break out of everything
        export_reads.py later IN.h5 OUT.h5       a copy with columns and groups of a later minor version
        export_reads.py newer GROUP IN.h5 OUT.h5 a copy whose GROUP is of a later major version
+       export_reads.py all LIST                 each line of the file LIST is the arguments of one of these, apart by tabs: Python
+                                                and its libraries take longer to start than most of them take
 exit 77: a module is missing (named in the last line)
 """
 import glob
@@ -326,8 +328,7 @@ def make_newer(group, source, target):
         file[group].attrs["encoding-version"] = "2.0.0"
 
 
-def main():
-    what, arguments = sys.argv[1], sys.argv[2:]
+def one(what, *arguments):
     if what in ("hostile", "later", "newer"):
         {"hostile": make_hostile, "later": make_later, "newer": make_newer}[what](*arguments)
         return
@@ -335,6 +336,21 @@ def main():
     prefix = os.path.join(folder, os.path.basename(archive)[:-3])
     for kind in what.split(","):
         {"csv": check_csv, "svg": check_svg, "html": check_html, "ipynb": check_ipynb}[kind](archive, prefix)
+
+
+def main():
+    if sys.argv[1] != "all":
+        one(*sys.argv[1:])
+        return
+    with open(sys.argv[2]) as lines:
+        jobs = [line.rstrip("\n").split("\t") for line in lines]
+    for job in jobs:
+        try:
+            one(*job)
+        except Exception:
+            print("export_reads.py " + " ".join(job))
+            raise
+    print(f"{len(jobs)} done")
 
 
 if __name__ == "__main__":
