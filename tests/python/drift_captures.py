@@ -1,11 +1,11 @@
 """Captures in which something has moved, for tests/cli/test_drift.sh.
 SPDX-License-Identifier: Apache-2.0
 
-    python3 drift_captures.py MINILM.safetensors FOLDER
+    python3 drift_captures.py MINILM.safetensors FOLDER [HEADS]
 
-Writes, from four heads of the recorded activations: same.safetensors (as they are), scale.safetensors (layer 2, head 1: q times 1.02),
+Writes, from four (or HEADS) heads of the recorded activations: same.safetensors (as they are), scale.safetensors (layer 2, head 1: q times 1.02),
 own.safetensors (with a sigma of its own that
-is the default), taps.safetensors (with taps of its own in layer 4) and tap.safetensors (head 3 without its second tap), bf16.safetensors (layer 3: q, k and v rounded to bf16);
+is the default), taps.safetensors (with taps of its own in layer 4) and tap.safetensors (the last head without its second tap), bf16.safetensors (layer 3: q, k and v rounded to bf16);
 and, made up, one layer of 96 requests that differ from each other as texts do: left, right (other requests), and moved
 (those of right with head 1 of q times 1.2). Needs numpy.
 """
@@ -65,7 +65,7 @@ def planted(base, folder):
     taps = numpy.tile(numpy.float32([2 / 3, -1 / 3, -1 / 3]), (h, 1))  # sigma 1, window 3
     write(folder + "/taps.safetensors", dict(base, **{"layers.4.taps": taps}))
     taps = taps.copy()
-    taps[3, 1] = 0
+    taps[-1, 1] = 0
     write(folder + "/tap.safetensors", dict(base, **{"layers.4.taps": taps}))
     write(folder + "/bad_sigma.safetensors", dict(base, **{"layers.1.sigma": numpy.ones(5, numpy.float32)}))
     taps[0, 1] = numpy.nan
@@ -90,7 +90,8 @@ def requests(seed, n, h=4, hk=2, d=32):
 
 def main():
     base, folder = read(sys.argv[1]), sys.argv[2]
-    base = {name: x[:, 4:8] if name[-1] in "qkv" else x for name, x in base.items()}
+    heads = int(sys.argv[3]) if sys.argv[3:] else 4
+    base = {name: x[:, 4:4 + heads] if name[-1] in "qkv" else x for name, x in base.items()}
     planted(base, folder)
     write(folder + "/left.safetensors", requests(1, 48))
     right = requests(2, 48)
