@@ -18,6 +18,17 @@ wants() {
 }
 same() { cmp "$1" "$2" || fail "$1 and $2 differ"; }
 
+# processor_seconds FILE command...: FILE gets the processor time it took, which other work on the machine leaves as it is.
+processor_seconds() {
+    local file=$1 code TIMEFORMAT='%U %S'; shift
+    { time "$@" 2>&3; } 3>&2 2> "$file"; code=$?
+    return $code
+}
+under() { # SECONDS FILE
+    awk -v most="$1" '{ n++; ok = $1 + $2 > 0 && $1 + $2 < most } END { exit !(n == 1 && ok) }' "$2" ||
+        fail "took $(< "$2") s of processor time in the program and in the kernel, wanted less than $1 together"
+}
+
 # verify_killed OUT.h5 LINES options...: a run with two jobs, killed without warning when its journal has LINES lines.
 verify_killed() {
     local out=$1 lines=$2 pid; shift 2

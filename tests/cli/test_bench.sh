@@ -29,11 +29,7 @@ wants 2 'no case meets' "$attest" bench '*/*' --runner cpu --cases 'nothing:*'
 cp "$BUILD/attest" "$BUILD/attest-cpu" "$scratch/" # no attest-cuda beside them
 wants 3 attest-cuda "$scratch/attest" bench '*/*'
 
-# The SIMT machine: with every check, a decode of 2 x 8 x 1024 keys in less than a second on one core.
-wants 0 'MODEL-EXACT' "$attest" bench simt --rounds 3
-seconds=$(sed -n 's/^checks on *\([0-9.]*\) s.*/\1/p' "$scratch/out")
-cat "$scratch/out"
-[[ -n "${AT_SLOW_BUILD:-}" ]] || awk -v s="$seconds" 'BEGIN { exit !(s > 0 && s < 1) }' || fail "$seconds s, wanted under 1"
+# The SIMT machine; how fast it is, test_speed_alone.sh says.
 wants 2 'wanted one' "$attest" bench simt --case "$line"
 
 # The tensor-core model: timed where it makes the device's results again, and not where it does not.
@@ -41,7 +37,6 @@ head -n 6 datasets/measurements/h200_tensor_core.txt > "$scratch/golden"
 wants 0 '314571 results as on the device' "$attest" bench tensor-core --rounds 3 --golden "$scratch/golden"
 cat "$scratch/out"
 [[ $(awk '/^hopper/ { print ($2 > 0) ($3 > 0) }' "$scratch/out") == 11 ]] || fail "not one line with two rates"
-[[ -n "${AT_SLOW_BUILD:-}" ]] || wants 0 'as on the device' "$attest" bench tensor-core --golden "$scratch/golden" --min-rate 60
 wants 1 'slower than asked for' "$attest" bench tensor-core --rounds 1 --golden "$scratch/golden" --min-rate 1e8
 sed '5s/ \(.\)\(.......\)$/ \2\1/' "$scratch/golden" > "$scratch/altered"
 wants 1 'not timed: 1 of 3 strata differ' "$attest" bench tensor-core --rounds 1 --golden "$scratch/altered"
