@@ -1,10 +1,10 @@
 """Captures of odd sizes and values, for tests/cli/test_record_odd.sh.
 SPDX-License-Identifier: Apache-2.0
 
-    python3 odd_captures.py FOLDER
+    python3 odd_captures.py FOLDER HEADS
 
 Writes FOLDER/NAME.safetensors; each has one layer, and two query heads that share a key/value head where NAME does not say
-otherwise. Needs numpy.
+otherwise; wide has HEADS heads. Needs numpy.
 """
 import os
 import sys
@@ -42,7 +42,7 @@ def main():
         "beyond_layer": capture(4, 4, prefix="layers.2147483648."),
         "padded_layer": dict(capture(4, 4), **capture(4, 4, prefix="layers.01.")),
         "no_layer": dict(capture(4, 4), **{"layers.x.q": numpy.float16([1])}),
-        "wide": capture(2, 2, 512, 1, 1),
+        "wide": capture(2, 2, int(sys.argv[2]), 1, 1),
     }
     # one head of NaN beside one of numbers
     made["half_nan"] = capture(6, 6)
