@@ -4,7 +4,7 @@
 source "$(dirname "$0")/lib.sh"
 cases='@(smoke|edge):*'
 variants=('*/00_*' 'asynct_decode/0[27]_*') alone='*/00_split_k' # the C baselines, and two on the SIMT machine
-[[ "${AT_EFFORT:-full}" == fast ]] && cases='@(smoke|exact):*' && variants=('asynct_decode/00_*' '*norm/*') alone='asynct_decode/00_split_k'
+[[ "${AT_EFFORT:-full}" == fast ]] && cases='smoke:*' && variants=('asynct_decode/00_*' '*norm/*') alone='asynct_decode/00_split_k'
 run() { # out.h5, options
     local out=$1; shift
     "$attest" verify "${variants[@]}" --cases "$cases" --quiet --out "$out" "$@" > "$scratch/log" 2>&1
@@ -31,12 +31,12 @@ wants 2 'seed' "$attest" merge "$scratch/s1.h5" "$scratch/other.h5" "$scratch/s3
 verify_killed "$scratch/k.h5" $((jobs / 3)) "${variants[@]}" --cases "$cases"
 before=$(wc -l < "$scratch/k.h5.jsonl")
 [[ $before -ge 5 ]] || fail "the journal held only $before lines"
-cp "$scratch/k.h5.jsonl" "$scratch/torn.h5.jsonl"
 wants 2 '--resume' "$attest" verify "${variants[@]}" --cases "$cases" --quiet --out "$scratch/k.h5"
 wants 2 'seed' "$attest" verify "${variants[@]}" --cases "$cases" --quiet --seed 9 --out "$scratch/k.h5" --resume
 run "$scratch/k.h5" --resume
 same "$scratch/a.h5" "$scratch/k.h5"
-truncate -s -7 "$scratch/torn.h5.jsonl"
+# The last line cut, too: of a run that had nearly ended, so that little is left to do.
+head -n $((jobs - 2)) "$scratch/a.h5.jsonl" | head -c -7 > "$scratch/torn.h5.jsonl"
 run "$scratch/torn.h5" --resume
 same "$scratch/a.h5" "$scratch/torn.h5"
 
