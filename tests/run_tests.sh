@@ -11,7 +11,7 @@ colour_fail='' colour_off=''
 [[ -t 1 ]] && colour_fail=$'\e[31m' colour_off=$'\e[0m'
 
 run_one() { # path: writes $logs/NAME.{out,rc,s} and, of each process that a sanitizer has found fault with, NAME.report.*
-    local name start; name=$(tr '/' '_' <<< "$1"); start=$(date +%s.%N)
+    local name=${1//\//_} start=${EPOCHREALTIME/[.,]/} took
     if [[ -n "${AT_SLOW_BUILD:-}" ]]; then
         local own="log_path=$logs/$name.report:log_exe_name=1"
         export ASAN_OPTIONS="${ASAN_OPTIONS:-}:$own" TSAN_OPTIONS="${TSAN_OPTIONS:-}:$own"
@@ -22,16 +22,17 @@ run_one() { # path: writes $logs/NAME.{out,rc,s} and, of each process that a san
         *) timeout "$limit" "$1" ;;
     esac > "$logs/$name.out" 2>&1 < /dev/null
     echo $? > "$logs/$name.rc"
-    echo "$start $(date +%s.%N)" | awk '{ printf "%.1f", $2 - $1 }' > "$logs/$name.s"
+    took=$(((${EPOCHREALTIME/[.,]/} - start) / 100000))
+    echo "$((took / 10)).$((took % 10))" > "$logs/$name.new" && mv "$logs/$name.new" "$logs/$name.s"
 }
 export -f run_one; export logs limit
 
 judge_one() {
-    local name rc text report n_ok n_bad n_skip seconds; name=$(tr '/' '_' <<< "$1")
+    local name=${1//\//_} rc text report n_ok n_bad n_skip seconds
     rc=$(< "$logs/$name.rc"); seconds=$(< "$logs/$name.s"); text="$logs/$name.out"
-    n_ok=$(grep -ac '^\[       OK \]' "$text"); n_skip=$(grep -ac '^\[  SKIPPED \]' "$text")
-    n_bad=$(sed -n 's/^ *\([0-9]*\) FAILED TEST.*/\1/p' "$text" | tail -n 1)
-    n_bad=${n_bad:-0}
+    [[ -z "$times" ]] || printf '%s %s\n' "${1#"$PWD"/}" "$seconds" >> "$logs/times"
+    read -r n_ok n_skip n_bad < <(LC_ALL=C awk '/^\[       OK \]/ { ok++ } /^\[  SKIPPED \]/ { skip++ }
+        /^ *[0-9]+ FAILED TEST/ { bad = $1 } END { print ok + 0, skip + 0, bad + 0 }' "$text")
     # A test may want a process to fail, or not look at how it ends: what a sanitizer reports fails the test all the same.
     for report in "$logs/$name.report."*; do
         [[ -s "$report" && "$report" != *.report.attest-mutants.* ]] || continue # wrong kernels may well crash
@@ -65,20 +66,30 @@ for t in "$@"; do
     if [[ "$t" == *_alone* ]]; then alone+=("$t"); continue; fi
     if [[ "$t" == *.sh ]]; then scripts+=("$t"); else programs+=("$t"); fi
 done
-# Scripts take longest and begin first, so that short programs fill the end.
-queue=("${scripts[@]}" "${programs[@]}")
+# What took longest in the last run begins first, so that no long test ends alone. Where there was none (or for what is new):
+# scripts, which take longest, and then programs, which fill the end.
+times=${BUILD:+$BUILD/test_seconds.${AT_EFFORT:-full}}
+mapfile -t queue < <(printf '%s\n' "${scripts[@]}" "${programs[@]}" | awk -v root="$PWD/" -v table="${times:-/dev/null}" '
+    BEGIN { while ((getline line < table) > 0) { split(line, part, " "); took[part[1]] = part[2] } }
+    NF { name = $0; if (index(name, root) == 1) name = substr(name, length(root) + 1)
+        print (name in took ? took[name] : name ~ /\.sh$/ ? 9999 : 0) "\t" $0 }' | sort -s -t $'\t' -k1,1gr | cut -f2)
 printf '%s\0' "${queue[@]}" | xargs -0 -r -P "$jobs" -I{} bash -c 'run_one "$1"' _ {} &
 workers=$!
+exec {never}<> <(:)
 for t in "${queue[@]}"; do
     name=$(tr '/' '_' <<< "$t")
     until [[ -s "$logs/$name.s" ]]; do
         kill -0 $workers 2> /dev/null || [[ -s "$logs/$name.s" ]] || { echo 1 > "$logs/$name.rc"; echo 0 > "$logs/$name.s"; : >> "$logs/$name.out"; }
-        sleep 0.05
+        read -rt 0.1 -u "$never" # a pause that starts no process
     done
     judge_one "$t"
 done
 wait $workers
 for t in "${alone[@]}"; do run_one "$t"; judge_one "$t"; done
+if [[ -n "$times" && -s "$logs/times" ]]; then # those that did not run keep the time they had
+    touch "$times"
+    awk '{ line[$1] = $0 } END { for (name in line) print line[name] }' "$times" "$logs/times" > "$logs/table" && mv "$logs/table" "$times"
+fi
 echo
 echo "$passed passed, $failed failed, $skipped skipped"
 [[ $failed == 0 && $passed -gt 0 ]]
