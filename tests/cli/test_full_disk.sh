@@ -2,6 +2,8 @@
 # A disk that fills up: one clear line, exit code 3, nothing half-written, and what was journaled stays readable.
 # SPDX-License-Identifier: Apache-2.0
 source "$(dirname "$0")/lib.sh"
+variants='*/00_*' # the journal of the smoke cases has 500 KB with these, 75 KB with those
+[[ ${AT_EFFORT:-full} == fast ]] && variants='asynct_decode/00_*'
 [[ -c /dev/full ]] || { echo "no /dev/full here"; exit 77; }
 line='asynct_decode b=2 h=4 hk=2 sk=33 d=32 dtype=bf16'
 wants 3 /dev/full "$attest" verify --case "$line" --junit /dev/full
@@ -15,16 +17,16 @@ grep -q stdout "$scratch/err" || fail "a full stdout is not named"
 mkdir "$scratch/disk"
 cat > "$scratch/small.sh" << 'END'
 mount -t tmpfs -o size=40k none "$2/disk" || exit 99
-"$1" verify '*/00_*' --cases 'smoke:*' --quiet --out "$2/disk/small.h5" > "$2/log" 2>&1
+"$1" verify "$3" --cases 'smoke:*' --quiet --out "$2/disk/small.h5" > "$2/log" 2>&1
 code=$?
 ls "$2/disk" > "$2/left"
 cp "$2"/disk/* "$2"
 exit $code
 END
-unshare --mount bash "$scratch/small.sh" "$attest" "$scratch" 2> "$scratch/err"
+unshare --mount bash "$scratch/small.sh" "$attest" "$scratch" "$variants" 2> "$scratch/err"
 code=$?
 if [[ ! -e "$scratch/left" ]]; then # not root: a user namespace may do
-    unshare --map-root-user --mount bash "$scratch/small.sh" "$attest" "$scratch" 2>> "$scratch/err"
+    unshare --map-root-user --mount bash "$scratch/small.sh" "$attest" "$scratch" "$variants" 2>> "$scratch/err"
     code=$?
 fi
 if [[ ! -e "$scratch/left" ]]; then
@@ -35,7 +37,7 @@ fi
 grep -q 'small.h5' "$scratch/log" || { cat "$scratch/log"; fail "the file is not named"; }
 [[ $(grep -c '^attest: ' "$scratch/log") == 1 ]] || { cat "$scratch/log"; fail "wanted one clear line"; }
 [[ $(cat "$scratch/left") == small.h5.jsonl ]] || { cat "$scratch/left"; fail "more than the journal was left"; }
-"$attest" verify '*/00_*' --cases 'smoke:*' --quiet --out "$scratch/small.h5" --resume > "$scratch/log" 2>&1
+"$attest" verify "$variants" --cases 'smoke:*' --quiet --out "$scratch/small.h5" --resume > "$scratch/log" 2>&1
 [[ $? -le 1 ]] || { cat "$scratch/log"; fail "the journal of a full disk could not be resumed"; }
-"$attest" verify '*/00_*' --cases 'smoke:*' --quiet --out "$scratch/whole.h5" > /dev/null 2>&1
+"$attest" verify "$variants" --cases 'smoke:*' --quiet --out "$scratch/whole.h5" > /dev/null 2>&1
 same "$scratch/small.h5" "$scratch/whole.h5"

@@ -87,7 +87,7 @@ static double now(void) {
 
 static double seconds(void) {
     const char *text = getenv("AT_FUZZ_SECONDS");
-    return text ? strtod(text, NULL) / 4 : at_test_effort(6) == 1 ? 1.2 : 7.5;
+    return text ? strtod(text, NULL) / 4 : at_test_effort(6) == 1 ? 0.4 : 7.5;
 }
 
 /* Damages `seed` 1 to 4 times per file for its share of the time. At least `least` files whatever the time. */

@@ -2,7 +2,7 @@
 
 SPDX-License-Identifier: Apache-2.0
 
-usage: distributions_open.py FOLDER minilm.safetensors        with asynct.h5 and softmax.h5 of layers 2 and 3, causal, in f16;
+usage: distributions_open.py FOLDER minilm.safetensors 2..3   with asynct.h5 and softmax.h5 of these layers, causal, in f16;
                                                               leaves same.safetensors, .npz and .h5 behind
        distributions_open.py FOLDER minilm.safetensors same   their recordings safetensors.h5, npz.h5 and h5.h5
 exit 77: a module is missing (named in the last line)
@@ -23,7 +23,7 @@ except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
 
-LAYERS = (2, 3)
+LAYERS = range(0)  # main says which
 TINY = 2.0 ** -24
 
 
@@ -155,12 +155,12 @@ def check_readers(path):
     with h5py.File(path) as file:
         ledger = file["distributions/ledger"]
         table = pandas.DataFrame({name: column[:] for name, column in ledger.items() if column.ndim == 1})
-        assert len(table) == 2 * 12 * 5 and set(table["layer"]) == set(LAYERS)
+        assert len(table) == len(LAYERS) * 12 * 5 and set(table["layer"]) == set(LAYERS)
         raw = file["distributions/raw"]
         assert (table[table["stage"] == 0]["count"].to_numpy() == raw["n"][:].ravel()).all()
         unit = file["distributions/unit"]
         units = pandas.DataFrame({"hash": unit["hash"].asstr()[:], "keys": unit["keys"][:]})
-        assert len(units) == 14 and units["hash"].str.fullmatch("[0-9a-f]{16}").all()
+        assert len(units) == 7 * len(LAYERS) > 0 and units["hash"].str.fullmatch("[0-9a-f]{16}").all()
 
 
 def store(folder, data, path):
@@ -204,10 +204,13 @@ def check_same(folder):
 
 
 def main():
+    global LAYERS
     folder, data = sys.argv[1], load(sys.argv[2])
     if sys.argv[3:] == ["same"]:
         check_same(folder)
         return
+    first, last = sys.argv[3].split("..")
+    LAYERS = range(int(first), int(last) + 1)
     store(folder, data, sys.argv[2])
     for attention in ("asynct", "softmax"):
         path = os.path.join(folder, attention + ".h5")

@@ -3,7 +3,8 @@
 SPDX-License-Identifier: Apache-2.0
 
 usage: worked_notebooks.py run IN.ipynb [OUT.ipynb]   runs IN in its own folder; OUT gets its outputs, without times
-       worked_notebooks.py same A.ipynb B.ipynb       the same cells, whatever their outputs
+       worked_notebooks.py check FOLDER A.ipynb...    FOLDER/A.ipynb has the same cells, whatever their outputs, and runs; what it
+                                                      says is in FOLDER/A.log
 exit 77: a module is missing (named in the last line)
 """
 import os
@@ -42,8 +43,8 @@ def run(source, target=None):
         book.metadata.pop("language_info", None)
         book.metadata["language_info"] = {"name": "python"}
         nbformat.write(book, target)
-    print(f"{os.path.basename(source)}: {len(code)} cells of code, {pictures} pictures")
-    print("".join(output["text"] for output in outputs if output.get("name") == "stdout"))
+    return f"{os.path.basename(source)}: {len(code)} cells of code, {pictures} pictures\n" + \
+        "".join(output["text"] for output in outputs if output.get("name") == "stdout")
 
 
 def same(a, b):
@@ -53,5 +54,17 @@ def same(a, b):
         assert one == other, f"{a} and {b} differ in cell {one[1]}:\n{one[2]}\n-----\n{other[2]}"
 
 
+def check(folder, *committed):
+    for path in committed:
+        made = os.path.join(folder, os.path.basename(path))
+        same(path, made)
+        said = run(made)
+        with open(made[:-len(".ipynb")] + ".log", "w", encoding="utf-8") as log:
+            log.write(said)
+
+
 if __name__ == "__main__":
-    {"run": run, "same": same}[sys.argv[1]](*sys.argv[2:])
+    if sys.argv[1] == "run":
+        print(run(*sys.argv[2:]))
+    else:
+        {"check": check}[sys.argv[1]](*sys.argv[2:])
