@@ -11,7 +11,8 @@ grep -q WRONG "$scratch/demo.txt" || fail "no wrong kernel was rejected"
 grep -q 'looks like last_key_dropped' "$scratch/demo.txt" || fail "the likely cause is not named"
 grep -qE 'got .* want' "$scratch/demo.txt" || fail "the wrong element is not named"
 [[ -s "$scratch/demo/minilm.h5" ]] || fail "no archive"
-for layer in $layers; do grep -q "layer=$layer" "$scratch/demo.txt" || fail "layer $layer is not in the table"; done
-rows=$(grep -c '^PASS' "$scratch/demo.txt")
-[[ $rows -ge $((10 * $(wc -w <<< "$layers"))) ]] || fail "only $rows results passed"
+sed '/planted wrong kernel/,$d' "$scratch/demo.txt" > "$scratch/baselines"
+for layer in $layers; do grep -q "layer=$layer" "$scratch/baselines" || fail "layer $layer is not in the table"; done
+rows=$(grep -c '^PASS' "$scratch/baselines")
+[[ $rows -ge $((20 * $(wc -w <<< "$layers"))) ]] || fail "only $rows results passed"
 [[ -n "${AT_SLOW_BUILD:-}" ]] || under 60 "$scratch/time"
