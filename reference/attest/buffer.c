@@ -5,8 +5,10 @@
  * ... The padding belongs to the band before it, so that no byte between payloads goes unwatched. */
 #include "attest/buffer.h"
 
-#include <endian.h>
 #include <string.h>
+
+/* Words of bytes are compared and hashed as they lie, and hashes are kept in archives. */
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words are little-endian");
 
 static int64_t align_up(int64_t n) { return (n + AT_BUFFER_ALIGN - 1) / AT_BUFFER_ALIGN * AT_BUFFER_ALIGN; }
 
@@ -25,7 +27,7 @@ static uint64_t mix(uint64_t x) {
 enum { WORD = 8 }; /* bytes of guard that are counted at once */
 
 static uint64_t guard_word(uint64_t seed, int64_t offset) {
-    return htole64(mix(seed + 0x9e3779b97f4a7c15u * (uint64_t)(offset / WORD + 1)));
+    return mix(seed + 0x9e3779b97f4a7c15u * (uint64_t)(offset / WORD + 1));
 }
 
 static uint8_t guard_byte(uint64_t seed, int64_t offset) {
@@ -181,11 +183,11 @@ int64_t at_mark_count(const struct at_tensor *tensor, uint64_t seed, int64_t *fi
     return count;
 }
 
-/* The word of up to 8 bytes, little-endian whatever the machine is. */
+/* The word of up to 8 bytes. */
 static inline uint64_t word_at(const uint8_t *bytes, size_t n) {
     uint64_t word = 0;
     memcpy(&word, bytes, n);
-    return le64toh(word);
+    return word;
 }
 
 /* Each step is a bijection of the running value for a given word, so data that differ in one word only

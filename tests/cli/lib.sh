@@ -30,6 +30,16 @@ under() { # SECONDS FILE
         fail "took $(< "$2") s of processor time in the program and in the kernel, wanted less than $1 together"
 }
 
+# At fast effort minilm is that of its first two heads: the price of a recording is that of its heads. `AT_DATASETS=` in
+# front of a command gives it all of them.
+few_heads() {
+    [[ ${AT_EFFORT:-full} == fast ]] && /usr/bin/python3 -c 'import numpy' 2> /dev/null || return 0
+    mkdir -p "$scratch/few/activations"
+    /usr/bin/python3 tests/python/few_heads.py datasets/activations/minilm.safetensors "$scratch/few/activations/minilm.safetensors" 2 ||
+        fail "no activations of two heads"
+    export AT_DATASETS=$scratch/few
+}
+
 # verify_killed OUT.h5 LINES options...: a run with two jobs, killed without warning when its journal has LINES lines.
 verify_killed() {
     local out=$1 lines=$2 pid; shift 2

@@ -3,8 +3,9 @@
 # table again; what it refuses is refused in one line.
 # SPDX-License-Identifier: Apache-2.0
 source "$(dirname "$0")/lib.sh"
+few_heads
+data=${AT_DATASETS:-$PWD/datasets}/activations/minilm.safetensors golden=$PWD/tests/golden
 cd "$scratch" || exit 3
-data=$OLDPWD/datasets/activations/minilm.safetensors golden=$OLDPWD/tests/golden
 fast=''; [[ ${AT_EFFORT:-full} == fast ]] && fast=yes
 # Two layers, and the quantities that cost least, where nothing else is asked for.
 few=(minilm --layers '2..3' --params 'causal=1 sigma=0.5' --what 'raw,p,k,entropy')
@@ -47,24 +48,24 @@ cmp -s 1.h5 other.h5 && fail "other parameters, the same archive"
 # ---- killed and gone on: the same bytes; a journal of something else is refused
 slow=(minilm --params causal=1 --what 'raw,scaled,fir,p,out') enough=3 # lines before the kill
 [[ -n $fast ]] && slow=(minilm --layers 0..3 --params causal=1 --what 'raw,fir,p') enough=2
-wants 0 'units' "$attest" record "${slow[@]}" --out whole.h5
-"$attest" record "${slow[@]}" --out k.h5 > /dev/null 2>&1 &
+AT_DATASETS= wants 0 'units' "$attest" record "${slow[@]}" --out whole.h5
+AT_DATASETS= "$attest" record "${slow[@]}" --out k.h5 > /dev/null 2>&1 &
 pid=$!
 for _ in $(seq 600); do [[ -e k.h5.jsonl && $(wc -l < k.h5.jsonl) -ge $enough ]] && break; sleep 0.01; done
 kill -9 $pid; wait $pid 2> /dev/null
 [[ ! -e k.h5 ]] || fail "the recording had ended before it was killed"
 lines=$(wc -l < k.h5.jsonl)
 echo -n '{"event":"units","units":[{"layer":' >> k.h5.jsonl # as if the last write was cut
-wants 2 '--resume continues it' "$attest" record "${slow[@]}" --out k.h5
-wants 2 'params: ' "$attest" record "${slow[@]/causal=1/causal=0}" --out k.h5 --resume
-wants 2 'shard' "$attest" record "${slow[@]}" --shard 1/2 --out k.h5 --resume
+AT_DATASETS= wants 2 '--resume continues it' "$attest" record "${slow[@]}" --out k.h5
+AT_DATASETS= wants 2 'params: ' "$attest" record "${slow[@]/causal=1/causal=0}" --out k.h5 --resume
+AT_DATASETS= wants 2 'shard' "$attest" record "${slow[@]}" --shard 1/2 --out k.h5 --resume
 rm k.h5.parts/layer_000000.h5 # a lost part is counted again
 touch k.h5.parts/layer_000003.h5.123.tmp # as if the kill came while a part was written
-wants 0 'units' "$attest" record "${slow[@]}" --out k.h5 --resume
+AT_DATASETS= wants 0 'units' "$attest" record "${slow[@]}" --out k.h5 --resume
 same k.h5 whole.h5
 [[ $(wc -l < k.h5.jsonl) -gt $lines ]] || fail "the journal did not grow"
 [[ ! -e k.h5.parts ]] || fail "the parts of k.h5 are left"
-wants 0 'units' "$attest" record "${slow[@]}" --out k.h5 --resume # of one that had ended
+AT_DATASETS= wants 0 'units' "$attest" record "${slow[@]}" --out k.h5 --resume # of one that had ended
 same k.h5 whole.h5
 
 # ---- sources: a plain file, a case, a case of the same dataset; rounding to a dtype
@@ -148,17 +149,17 @@ ls -R disk > left
 cp -r disk kept
 exit $code
 SMALL
-unshare --mount bash small.sh "$attest" record "${slow[@]}" 2> err
+AT_DATASETS= unshare --mount bash small.sh "$attest" record "${slow[@]}" 2> err
 code=$?
 if [[ ! -e left ]]; then # not root: a user namespace may do
-    unshare --map-root-user --mount bash small.sh "$attest" record "${slow[@]}" 2>> err
+    AT_DATASETS= unshare --map-root-user --mount bash small.sh "$attest" record "${slow[@]}" 2>> err
     code=$?
 fi
 if [[ -e left ]]; then
     [[ $code == 3 ]] || { cat log; fail "exit $code on a full disk, wanted 3"; }
     [[ $(grep -c '^attest: ' log) == 1 ]] || { cat log; fail "wanted one clear line"; }
     grep -qE '\.h5\.[^/]*tmp|\.h5$' <(grep -v '^layer_' left) && { cat left; fail "something half-written was left"; }
-    wants 0 'units' "$attest" record "${slow[@]}" --out kept/k.h5 --resume
+    AT_DATASETS= wants 0 'units' "$attest" record "${slow[@]}" --out kept/k.h5 --resume
     same kept/k.h5 whole.h5
 else
     echo "no small file system can be mounted here: $(tail -n 1 err)"

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/cli/lib.sh
 source "$(dirname "$0")/lib.sh"
+few_heads
 cd "$scratch" || exit 3
 few=(minilm --layers '2..3' --params 'causal=1 sigma=0.5' --what 'raw,p,entropy')
 lines() { wc -l < "$1.jsonl"; }

@@ -5,6 +5,7 @@
 source "$(dirname "$0")/lib.sh"
 python=${AT_PYTHON:-/usr/bin/python3}
 [[ ${AT_SLOW_BUILD:-0} == 1 ]] && { echo "left to the plain build: what runs is Python"; exit 77; }
+few_heads
 layers='*'
 [[ ${AT_EFFORT:-full} == fast ]] && layers='[01]'
 wants 0 'minilm: asynct' "$attest" record minilm --layers "$layers" --out "$scratch/minilm.h5"
