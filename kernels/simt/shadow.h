@@ -23,7 +23,8 @@ struct at_shadow_cell {
 
 enum { AT_GRANULE = 4 };
 
-/* Checks and records one access of the running thread: there is one, and accesses are checked. `where`: a return address inside the kernel, for the message. */
+/* Checks and records one access of the running thread: there is one, and accesses are checked. `where`: a return address
+ * inside the kernel, for the message. */
 void at_shadow_access(const void *address, int bytes, enum at_access access, const void *where);
 void at_shadow_read(const void *address, int bytes, const void *where);
 void at_shadow_write(const void *address, int bytes, const void *where);

@@ -3,10 +3,10 @@ SPDX-License-Identifier: Apache-2.0
 
     python3 drift_captures.py MINILM.safetensors FOLDER [HEADS]
 
-Writes, from four (or HEADS) heads of the recorded activations: same.safetensors (as they are), scale.safetensors (layer 2, head 1: q times 1.02),
-own.safetensors (with a sigma of its own that
-is the default), taps.safetensors (with taps of its own in layer 4) and tap.safetensors (the last head without its second tap), bf16.safetensors (layer 3: q, k and v rounded to bf16);
-and, made up, one layer of 96 requests that differ from each other as texts do: left, right (other requests), and moved
+Writes, from four (or HEADS) heads of the recorded activations: same.safetensors (as they are), scale.safetensors
+(layer 2, head 1: q times 1.02), own.safetensors (with a sigma of its own that is the default), taps.safetensors (with
+taps of its own in layer 4) and tap.safetensors (the last head without its second tap), bf16.safetensors (layer 3: q, k
+and v rounded to bf16); and, made up, one layer of 96 requests that differ from each other as texts do: left, right (other requests), and moved
 (those of right with head 1 of q times 1.2). Needs numpy.
 """
 import json
