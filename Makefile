@@ -40,6 +40,12 @@ PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 # Debian's hdf5.pc leaves out the high-level library, which holds dimension scales.
 PKG_LIBS := $(patsubst -lhdf5,-lhdf5_hl -lhdf5,$(shell pkg-config --libs $(PKGS) 2>/dev/null))
 
+# Debian's shared HDF5 brings libcurl and thirty others, which is two thirds of what it takes to start attest: where its
+# static archives are (and libsz, which they want), they go into the program itself.
+HDF5_DIR := $(patsubst -L%,%,$(firstword $(filter -L%/hdf5/serial,$(PKG_LIBS))))
+HDF5_STATIC := $(and $(HDF5_DIR),$(wildcard $(HDF5_DIR)/libhdf5_hl.a),$(wildcard $(HDF5_DIR)/libhdf5.a),$(findstring /,$(shell $(CC) -print-file-name=libsz.so)))
+ATTEST_LIBS := $(if $(HDF5_STATIC),$(HDF5_DIR)/libhdf5_hl.a $(HDF5_DIR)/libhdf5.a $(filter-out -lhdf5_hl -lhdf5,$(PKG_LIBS)) -lsz -ldl,$(PKG_LIBS))
+
 BLAS_LIBS := $(shell pkg-config --libs openblas 2>/dev/null)
 TEST_LIBS := -lcmocka -lmpfr -lgmp
 
@@ -162,7 +168,7 @@ $(eval $(call archive,liboracle.a,$(ORACLE_SRC)))
 
 $(BUILD)/attest: $(call obj,verify/main.c) $(LIBS)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS_ALL) $^ -o $@ $(PKG_LIBS) -lm
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ -o $@ $(ATTEST_LIBS) -lm
 ifeq ($(SAN),thread)
 # The runners have one thread, which switches stacks in a way that ThreadSanitizer does not know: the plain ones serve.
 PLAIN := attest-cpu attest-mutants mutants.tsv
