@@ -30,7 +30,7 @@ under() { # SECONDS FILE
         fail "took $(< "$2") s of processor time in the program and in the kernel, wanted less than $1 together"
 }
 
-# At fast effort minilm is that of its first two heads: the price of a recording is that of its heads. `AT_DATASETS=` in
+# At fast effort minilm is that of its first two heads: the price of a recording is that of its heads. `AT_DATASETS=''` in
 # front of a command gives it all of them.
 few_heads() {
     [[ ${AT_EFFORT:-full} == fast ]] && /usr/bin/python3 -c 'import numpy' 2> /dev/null || return 0

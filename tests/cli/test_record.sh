@@ -48,24 +48,24 @@ cmp -s 1.h5 other.h5 && fail "other parameters, the same archive"
 # ---- killed and gone on: the same bytes; a journal of something else is refused
 slow=(minilm --params causal=1 --what 'raw,scaled,fir,p,out') enough=3 # lines before the kill
 [[ -n $fast ]] && slow=(minilm --layers 0..3 --params causal=1 --what 'raw,fir,p') enough=2
-AT_DATASETS= wants 0 'units' "$attest" record "${slow[@]}" --out whole.h5
-AT_DATASETS= "$attest" record "${slow[@]}" --out k.h5 > /dev/null 2>&1 &
+AT_DATASETS='' wants 0 'units' "$attest" record "${slow[@]}" --out whole.h5
+AT_DATASETS='' "$attest" record "${slow[@]}" --out k.h5 > /dev/null 2>&1 &
 pid=$!
 for _ in $(seq 600); do [[ -e k.h5.jsonl && $(wc -l < k.h5.jsonl) -ge $enough ]] && break; sleep 0.01; done
 kill -9 $pid; wait $pid 2> /dev/null
 [[ ! -e k.h5 ]] || fail "the recording had ended before it was killed"
 lines=$(wc -l < k.h5.jsonl)
 echo -n '{"event":"units","units":[{"layer":' >> k.h5.jsonl # as if the last write was cut
-AT_DATASETS= wants 2 '--resume continues it' "$attest" record "${slow[@]}" --out k.h5
-AT_DATASETS= wants 2 'params: ' "$attest" record "${slow[@]/causal=1/causal=0}" --out k.h5 --resume
-AT_DATASETS= wants 2 'shard' "$attest" record "${slow[@]}" --shard 1/2 --out k.h5 --resume
+AT_DATASETS='' wants 2 '--resume continues it' "$attest" record "${slow[@]}" --out k.h5
+AT_DATASETS='' wants 2 'params: ' "$attest" record "${slow[@]/causal=1/causal=0}" --out k.h5 --resume
+AT_DATASETS='' wants 2 'shard' "$attest" record "${slow[@]}" --shard 1/2 --out k.h5 --resume
 rm k.h5.parts/layer_000000.h5 # a lost part is counted again
 touch k.h5.parts/layer_000003.h5.123.tmp # as if the kill came while a part was written
-AT_DATASETS= wants 0 'units' "$attest" record "${slow[@]}" --out k.h5 --resume
+AT_DATASETS='' wants 0 'units' "$attest" record "${slow[@]}" --out k.h5 --resume
 same k.h5 whole.h5
 [[ $(wc -l < k.h5.jsonl) -gt $lines ]] || fail "the journal did not grow"
 [[ ! -e k.h5.parts ]] || fail "the parts of k.h5 are left"
-AT_DATASETS= wants 0 'units' "$attest" record "${slow[@]}" --out k.h5 --resume # of one that had ended
+AT_DATASETS='' wants 0 'units' "$attest" record "${slow[@]}" --out k.h5 --resume # of one that had ended
 same k.h5 whole.h5
 
 # ---- sources: a plain file, a case, a case of the same dataset; rounding to a dtype
@@ -149,17 +149,17 @@ ls -R disk > left
 cp -r disk kept
 exit $code
 SMALL
-AT_DATASETS= unshare --mount bash small.sh "$attest" record "${slow[@]}" 2> err
+AT_DATASETS='' unshare --mount bash small.sh "$attest" record "${slow[@]}" 2> err
 code=$?
 if [[ ! -e left ]]; then # not root: a user namespace may do
-    AT_DATASETS= unshare --map-root-user --mount bash small.sh "$attest" record "${slow[@]}" 2>> err
+    AT_DATASETS='' unshare --map-root-user --mount bash small.sh "$attest" record "${slow[@]}" 2>> err
     code=$?
 fi
 if [[ -e left ]]; then
     [[ $code == 3 ]] || { cat log; fail "exit $code on a full disk, wanted 3"; }
     [[ $(grep -c '^attest: ' log) == 1 ]] || { cat log; fail "wanted one clear line"; }
     grep -qE '\.h5\.[^/]*tmp|\.h5$' <(grep -v '^layer_' left) && { cat left; fail "something half-written was left"; }
-    AT_DATASETS= wants 0 'units' "$attest" record "${slow[@]}" --out kept/k.h5 --resume
+    AT_DATASETS='' wants 0 'units' "$attest" record "${slow[@]}" --out kept/k.h5 --resume
     same kept/k.h5 whole.h5
 else
     echo "no small file system can be mounted here: $(tail -n 1 err)"
