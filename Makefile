@@ -62,6 +62,12 @@ CFLAGS_ALL = -std=c11 $(OPT) $(WARN) $(DEFS) -Ireference -I. -I$(BUILD)/gen $(PK
 # The old kind of run path also serves the libraries of libraries: a bundle needs no environment variable.
 LDFLAGS_ALL = -pthread -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/lib' $(if $(SAN),-fsanitize=$(SAN)) $(if $(filter 1,$(COVERAGE)),--coverage -Wl$(comma)-u$(comma)__gcov_dump) $(LDFLAGS)
 
+# Kernels for the SIMT machine: every access calls the machine, under names of its own, so that the rest of the program
+# may be built with any sanitizer. One global symbol a variant.
+CXX ?= g++
+SIMT_FLAGS = -std=c++20 -O2 -g1 -fsanitize=thread -fno-hoist-adjacent-loads -mfma -mf16c -ffp-contract=off -fno-exceptions \
+             $(filter-out -Wstrict-prototypes -Wmissing-prototypes -Wshadow,$(WARN)) $(DEFS) -Ireference -I.
+
 # --- sources, all found by path ----------------------------------------------------------------
 OPERATORS := $(sort $(filter-out attest tensor_core fast norm,$(notdir $(patsubst %/,%,$(wildcard reference/*/)))))
 FAMILIES := $(shell sed -n 's/^\([a-z][a-z0-9_]*\) .*/\1/p' kernels/families.txt 2>/dev/null)
@@ -95,7 +101,9 @@ obj = $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(BUILD)/%,$(1))) $(patsubst %.c,
 $(call obj,$(FAST_SRC)): private OPT := $(OPT) -O3
 LIBS := $(BUILD)/libexport.a $(BUILD)/libverify.a $(BUILD)/libplots.a $(BUILD)/libdatasets.a $(BUILD)/libfast.a $(BUILD)/libreference.a
 SIMT_OBJ := $(call obj,$(SIMT_SRC))
-DEVICE_OBJ := $(patsubst %.cu,$(BUILD)/simt/%.o,$(DEVICE_VARIANTS))
+# What g++ makes of the CUDA kernels and their mutants is one and the same in every configuration, and most of a build.
+SIMT := build/simt
+DEVICE_OBJ := $(patsubst %.cu,$(SIMT)/%.o,$(DEVICE_VARIANTS))
 RUNNER_OBJ := $(call obj,$(RUNNER_SRC) $(HOST_SRC) $(VARIANTS) $(KERNEL_TABLE)) $(SIMT_OBJ) $(DEVICE_OBJ)
 TESTS := $(patsubst %.c,$(BUILD)/%,$(TEST_SRC))
 MAKERS := $(patsubst %.c,$(BUILD)/%,$(MAKER_SRC))
@@ -114,9 +122,10 @@ links: $(PROGRAMS)
 
 # A build tree made with other flags is rebuilt: every object depends on this stamp.
 STAMP := $(BUILD)/flags
-STAMP_TEXT = $(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL)
-$(shell mkdir -p $(BUILD)/gen; printf '%s' '$(subst ','"'"',$(STAMP_TEXT))' | cmp -s - $(STAMP) || \
-        printf '%s' '$(subst ','"'"',$(STAMP_TEXT))' > $(STAMP))
+SIMT_STAMP := $(SIMT)/flags
+stamp = printf '%s' '$(subst ','"'"',$(2))' | cmp -s - $(1) || printf '%s' '$(subst ','"'"',$(2))' > $(1)
+$(shell mkdir -p $(BUILD)/gen $(SIMT); $(call stamp,$(STAMP),$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL)); \
+        $(call stamp,$(SIMT_STAMP),$(CXX) $(SIMT_FLAGS)))
 
 # --- generated tables --------------------------------------------------------------------------
 # Written again only when their content changes, so that adding a file rebuilds just the table.
@@ -143,12 +152,7 @@ $(BUILD)/gen/%.o: $(BUILD)/gen/%.c $(STAMP)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
 
-# Kernels for the SIMT machine: every access calls the machine, under names of its own, so that the rest of the program
-# may be built with any sanitizer. One global symbol a variant.
-CXX ?= g++
-SIMT_FLAGS = -std=c++20 -O2 -g1 -fsanitize=thread -fno-hoist-adjacent-loads -mfma -mf16c -ffp-contract=off -fno-exceptions \
-             $(filter-out -Wstrict-prototypes -Wmissing-prototypes -Wshadow,$(WARN)) $(DEFS) -Ireference -I.
-$(BUILD)/simt/%.o: %.cu $(STAMP) tests/build/simt_object.sh
+$(SIMT)/%.o: %.cu $(SIMT_STAMP) tests/build/simt_object.sh
 	$(call say,SIMT,$<)
 	$(Q)mkdir -p $(@D) && $(CXX) $(SIMT_FLAGS) -MMD -MP -x c++ -c $< -o $@ && tests/build/simt_object.sh $@ at_kernel_
 
@@ -224,14 +228,19 @@ $(BUILD)/attest-cuda-mutants: $(call obj,$(CUDA_SRC) $(RUNNER_SHARED_SRC)) $(BUI
 	$(Q)$(CXX) $(LDFLAGS_ALL) $^ -o $@ -L$(CUDA_HOME)/lib64 -lcudart_static -ldl -lrt -lm
 
 # --- mutants: each patch makes one wrong kernel, an object with one global symbol --------------
-MUTANT_OBJ := $(patsubst tests/mutants/%.patch,$(BUILD)/mutants/%.o,$(MUTANTS))
+MUTANT_OF := $(shell grep -H '^mutant-of:' /dev/null $(MUTANTS) | sed 's/:mutant-of: */=/')
+HOST_MUTANTS := $(foreach v,$(VARIANTS:kernels/%.c=%),$(patsubst %=$(v),%,$(filter %=$(v),$(MUTANT_OF))))
+HOST_MUTANT_OBJ := $(HOST_MUTANTS:tests/mutants/%.patch=$(BUILD)/mutants/%.o)
+DEVICE_MUTANT_OBJ := $(patsubst tests/mutants/%.patch,$(SIMT)/mutants/%.o,$(filter-out $(HOST_MUTANTS),$(MUTANTS)))
 # A mutant is of a variant of its own family: made again when one of those was.
 define mutants_of
 $(BUILD)/mutants/$(1)/%.o: tests/mutants/$(1)/%.patch $(call obj,$(filter kernels/$(1)/%,$(VARIANTS)) $(HOST_SRC)) \
-                           $(filter $(BUILD)/simt/kernels/$(1)/%,$(DEVICE_OBJ)) tests/build/build_mutant.sh
+                           tests/build/build_mutant.sh
 	$$(call say,MUTANT,$$<)
-	$$(Q)CC='$$(CC)' CFLAGS='$$(CFLAGS_ALL)' CXX='$$(CXX)' SIMT_FLAGS='$$(SIMT_FLAGS)' \
-	   tests/build/build_mutant.sh $$< $$@ $$(BUILD)
+	$$(Q)CC='$$(CC)' CFLAGS='$$(CFLAGS_ALL)' tests/build/build_mutant.sh $$< $$@ $$(BUILD)
+$(SIMT)/mutants/$(1)/%.o: tests/mutants/$(1)/%.patch $(filter $(SIMT)/kernels/$(1)/%,$(DEVICE_OBJ)) tests/build/build_mutant.sh
+	$$(call say,MUTANT,$$<)
+	$$(Q)CXX='$$(CXX)' SIMT_FLAGS='$$(SIMT_FLAGS)' tests/build/build_mutant.sh $$< $$@ $$(BUILD)
 endef
 $(foreach f,$(sort $(patsubst tests/mutants/%/,%,$(dir $(MUTANTS)))),$(eval $(call mutants_of,$(f))))
 $(BUILD)/gen/mutant_table.c: $(MUTANTS) tests/build/write_tables.sh
@@ -241,14 +250,14 @@ $(BUILD)/mutants.tsv: $(MUTANTS) tests/build/write_tables.sh
 	$(Q)tests/build/write_tables.sh mutant-list $(MUTANTS) > $@
 # Everything of a runner but its kernels.
 MUTANT_RUNNER := $(call obj,kernels/runner/main_cpu.c kernels/runner/main_shared.c $(RUNNER_SRC) $(HOST_SRC)) $(SIMT_OBJ)
-$(BUILD)/attest-mutants: $(MUTANT_RUNNER) $(MUTANT_OBJ) $(BUILD)/gen/mutant_table.o $(BUILD)/libreference.a | $(BUILD)/mutants.tsv
+$(BUILD)/attest-mutants: $(MUTANT_RUNNER) $(HOST_MUTANT_OBJ) $(DEVICE_MUTANT_OBJ) $(BUILD)/gen/mutant_table.o $(BUILD)/libreference.a | $(BUILD)/mutants.tsv
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -o $@ $(BLAS_LIBS) -ldw -lm
 endif
 
 # --- mechanical mutants: every barrier, fence, wait and commit of a CUDA kernel left out in turn --
 $(BUILD)/mechanical.tsv: $(DEVICE_OBJ) tests/mutants/redundant.txt tests/build/mechanical.sh
-	$(Q)tests/build/mechanical.sh list tests/mutants/redundant.txt $(BUILD) $(DEVICE_VARIANTS) > $@.new && mv $@.new $@
+	$(Q)tests/build/mechanical.sh list tests/mutants/redundant.txt $(SIMT) $(DEVICE_VARIANTS) > $@.new && mv $@.new $@
 # Tested in the plain build alone: the others hold the same kernels.
 MECHANICAL := $(if $(SAN)$(filter 1,$(COVERAGE))$(findstring clang,$(CC)),,$(BUILD)/mechanical.tsv)
 
@@ -362,4 +371,4 @@ clean: ## remove build/
 	$(Q)rm -rf build
 
 .SECONDARY:
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) $(SIMT) -name '*.d' 2>/dev/null)

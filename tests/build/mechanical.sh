@@ -1,6 +1,6 @@
 #!/bin/bash
 # Mechanical mutants: every barrier, fence, arrival, wait and commit of every CUDA kernel left out in turn.
-#   mechanical.sh list PROOFS BUILD KERNEL.cu...   lines of mutants.tsv: FAMILY/VARIANT__FILE_LINE, variant, FILE:LINE of the
+#   mechanical.sh list PROOFS OBJECTS KERNEL.cu...   lines of mutants.tsv: FAMILY/VARIANT__FILE_LINE, variant, FILE:LINE of the
 #                                                  call, cases, what is left out; a sixth: the proof that it is redundant
 # A kernel has the calls of its file and of kernels/device that its object for the SIMT machine holds.
 # SPDX-License-Identifier: Apache-2.0
@@ -61,13 +61,13 @@ find_proof() { # VARIANT FILE LINE
 }
 
 list() {
-    local proofs=$1 build=$2 kernel of file place text name i; shift 2
+    local proofs=$1 objects=$2 kernel of file place text name i; shift 2
     read_proofs "$proofs"
     sites "$@" kernels/device/*.h | sort > "$work/sites"
     for kernel in "$@"; do
         of=${kernel#kernels/} of=${of%.cu}
-        [[ -e "$build/simt/${kernel%.cu}.o" ]] || die "$build/simt/${kernel%.cu}.o: not there"
-        held "$build/simt/${kernel%.cu}.o" > "$work/held"
+        [[ -e "$objects/${kernel%.cu}.o" ]] || die "$objects/${kernel%.cu}.o: not there"
+        held "$objects/${kernel%.cu}.o" > "$work/held"
         while IFS=$'\t' read -r place text; do
             file=${place%:*} name=${file##*/}
             [[ "$file" == "$kernel" ]] && name=cu
