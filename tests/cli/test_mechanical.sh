@@ -57,7 +57,7 @@ wants 1 "proofs:1: wanted FAMILY/VARIANT" listed
 # Every kind of call is found and left out by name; words, definitions and what the kernel does not use are not in the
 # list; what cannot be told by its line is refused.
 cd "$scratch" || exit 3
-mkdir -p kernels/any kernels/device kernels/simt simt/kernels/any
+mkdir -p kernels/any kernels/device kernels/simt objects/kernels/any
 : > proofs
 cat > kernels/simt/any_simt.h <<'CU'
 void at_simt_any(const char *file, int line);
