@@ -6,6 +6,10 @@
 #include "verify/archive/columns_read.h"
 #include "verify/archive/distributions.h"
 
+/* Bins in a chunk of `counts`: most of a head's 65000 bins count nothing, and a chunk of zeros is never written, nor
+ * deflated. (minilm: half the CPU time of one chunk a head, and 0.5 % more bytes; from 2048 on the index takes 9 %.) */
+enum { AT_DIST_CHUNK_BINS = 4096 };
+
 /* Field i of struct at_dist_summary / at_dist_unit_row, NULL past the end. */
 const struct at_field *at_dist_summary_field(int i);
 const struct at_field *at_dist_unit_field(int i);

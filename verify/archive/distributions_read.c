@@ -96,6 +96,11 @@ static at_status read_shape(const struct at_dist_file *f, struct at_dist_shape *
 
 /* ---- datasets of counts ---- */
 
+/* Of axis i: the first two are layers and heads; before chunks of some bins there was one of all. */
+static int is_chunk(int i, int rank, hsize_t chunk, hsize_t dim) {
+    return i < 2 ? chunk == 1 : chunk == dim || (rank == 3 && chunk == AT_DIST_CHUNK_BINS);
+}
+
 static at_status check_extent(const struct at_dist_file *f, hid_t dataset, const char *name, int rank,
                               const hsize_t *dims) {
     hsize_t have[MAX_RANK] = { 0 }, chunk[MAX_RANK] = { 0 };
@@ -105,7 +110,7 @@ static at_status check_extent(const struct at_dist_file *f, hid_t dataset, const
                H5Sget_simple_extent_dims(space, have, NULL) == rank && H5Pget_layout(list) == H5D_CHUNKED &&
                H5Pget_chunk(list, rank, chunk) == rank && H5Tequal(type, want) > 0;
     for (int i = 0; i < rank && good; i++)
-        good = have[i] == dims[i] && chunk[i] == (i < 2 ? 1 : dims[i]);
+        good = have[i] == dims[i] && is_chunk(i, rank, chunk[i], dims[i]);
     at_h5_close(want);
     at_h5_close(type);
     at_h5_close(list);

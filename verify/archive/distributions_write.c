@@ -1,8 +1,8 @@
 /* /distributions of an archive, written layer by layer.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Counts go into their datasets when a layer is put, a chunk for each head, and are deflated there; only the few
- * numbers per layer and head are kept until the end. Chunks that were never put read as zeros and take no room. */
+ * Counts go into their datasets when a layer is put, in chunks of a head, and are deflated there; only the few numbers
+ * per layer and head are kept until the end. Chunks that were never put read as zeros and take no room. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,7 +103,7 @@ static at_status open_what(struct at_dist_writer *w, enum at_dist_what what) {
                                          .long_name = "values rounded to the code of the bin",
                                          .rank = 3,
                                          .dims = { layers, heads, bins },
-                                         .chunk = { 1, 1, bins },
+                                         .chunk = { 1, 1, AT_DIST_CHUNK_BINS },
                                          .scales = { w->scale[LAYER], head, w->scale[BIN] },
                                          .level = w->level };
     const struct at_h5_pieces coarse = { .name = "coarse_counts",
@@ -205,19 +205,35 @@ at_status at_dist_writer_open(const char *path, const struct at_dist_head *head,
 
 /* ---- a layer ---- */
 
+/* The chunks of one head that count anything. */
+static at_status put_counts(struct at_dist_writer *w, enum at_dist_what what, const hsize_t start[2],
+                            const uint64_t *counts) {
+    const int64_t bins = at_dist_bins(w->shape.bins);
+    for (int64_t first = 0; first < bins; first += AT_DIST_CHUNK_BINS) {
+        const int64_t n = bins - first < AT_DIST_CHUNK_BINS ? bins - first : AT_DIST_CHUNK_BINS;
+        const hsize_t from[] = { start[0], start[1], (hsize_t)first }, count[] = { 1, 1, (hsize_t)n };
+        uint64_t any = 0;
+        for (int64_t i = 0; i < n; i++)
+            any |= counts[first + i];
+        if (any)
+            AT_TRY(at_h5_put_piece(w->path, w->counts[what], 3, from, count, counts + first));
+    }
+    return AT_OK;
+}
+
 static at_status put_what(struct at_dist_writer *w, enum at_dist_what what, int64_t i,
                           const struct at_dist_layer *from) {
     const struct at_dist_shape *s = &w->shape;
     const int64_t heads = at_dist_heads(s, what), bins = at_dist_bins(s->bins), classes = at_dist_classes(s->bins);
     for (int64_t x = 0; x < heads; x++) {
         const uint64_t *counts = from->counts[what] + x * bins;
-        const hsize_t start[MAX_RANK] = { (hsize_t)i, (hsize_t)x }, fine[] = { 1, 1, (hsize_t)bins };
+        const hsize_t start[MAX_RANK] = { (hsize_t)i, (hsize_t)x };
         const hsize_t coarse[] = { 1, 1, (hsize_t)s->n_groups, (hsize_t)classes };
         struct at_dist_summary *summary = &w->summary[what][i * heads + x];
         at_dist_summarize(s->bins, counts, &from->tally[what][x], summary);
         if (summary->n == summary->nan)
             continue; /* nothing but zeros */
-        AT_TRY(at_h5_put_piece(w->path, w->counts[what], 3, start, fine, counts));
+        AT_TRY(put_counts(w, what, start, counts));
         AT_TRY(at_h5_put_piece(w->path, w->coarse[what], 4, start, coarse,
                                from->coarse[what] + x * s->n_groups * classes));
     }
