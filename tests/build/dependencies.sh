@@ -43,7 +43,8 @@ found() { # how
         cmd:*) command -v "${1#cmd:}" > /dev/null ;;
         pc:*) command -v pkg-config > /dev/null && pkg-config --exists "${1#pc:}" ;;
         inc:*) [[ -e "/usr/include/${1#inc:}" || -e "/usr/local/include/${1#inc:}" ]] ;;
-        py:*) [[ -x /usr/bin/python3 ]] && /usr/bin/python3 -c "import ${1#py:}" 2> /dev/null ;;
+        py:*) # found, not imported: that takes a second for all of them
+            [[ -x /usr/bin/python3 ]] && /usr/bin/python3 -c "import importlib.util as u, sys; sys.exit(not u.find_spec('${1#py:}'))" ;;
     esac
 }
 

@@ -54,38 +54,52 @@ kernel_rows() { # lines of family, name, symbol, path, sha256
     echo 'const struct at_kernel_entry *at_kernel_at(int i) { return &table[i]; }'
 }
 
+# What identifies a kernel or a mutant is its path: kernels/FAMILY/NAME.cu, tests/mutants/FAMILY/NAME.patch.
+family='' name=''
+identify() { family=${1%/*}; family=${family##*/}; name=${1##*/}; name=${name%.*}; }
+
+source_rows() { # PREFIX FILE...: rows of kernel_rows
+    local prefix=$1 sum path; shift
+    [[ $# != 0 ]] || return 0
+    while read -r sum path; do
+        identify "$path"
+        rows+=("$family|$name|${prefix}_${family}_${name}|$path|$sum")
+    done < <(sha256sum -- "$@")
+}
+
 kernels() {
-    local rows=() path family name
+    local rows=() path
     for path in "$@"; do
-        family=$(basename "$(dirname "$path")"); name=$(basename "${path%.*}")
-        grep -q "AT_KERNEL($family, $name)" "$path" || die "$path: wanted AT_KERNEL($family, $name), the path is the identity"
-        rows+=("$family|$name|at_kernel_${family}_${name}|$path|$(sha256sum "$path" | cut -d' ' -f1)")
+        identify "$path"
+        [[ "$(< "$path")" == *"AT_KERNEL($family, $name)"* ]] || die "$path: wanted AT_KERNEL($family, $name), the path is the identity"
     done
+    source_rows at_kernel "$@"
     echo '/* Generated from kernels/: do not edit. */'
     kernel_rows "${rows[@]}"
 }
 
-field() { sed -n "s/^$2: *//p" "$1" | head -n 1; }
-
 # A patch's head names what it makes wrong: "mutant-of: FAMILY/NN_idea", "expect: STATE", "cases: GLOB", "fault: text".
 mutants() {
-    local rows=() patch family fault
-    for patch in "$@"; do
-        family=$(basename "$(dirname "$patch")"); fault=$(basename "$patch" .patch)
-        rows+=("$family|$fault|at_mutant_${family}_${fault}|$patch|$(sha256sum "$patch" | cut -d' ' -f1)")
-    done
+    local rows=()
+    source_rows at_mutant "$@"
     echo '/* Generated from tests/mutants/: do not edit. */'
     kernel_rows "${rows[@]}"
 }
 
 mutant_list() {
-    local patch
+    local patch line key value values
     for patch in "$@"; do
-        for f in mutant-of expect cases fault; do
-            [[ -n "$(field "$patch" $f)" ]] || die "$patch: no line '$f: ...' before the patch"
+        local -A values=()
+        while IFS= read -r line; do
+            [[ "$line" =~ ^(mutant-of|expect|cases|fault):\ *(.*)$ ]] || continue
+            key=${BASH_REMATCH[1]} value=${BASH_REMATCH[2]}
+            values[$key]=${values[$key]:-$value}
+        done < "$patch"
+        for key in mutant-of expect cases fault; do
+            [[ -n "${values[$key]:-}" ]] || die "$patch: no line '$key: ...' before the patch"
         done
-        printf '%s/%s\t%s\t%s\t%s\t%s\n' "$(basename "$(dirname "$patch")")" "$(basename "$patch" .patch)" \
-            "$(field "$patch" mutant-of)" "$(field "$patch" expect)" "$(field "$patch" cases)" "$(field "$patch" fault)"
+        identify "$patch"
+        printf '%s/%s\t%s\t%s\t%s\t%s\n' "$family" "$name" "${values[mutant-of]}" "${values[expect]}" "${values[cases]}" "${values[fault]}"
     done
 }
 

@@ -43,7 +43,7 @@ proved 2; wants 1 'DISPROVED' "$scratch/attest" selftest --mechanical
 # A proof belongs to one call of the source as it is.
 kernel=kernels/asynct_decode/02_cooperative_qk.cu
 proof() { echo "asynct_decode/02_cooperative_qk $kernel '$1' : as planted" > "$scratch/proofs"; }
-listed() { "$mechanical" list "$scratch/proofs" "$BUILD" "$kernel"; }
+listed() { "$mechanical" list "$scratch/proofs" build/simt "$kernel"; }
 proof 'at_sync(); at_decode_gates('
 wants 0 'as planted' listed
 [[ $(grep -c 'as planted$' "$scratch/out") == 1 ]] || fail "a proof went to several calls"
