@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attest/blas_alone.h"
 #include "attest/env.h"
 #include "verify/dist_worker.h"
 
@@ -31,7 +32,7 @@ at_status at_dist_workers_create(int threads, struct at_dist_workers **workers) 
         free(w);
         return AT_FAIL(AT_NO_MEMORY, "no memory for %d threads", threads);
     }
-    at_fast_blas_alone();
+    at_blas_alone();
     w->n = threads;
     pthread_mutex_init(&w->lock, NULL);
     *workers = w;

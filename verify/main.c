@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attest/blas_alone.h"
 #include "attest/env.h"
 #include "attest/names.h"
 #include "build_info.h"
@@ -79,6 +80,7 @@ int main(int argc, char **argv) {
     at_status status = at_env_check();
     if (status != AT_OK)
         return at_report_failure(status);
+    at_blas_alone();
     at_reader_hdf5_register();
     for (int i = 0; i < N_COMMANDS; i++)
         if (strcmp(commands[i]->name, argv[1]) == 0)

@@ -8,6 +8,8 @@
 #include <cblas.h>
 #include <string.h>
 
+#include "attest/blas_alone.h"
+
 enum { QUERIES = 32 };
 
 struct scratch {
@@ -118,7 +120,7 @@ int at_host_blas(const struct at_launch *launch, const struct at_host_tensors *t
     const struct at_sizes *z = &problem->sizes;
     struct block b = { .launch = launch, .tensors = tensors, .numerics = numerics };
     lay_out(problem, launch->workspace, &b.s);
-    openblas_set_num_threads(1);
+    at_blas_alone();
     for (int64_t r = 0; r < z->b; r++) {
         b.request = at_host_request(problem, r);
         for (int64_t g = 0; g < z->hk && b.request.sq > 0; g++) {

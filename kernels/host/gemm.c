@@ -6,6 +6,7 @@
 
 #include <cblas.h>
 
+#include "attest/blas_alone.h"
 #include "gemm/gemm.h"
 #include "kernels/host/attention.h"
 #include "kernels/host/tensor_f16.h"
@@ -48,7 +49,7 @@ int at_host_gemm_blas(const struct at_launch *launch) {
     const int64_t m = p->sizes.m, n = p->sizes.n, k = p->sizes.k;
     struct scratch s;
     lay_out(p, launch->workspace, &s);
-    openblas_set_num_threads(1);
+    at_blas_alone();
     load(&p->tensors[AT_GEMM_B], 0, n * k, s.b);
     for (int64_t first = 0; first < m; first += ROWS) {
         const int64_t rows = m - first < ROWS ? m - first : ROWS;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attest/blas_alone.h"
 #include "kernels/runner/host_device.h"
 #include "kernels/runner/main_shared.h"
 #include "kernels/simt/finding.h"
@@ -39,5 +40,6 @@ static void close_host(void *context) { at_host_device_release(context); }
 int main(int argc, char **argv) {
     struct at_host_device host;
     const struct at_runner_place place = { "this machine's processor", &host, open_host, close_host };
+    at_blas_alone();
     return at_runner_main(argc, argv, &place);
 }

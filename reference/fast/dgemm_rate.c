@@ -5,6 +5,7 @@
 #include <cblas.h>
 #include <stdlib.h>
 
+#include "attest/blas_alone.h"
 #include "attest/env.h"
 
 struct products {
@@ -32,7 +33,7 @@ at_status at_dgemm_rate(int n, int threads, int rounds, double *flops_per_second
         return AT_FAIL(AT_NO_MEMORY, "no memory for %d matrices of %d x %d", 3 * threads, n, n);
     for (size_t i = 0; i < count; i++)
         p.memory[i] = (double)(i % 17) - 8;
-    openblas_set_num_threads(1);
+    at_blas_alone();
     double start = at_seconds();
     at_status status = at_parallel(threads, 1, threads, multiply, &p);
     double seconds = at_seconds() - start;

@@ -155,5 +155,3 @@ void at_fast_product(const struct at_fast_product *x) {
                 compensate(x, i, t0);
     }
 }
-
-void at_fast_blas_alone(void) { openblas_set_num_threads(1); }

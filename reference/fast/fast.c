@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fast/fast.h"
 
-#include <cblas.h>
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "attest/blas_alone.h"
 #include "attest/env.h"
 #include "fast/kind.h"
 
@@ -112,7 +112,7 @@ static at_status run_threads(struct job *job, int threads, int64_t *peak_bytes) 
         at_ledger_init(&job->ledgers[started]);
     }
     *peak_bytes += threads * at_fast_work_bytes(problem, job->run.limits);
-    openblas_set_num_threads(1);
+    at_blas_alone();
     AT_TRY_OUT(at_parallel(job->first_block[problem->sizes.b], 1, threads, run_blocks, job));
     for (int i = 0; job->run.eval->ledger && i < threads; i++)
         at_ledger_merge(job->run.eval->ledger, &job->ledgers[i]);

@@ -37,8 +37,6 @@ int64_t at_fast_lanes(int64_t keys);
  * and Oishi 2005, Dot2), which is the exact sum where the spans allow it, so that BLAS may do those. Where a row is not
  * finite, or the compensated sum is not, the plain sum in the same order. A zero is +0. */
 void at_fast_product(const struct at_fast_product *x);
-/* Keeps BLAS to the thread that calls it: to be said before threads of one's own do products. */
-void at_fast_blas_alone(void);
 
 /* ---- rows (plain_rows.c) ---- */
 

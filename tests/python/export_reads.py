@@ -19,6 +19,7 @@ import shutil
 import sys
 import xml.etree.ElementTree
 
+import notebook_runs
 import svg_layout
 
 try:
@@ -258,7 +259,7 @@ def check_svg(archive, prefix):
 
 def check_ipynb(archive, prefix):
     try:
-        import nbclient
+        import nbclient  # noqa: F401
         import nbformat
         import matplotlib  # noqa: F401
     except ImportError as missing:
@@ -273,11 +274,9 @@ def check_ipynb(archive, prefix):
     imported = {line.split()[1].split(".")[0] for cell in code for line in cell.source.splitlines()
                 if line.startswith(("import ", "from "))}
     assert imported <= {"json", "os", "h5py", "numpy", "matplotlib"}, imported
-    nbclient.NotebookClient(book, timeout=600, kernel_name="python3",
-                            resources={"metadata": {"path": os.path.dirname(os.path.abspath(path))}}).execute()
-    pictures = sum("image/png" in output.get("data", {}) for cell in code for output in cell.outputs)
-    warned = [output["text"] for cell in code for output in cell.outputs if output.get("name") == "stderr"]
-    warned = [line for part in warned for line in part.splitlines() if not any(w in line for w in ("Glyph", "print_figure", "current font"))]
+    cells = notebook_runs.run(book, os.path.dirname(os.path.abspath(path)))
+    pictures = sum(cell[1] for cell in cells)
+    warned = [line for cell in cells for line in cell[2].splitlines() if not any(w in line for w in ("Glyph", "print_figure", "current font"))]
     assert not warned, warned[:1]
     print(f"{os.path.basename(path)}: {len(code)} cells of code, {pictures} pictures")
     assert pictures > 0
