@@ -153,7 +153,7 @@ struct at_dist_head {
     const int64_t *layer;
     const char *attention, *source;
     const struct at_run_record *record; /* request and provenance */
-    int quick; /* 1: a file for a while, deflated less; without, 72 times as large for 1/6 of the CPU time of minilm */
+    int quick; /* 1: a file for a while, which this program alone reads: deflated less, columns without scales and texts */
 };
 /* The archive is built in memory, deflated; a layer takes about 30 KB per quantity and head there. */
 at_status at_dist_writer_open(const char *path, const struct at_dist_head *head, struct at_dist_writer **writer);

@@ -22,7 +22,7 @@ enum { LAYER, HEAD, KV_HEAD, BIN, COARSE, GROUP, DISTANCE, SCALES };
 struct at_dist_writer {
     char *path;
     struct at_dist_shape shape;
-    int level;
+    int quick; /* a file for a while */
     int64_t *layer;
     hid_t file, group, scale[SCALES];
     hid_t what[AT_DIST_COUNT], counts[AT_DIST_COUNT], coarse[AT_DIST_COUNT];
@@ -99,20 +99,23 @@ static at_status open_what(struct at_dist_writer *w, enum at_dist_what what) {
     const hsize_t bins = (hsize_t)at_dist_bins(s->bins), classes = (hsize_t)at_dist_classes(s->bins);
     const hsize_t groups = (hsize_t)s->n_groups;
     const hid_t head = w->scale[at_dist_is_kv(what) ? KV_HEAD : HEAD];
+    const int level = w->quick ? DEFLATE_QUICK : DEFLATE_LEVEL;
     const struct at_h5_pieces counts = { .name = "counts",
                                          .long_name = "values rounded to the code of the bin",
                                          .rank = 3,
                                          .dims = { layers, heads, bins },
                                          .chunk = { 1, 1, AT_DIST_CHUNK_BINS },
                                          .scales = { w->scale[LAYER], head, w->scale[BIN] },
-                                         .level = w->level };
+                                         .level = level,
+                                         .bare = w->quick };
     const struct at_h5_pieces coarse = { .name = "coarse_counts",
                                          .long_name = "the same values by class, for each group of requests",
                                          .rank = 4,
                                          .dims = { layers, heads, groups, classes },
                                          .chunk = { 1, 1, groups, classes },
                                          .scales = { w->scale[LAYER], head, w->scale[GROUP], w->scale[COARSE] },
-                                         .level = w->level };
+                                         .level = level,
+                                         .bare = w->quick };
     AT_TRY(at_h5_group(w->path, w->group, at_dist_name(what), "attest.distribution", "NXdata", &w->what[what]));
     AT_TRY(at_h5_attr_text(w->path, w->what[what], "long_name", at_dist_meaning(what)));
     AT_TRY(at_h5_attr_text(w->path, w->what[what], "signal", "counts"));
@@ -189,7 +192,7 @@ at_status at_dist_writer_open(const char *path, const struct at_dist_head *head,
     at_h5_quiet();
     w->path = (char *)path; /* until allocate() has a copy */
     w->shape = head->shape;
-    w->level = head->quick ? DEFLATE_QUICK : DEFLATE_LEVEL;
+    w->quick = head->quick;
     w->file = w->group = H5I_INVALID_HID;
     for (int i = 0; i < SCALES; i++)
         w->scale[i] = H5I_INVALID_HID;
@@ -272,6 +275,7 @@ static at_status write_summary(struct at_dist_writer *w, enum at_dist_what what,
         .scales = { w->scale[LAYER], w->scale[at_dist_is_kv(what) ? KV_HEAD : HEAD] },
         .units = field->units,
         .long_name = field->meaning,
+        .bare = w->quick,
         .data = values,
     };
     const at_status status = at_h5_write(w->path, w->what[what], &column);

@@ -32,6 +32,8 @@ at_status at_h5_create_pieces(const char *file, hid_t group, enum at_h5_type typ
         status = at_h5_fail(AT_IO, file, "create", p->name);
         goto out;
     }
+    if (p->bare)
+        goto out;
     for (int i = 0; i < p->rank; i++)
         if (H5DSattach_scale(*dataset, p->scales[i], (unsigned)i) < 0) {
             status = at_h5_fail(AT_IO, file, "attach the scale of", p->name);

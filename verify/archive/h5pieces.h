@@ -12,6 +12,7 @@ struct at_h5_pieces {
     hsize_t dims[AT_H5_RANK], chunk[AT_H5_RANK];
     hid_t scales[AT_H5_RANK];
     int level; /* of deflate; 0: as columns have it */
+    int bare;  /* as columns are: without scales and attributes */
 };
 
 /* An empty dataset with long_name and units; *dataset stays open. */

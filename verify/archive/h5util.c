@@ -310,6 +310,8 @@ at_status at_h5_write(const char *file, hid_t group, const struct at_h5_column *
     at_status status = AT_OK;
     hid_t dataset = H5I_INVALID_HID;
     AT_TRY_OUT(write_dataset(file, group, column, &dataset));
+    if (column->bare)
+        goto out;
     for (int i = 0; i < column->rank; i++)
         if (H5DSattach_scale(dataset, column->scales[i], (unsigned)i) < 0) {
             status = at_h5_fail(AT_IO, file, "attach the scale of column", column->name);

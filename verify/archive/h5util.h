@@ -28,6 +28,7 @@ struct at_h5_column {
     int missing;               /* integers: -1 stands for "none" and is declared as _FillValue */
     const char *flag_meanings; /* I8: names of the values 0 .. n_flags - 1, space-separated; NULL: no flags */
     int n_flags;
+    int bare; /* neither scales nor attributes, which take most of a small column's time: for this program's eyes */
     const void *data;
 };
 
