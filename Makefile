@@ -295,7 +295,7 @@ check: ## every test, full effort (installs what is missing first)
 	@$(if $(filter 1,$(DEPS)),tests/build/dependencies.sh install test)
 	@$(RECURSE) -j$(JOBS) programs tests-built $(MECHANICAL)
 	@$(SLOW) AT_EFFORT=full BUILD=$(abspath $(BUILD)) tests/run_tests.sh $(TESTS) $(sort $(wildcard tests/*/test_*.sh tests/python/test_*.py))
-check-fast: ## every test on fewer inputs, about a minute on two quiet cores
+check-fast: ## every test on fewer inputs, under a minute on two quiet cores
 	@$(if $(filter 1,$(DEPS)),tests/build/dependencies.sh install test)
 	@$(RECURSE) -j$(JOBS) programs tests-built $(MECHANICAL)
 	@$(SLOW) AT_EFFORT=fast BUILD=$(abspath $(BUILD)) tests/run_tests.sh $(TESTS) $(sort $(wildcard tests/*/test_*.sh tests/python/test_*.py))

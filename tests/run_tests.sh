@@ -6,7 +6,7 @@ set -uo pipefail
 passed=0 failed=0 skipped=0
 logs=$(mktemp -d); trap 'rm -rf "$logs"' EXIT
 limit=${AT_TEST_LIMIT:-1500}
-jobs=${AT_TEST_JOBS:-$(nproc)}
+jobs=${AT_TEST_JOBS:-$(($(nproc) + 1))} # one waits for a child or a clock
 colour_fail='' colour_off=''
 [[ -t 1 ]] && colour_fail=$'\e[31m' colour_off=$'\e[0m'
 

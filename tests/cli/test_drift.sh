@@ -5,15 +5,16 @@
 source "$(dirname "$0")/lib.sh"
 /usr/bin/python3 -c 'import numpy' 2> /dev/null || { echo "numpy is missing: python3-h5py brings it"; exit 77; }
 h=4 # heads of the recorded activations
-[[ ${AT_EFFORT:-full} == fast ]] && h=2
+what=()
+[[ ${AT_EFFORT:-full} == fast ]] && h=2 what=(--what 'q,k,raw,scaled,fir,p,out')
 /usr/bin/python3 tests/python/drift_captures.py datasets/activations/minilm.safetensors "$scratch" $h || fail "no captures"
 for capture in same own scale taps tap bf16 left right moved; do
     causal=0; [[ $capture == left || $capture == right || $capture == moved ]] && causal=1
     layers=2..4; [[ $causal == 1 ]] && layers=0
-    "$attest" record "$scratch/$capture.safetensors" --layers $layers --params "causal=$causal" --out "$scratch/$capture.h5" > "$scratch/out" 2>&1 ||
+    "$attest" record "$scratch/$capture.safetensors" --layers $layers --params "causal=$causal" "${what[@]}" --out "$scratch/$capture.h5" > "$scratch/out" 2>&1 ||
         { cat "$scratch/out"; fail "record $capture"; }
 done
-"$attest" record "$scratch/same.safetensors" --layers 3 --out "$scratch/one.h5" > /dev/null 2>&1 || fail "record a layer"
+"$attest" record "$scratch/same.safetensors" --layers 3 "${what[@]}" --out "$scratch/one.h5" > /dev/null 2>&1 || fail "record a layer"
 "$attest" record "$scratch/same.safetensors" --layers 2..4 --attention softmax --what raw --out "$scratch/softmax.h5" > /dev/null 2>&1 || fail "record softmax"
 drift() { "$attest" drift "$@" > "$scratch/drift.txt" 2>&1; }
 # says 'TEXT': a line of the last drift
@@ -36,7 +37,7 @@ grep -E '^ +[0-9]+ +[0-9]+[ *]' "$scratch/drift.txt" | grep -vqE '^ +3 ' && fail
 
 # Another parameter: named by the first quantity that it reaches.
 while read -r parameter moved; do
-    "$attest" record "$scratch/same.safetensors" --layers 3 --params "$parameter" --out "$scratch/parameter.h5" > "$scratch/out" 2>&1 ||
+    "$attest" record "$scratch/same.safetensors" --layers 3 --params "$parameter" "${what[@]}" --out "$scratch/parameter.h5" > "$scratch/out" 2>&1 ||
         { cat "$scratch/out"; fail "record $parameter"; }
     drift "$scratch/one.h5" "$scratch/parameter.h5"; [[ $? == 1 ]] || fail "$parameter has moved nothing"
     says "^first to move: $moved"
