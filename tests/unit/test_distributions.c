@@ -310,13 +310,49 @@ static void test_same_bytes(void **state) {
     at_run_record_release(&record);
 }
 
-/* ---- hostile and foreign files ---- */
-
 static hid_t open_group(hid_t *file) {
     *file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
     assert_true(*file >= 0);
     return H5Gopen2(*file, "distributions", H5P_DEFAULT);
 }
+
+/* Of a head that counts in few places, the chunks of those places and no others are in the file. */
+static void test_chunks(void **state) {
+    (void)state;
+    const struct at_dist_shape shape = small_shape();
+    const int64_t bins = at_dist_bins(AT_F16), places[] = { 4095, 4096, 5000, 40960, bins - 1 };
+    struct at_run_record record = small_record();
+    const struct at_dist_head head = { shape, layer_numbers, "asynct", "made up", &record };
+    const struct at_dist_unit_row unit = { 2, 0, 7, 9, "0123456789abcdef" };
+    struct at_dist_writer *writer;
+    struct at_dist_layer want, got;
+    struct at_distributions d;
+    hsize_t chunks = 0;
+    hid_t file;
+    at_assert_ok(at_dist_layer_init(&shape, &want));
+    at_assert_ok(at_dist_layer_init(&shape, &got));
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
+        want.counts[AT_DIST_raw][2 * bins + places[i]] = i + 1;
+    at_assert_ok(at_dist_writer_open(path, &head, &writer));
+    at_assert_ok(at_dist_writer_put(writer, 1, &want));
+    at_assert_ok(at_dist_writer_save(writer, &unit, 1));
+    at_assert_ok(at_distributions_open(path, &d));
+    at_assert_ok(at_distributions_add(&d, 1, &got));
+    assert_memory_equal(got.counts[AT_DIST_raw], want.counts[AT_DIST_raw], (size_t)(shape.h * bins) * 8);
+    at_distributions_close(&d);
+    hid_t group = open_group(&file), counts = H5Dopen2(group, "raw/counts", H5P_DEFAULT), space = H5Dget_space(counts);
+    assert_true(H5Dget_num_chunks(counts, space, &chunks) >= 0);
+    assert_int_equal(chunks, 4); /* two of the places share one */
+    H5Sclose(space);
+    H5Dclose(counts);
+    H5Gclose(group);
+    H5Fclose(file);
+    at_dist_layer_release(&want);
+    at_dist_layer_release(&got);
+    at_run_record_release(&record);
+}
+
+/* ---- hostile and foreign files ---- */
 
 static void set_text(hid_t object, const char *name, const char *text) {
     hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
@@ -372,13 +408,24 @@ static void test_hostile(void **state) {
     H5Fclose(file);
     assert_refused(AT_USAGE, "claims");
 
-    write_file(path, &record); /* one chunk of all counts: reading a head would take all of it */
-    group = open_group(&file);
+    /* one chunk of all counts, or of several heads: reading a head would take all of it; one of a bin takes for ever */
     const hsize_t dims[] = { 3, 4, 63490 };
-    replace(group, "raw/counts", 3, dims, dims);
+    const hsize_t chunks[][3] = { { 3, 4, 63490 }, { 1, 2, 4096 }, { 1, 1, 1 } };
+    for (size_t i = 0; i < sizeof chunks / sizeof chunks[0]; i++) {
+        write_file(path, &record);
+        group = open_group(&file);
+        replace(group, "raw/counts", 3, dims, chunks[i]);
+        H5Gclose(group);
+        H5Fclose(file);
+        assert_refused(AT_USAGE, "chunks");
+    }
+    write_file(path, &record); /* a chunk of a head, as it was before */
+    group = open_group(&file);
+    replace(group, "raw/counts", 3, dims, (hsize_t[]){ 1, 1, 63490 });
     H5Gclose(group);
     H5Fclose(file);
-    assert_refused(AT_USAGE, "chunks");
+    at_assert_ok(at_distributions_open(path, &d));
+    at_distributions_close(&d);
 
     write_file(path, &record); /* what a later minor version may add */
     group = open_group(&file);
@@ -400,7 +447,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bins),       cmocka_unit_test(test_classes), cmocka_unit_test(test_distances),
         cmocka_unit_test(test_summary),    cmocka_unit_test(test_nothing), cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_same_bytes), cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_same_bytes), cmocka_unit_test(test_chunks),  cmocka_unit_test(test_hostile),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
