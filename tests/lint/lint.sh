@@ -57,6 +57,10 @@ kernel_headers_as_cxx() { # CUDA C++ reads the vocabulary too
     printf '#include "attest/kernel.h"\n#include "attest/attention.h"\n#include "kernels/device/asynct.h"\nint main() { return 0; }\n' |
         g++ -std=c++20 -Wall -Werror -mfma -mf16c -Ireference -I. -fsyntax-only -x c++ -
 }
+kernels_as_cxx() {
+    git ls-files 'kernels/*.cu' | xargs -P "$(nproc)" -n 4 g++ -std=c++20 -Wall -Wextra -Wvla -Wno-missing-field-initializers -Werror \
+        -mfma -mf16c -Ireference -I. -fsyntax-only -x c++
+}
 format() { sources | xargs clang-format --dry-run -Werror; }
 tidy_some() { # files...; clang-tidy wants them before the compiler's own words
     # shellcheck disable=SC2046
@@ -90,6 +94,7 @@ step 'file names' unique_names
 step 'one global symbol a variant' symbols
 step 'headers alone' headers_alone
 step 'kernel headers as C++20' kernel_headers_as_cxx
+step 'kernels as C++20, without a warning' kernels_as_cxx
 step 'shellcheck' shell
 step 'clang-format' format
 step "$other_compiler_name" second_compiler
