@@ -45,14 +45,33 @@ static int histogram_bin(double error, double limit) {
     return position < 1 ? 0 : position > AT_HIST_BINS - 2 ? AT_HIST_BINS - 1 : (int)position;
 }
 
-static int compare_u64(const void *a, const void *b) {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
-static int compare_f64(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+/* Reorders x[0..n): afterwards x[k] is what sorting would put there, with nothing larger before it and nothing smaller
+ * behind it. A whole sort would take most of the time of a comparison. Pivots are drawn, so that no order of the values
+ * is a slow one; elements equal to the pivot change sides, so that many equal ones are none either. */
+static void select_at(uint64_t *x, int64_t n, int64_t k) {
+    uint64_t draw = (uint64_t)n;
+    for (int64_t low = 0, high = n - 1; low < high;) {
+        draw = draw * 6364136223846793005u + 1442695040888963407u;
+        const uint64_t pivot = x[low + (int64_t)((draw >> 33) % (uint64_t)(high - low + 1))];
+        int64_t i = low, j = high;
+        while (i <= j) {
+            while (x[i] < pivot)
+                i++;
+            while (x[j] > pivot)
+                j--;
+            if (i <= j) {
+                const uint64_t swapped = x[i];
+                x[i++] = x[j];
+                x[j--] = swapped;
+            }
+        }
+        if (k <= j)
+            high = j;
+        else if (k >= i)
+            low = i;
+        else
+            return; /* between them all are the pivot */
+    }
 }
 
 /* numpy's inverted_cdf: the smallest value whose share of the data is at least q. */
@@ -61,23 +80,47 @@ static int64_t quantile_index(int64_t n, double q) {
     return i < 0 ? 0 : i >= n ? n - 1 : i;
 }
 
+static uint64_t largest(const uint64_t *x, int64_t n) {
+    uint64_t most = 0;
+    for (int64_t i = 0; i < n; i++)
+        most = x[i] > most ? x[i] : most;
+    return most;
+}
+
 static void ulp_percentiles(uint64_t *ulp, int64_t n, struct at_result *r) {
     if (n == 0)
         return;
-    qsort(ulp, (size_t)n, sizeof *ulp, compare_u64);
-    r->ulp_p50 = ulp[quantile_index(n, 0.50)];
-    r->ulp_p99 = ulp[quantile_index(n, 0.99)];
-    r->ulp_p999 = ulp[quantile_index(n, 0.999)];
-    r->ulp_max = ulp[n - 1];
+    r->ulp_max = largest(ulp, n);
+    if (r->ulp_max == 0) { /* as they mostly are */
+        r->ulp_p50 = r->ulp_p99 = r->ulp_p999 = 0;
+        return;
+    }
+    uint64_t *const into[] = { &r->ulp_p50, &r->ulp_p99, &r->ulp_p999 };
+    const double share[] = { 0.50, 0.99, 0.999 };
+    int64_t from = 0; /* what lies before it is no larger than what follows */
+    for (int q = 0; q < 3; q++) {
+        const int64_t at = quantile_index(n, share[q]);
+        select_at(ulp + from, n - from, at - from);
+        *into[q] = ulp[at];
+        from = at;
+    }
 }
 
-static void limit_summary(const double *limit, double *sorted, int64_t n, struct at_result *r) {
+static double value_of(uint64_t bits) {
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* Limits are not negative: their bits are in the order of their values. `bits`: room for n words. */
+static void limit_summary(const double *limit, uint64_t *bits, int64_t n, struct at_result *r) {
     if (n == 0)
         return;
-    memcpy(sorted, limit, (size_t)n * sizeof *sorted);
-    qsort(sorted, (size_t)n, sizeof *sorted, compare_f64);
-    r->limit_median = sorted[quantile_index(n, 0.5)];
-    r->limit_max = sorted[n - 1];
+    memcpy(bits, limit, (size_t)n * sizeof *bits);
+    const int64_t middle = quantile_index(n, 0.5);
+    r->limit_max = value_of(largest(bits, n));
+    select_at(bits, n, middle);
+    r->limit_median = value_of(bits[middle]);
 }
 
 struct sums {
@@ -199,7 +242,7 @@ at_status at_compare(struct at_comparison *c, struct at_result *r) {
     if (s.no_limit && s.no_limit == s.finite_pairs)
         r->ratio_max = NAN;
     ulp_percentiles(ulp, s.n_ulp, r);
-    limit_summary(c->limit, (double *)ulp, c->count, r); /* same size, no longer needed */
+    limit_summary(c->limit, ulp, c->count, r); /* which are no longer needed */
     coordinates(c->got, r);
     free(ulp);
     return AT_OK;

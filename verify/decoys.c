@@ -211,6 +211,30 @@ out:
     return status;
 }
 
+static int counts(double decoy, double value, double threshold, enum at_format format) {
+    if (isnan(value) || isnan(decoy))
+        return isnan(value) != isnan(decoy);
+    if (isinf(value) || isinf(decoy))
+        return value != decoy;
+    if (format == AT_I32) /* a count has no rounding */
+        return value != decoy;
+    return fabs(decoy - value) > fmax(16 * at_ulp(format, value), threshold);
+}
+
+void at_decoys_count(struct at_answer *a, int t) {
+    const enum at_format format = a->problem->tensors[t].format;
+    for (int d = 0; d < a->n_decoys; d++)
+        a->decoys[d].counted[t] = 0;
+    for (int64_t s = 0, at = 0, first, count; s < a->n_sample; s++, at += count) {
+        a->problem->op->row_span(a->problem, t, a->sample[s], &first, &count);
+        const double threshold = sqrt(row_square_sum(a, t, a->sample[s]) / (double)(count ? count : 1)) / 4;
+        for (int d = 0; d < a->n_decoys; d++)
+            for (int64_t i = 0; i < count && !a->decoys[d].counted[t]; i++)
+                a->decoys[d].counted[t] =
+                    (char)counts(a->decoys[d].value[t][at + i], a->value[t][first + i], threshold, format);
+    }
+}
+
 at_status at_answer_decoys(struct at_answer *a, const struct at_numerics *numerics, int threads) {
     const struct at_op *op = a->problem->op;
     /* A split that no row reaches makes the same decoys as none. */
@@ -238,19 +262,11 @@ at_status at_answer_decoys(struct at_answer *a, const struct at_numerics *numeri
     used.split = (int)split;
     used.exp = numerics->exp;
     AT_TRY(make_own(a, &used, threads));
+    for (int o = 0; o < a->n_outputs; o++)
+        at_decoys_count(a, a->outputs[o]);
     a->decoy_split = split;
     a->decoy_exp = numerics->exp;
     return AT_OK;
-}
-
-static int counts(double decoy, double value, double threshold, enum at_format format) {
-    if (isnan(value) || isnan(decoy))
-        return isnan(value) != isnan(decoy);
-    if (isinf(value) || isinf(decoy))
-        return value != decoy;
-    if (format == AT_I32) /* a count has no rounding */
-        return value != decoy;
-    return fabs(decoy - value) > fmax(16 * at_ulp(format, value), threshold);
 }
 
 static int same_class(double a, double b) { return (isnan(a) && isnan(b)) || (isinf(a) && a == b); }
@@ -264,22 +280,16 @@ static int is_rejected(double decoy, double value, const double *limit, const do
 void at_decoys_try(const struct at_answer *a, int t, const double *limit, const double *model, const double *interval,
                    struct at_decoy_report *report) {
     const struct at_op *op = a->problem->op;
-    enum at_format format = a->problem->tensors[t].format;
     memset(report, 0, sizeof *report);
     report->n = a->n_decoys;
     for (int d = 0; d < a->n_decoys; d++) {
-        int counted = 0, rejected = 0;
-        int64_t at = 0;
-        for (int64_t s = 0; s < a->n_sample && !(counted && rejected); s++) {
-            int64_t first, count;
+        const int counted = a->decoys[d].counted[t];
+        int rejected = 0;
+        for (int64_t s = 0, at = 0, first, count; counted && s < a->n_sample && !rejected; s++) {
             op->row_span(a->problem, t, a->sample[s], &first, &count);
-            double threshold = sqrt(row_square_sum(a, t, a->sample[s]) / (double)(count ? count : 1)) / 4;
-            for (int64_t i = first; i < first + count; i++, at++) {
-                double decoy = a->decoys[d].value[t][at], value = a->value[t][i];
-                counted = counted || counts(decoy, value, threshold, format);
-                rejected = rejected || is_rejected(decoy, value, limit ? &limit[i] : NULL, model ? &model[i] : NULL,
-                                                   interval ? &interval[i] : NULL);
-            }
+            for (int64_t i = first; i < first + count && !rejected; i++, at++)
+                rejected = is_rejected(a->decoys[d].value[t][at], a->value[t][i], limit ? &limit[i] : NULL,
+                                       model ? &model[i] : NULL, interval ? &interval[i] : NULL);
         }
         report->counted += counted;
         report->rejected += counted && rejected;

@@ -12,9 +12,11 @@ struct at_decoy_report {
     char fate[AT_RESULT_DECOYS + 1];
 };
 
-/* A decoy counts where |D - R| > max(16 ulp of the output, rms(row)/4) in some sampled element: decided from the
- * exact values alone, before any limit. It is rejected when |D - R| > 2 limit somewhere (a wrong kernel also rounds)
- * or, where the model decides, when it is off the model by more than twice the interval still allowed.
+/* Notes of each decoy whether it counts for an output: where |D - R| > max(16 ulp of the output, rms(row)/4) in some
+ * sampled element. Decided from the exact values alone, before any limit; at_answer_decoys() asks it of what it makes. */
+void at_decoys_count(struct at_answer *answer, int tensor);
+/* A decoy that counts is rejected when |D - R| > 2 limit somewhere (a wrong kernel also rounds) or, where the model
+ * decides, when it is off the model by more than twice the interval still allowed.
  * `limit` and `model`, `interval`: whole tensors; a NULL pointer means that reference does not decide. */
 void at_decoys_try(const struct at_answer *answer, int tensor, const double *limit, const double *model,
                    const double *interval, struct at_decoy_report *report);

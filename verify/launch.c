@@ -97,7 +97,8 @@ at_status at_guarded_launch(struct at_runner *runner, int variant, const struct 
     AT_TRY(place(runner, problem, seed, &placed, &buffer));
     AT_TRY(at_poison_unowned(&placed, tail, turn, seed));
     for (int t = 0; t < problem->op->n_tensors; t++)
-        at_buffer_seal(&buffer, t);
+        if (problem->op->tensors[t].role == AT_IN)
+            at_buffer_seal(&buffer, t);
     AT_TRY(at_runner_run(runner, variant, &placed, buffer.used, mode, timeout, reply));
     if (reply->outcome != AT_RAN)
         return AT_OK;

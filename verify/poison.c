@@ -24,13 +24,15 @@ static void poison(const struct at_tensor *x, int is_key, enum at_tail tail, enu
     const double half = at_format_info(x->format)->max / 2;
     const int spreads = tail != AT_TAIL_FINITE && is_key && turn == AT_POISON_JUDGED;
     const int is_nan = tail != AT_TAIL_FINITE && !spreads;
-    const uint64_t codes[] = { at_encode(x->format, is_nan ? (double)NAN : half),
-                               at_encode(x->format, is_nan ? (double)NAN : -half) };
-    uint32_t bits[SOME] = { 0 };
+    const uint64_t codes[] = { at_encode(x->format, half), at_encode(x->format, -half) };
+    uint32_t bits[SOME];
+    if (is_nan) {
+        at_fill_code(x->format, x->data, (size_t)first, (size_t)n, at_encode(x->format, (double)NAN));
+        return;
+    }
     for (int64_t done = 0, some; done < n; done += some) {
         some = n - done < SOME ? n - done : SOME;
-        if (!is_nan)
-            at_random_words(random, (uint64_t)(first + done), some, bits);
+        at_random_words(random, (uint64_t)(first + done), some, bits);
         for (int64_t i = 0; i < some; i++) {
             const double large = (bits[i] & 1 ? -512 : 512) * (1 + (double)(bits[i] >> 9) * 0x1p-23);
             at_store_code(x->format, x->data, (size_t)(first + done + i),

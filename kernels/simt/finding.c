@@ -29,7 +29,7 @@ void at_simt_job(const struct at_simt_region *regions, int n, uint64_t seed) {
     at_counters_job();
     at_shadow_job();
     if (m->stop) /* a finding may have left reads in flight */
-        at_memory_forget_shared();
+        at_memory_forget();
     if (m->now > UINT32_MAX / 2) /* the other half is enough for any job */
         at_simt_begin_time();
     m->job_began = ++m->now;

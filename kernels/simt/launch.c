@@ -108,7 +108,7 @@ void at_simt_begin_time(void) {
             memset(block->clocks, 0,
                    (size_t)block->capacity * (size_t)at_simt_width(block->capacity, 1) * sizeof *block->clocks);
     }
-    at_memory_forget_shared();
+    at_memory_forget();
 }
 
 /* ---- blocks ---- */

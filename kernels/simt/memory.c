@@ -11,8 +11,7 @@ struct region {
     struct at_simt_region told;
     char name[48];
     struct at_shadow_cell *cells; /* NULL: read-only */
-    size_t cells_bytes;
-    int alone; /* it shares no byte with another */
+    int alone;                    /* it shares no byte with another */
 };
 
 static struct region *regions;
@@ -21,33 +20,44 @@ static struct span { /* where each begins and how long it is: looked at for ever
     uint64_t bytes;
 } * spans;
 static int n_regions;
-static size_t arena_cells_bytes; /* of each resident block's arena */
+/* Cells of the regions that may be written, one region's after another's. From job to job they stay, by their times too
+ * old to count: to get such memory afresh takes longer than most jobs take to use it. */
+static struct {
+    struct at_shadow_cell *cells;
+    size_t n;
+} region_cells;
+enum { KEPT_MOST = 8 << 20 }; /* cells of a job that stay, in number */
 struct at_memory_input at_memory_inputs[AT_MEMORY_CALLS];
 
+static size_t cells_of(int64_t bytes) { return (size_t)bytes / AT_GRANULE + 1; }
+
 /* Cells that cost memory only where they are touched. */
-static struct at_shadow_cell *map_cells(int64_t bytes, size_t *mapped) {
-    *mapped = ((size_t)bytes / AT_GRANULE + 1) * sizeof(struct at_shadow_cell);
-    void *memory = mmap(NULL, *mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+static struct at_shadow_cell *map_cells(size_t n) {
+    void *memory = mmap(NULL, n * sizeof(struct at_shadow_cell), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) {
-        fprintf(stderr, "attest-cpu: no memory to watch %lld bytes\n", (long long)bytes);
+        fprintf(stderr, "attest-cpu: no memory to watch %zu bytes\n", n * AT_GRANULE);
         exit(3);
     }
     return memory;
 }
 
-static void forget(void) {
-    for (int i = 0; i < n_regions; i++)
-        if (regions[i].cells)
-            munmap(regions[i].cells, regions[i].cells_bytes);
-    n_regions = 0;
-    memset(at_memory_inputs, 0, sizeof at_memory_inputs);
+static void unmap_cells(struct at_shadow_cell *cells, size_t n) {
+    if (cells)
+        munmap(cells, n * sizeof *cells);
 }
 
-void at_memory_forget_shared(void) {
+static void forget_regions(void) {
+    unmap_cells(region_cells.cells, region_cells.n);
+    region_cells.cells = NULL;
+    region_cells.n = 0;
+}
+
+void at_memory_forget(void) {
+    forget_regions();
     for (int i = 0; at_simt_machine.resident && i < AT_RESIDENT_MOST; i++) {
         struct at_simt_block *block = &at_simt_machine.resident[i];
-        if (block->cells)
-            munmap(block->cells, arena_cells_bytes);
+        unmap_cells(block->cells, cells_of(AT_ARENA_BYTES));
         block->cells = NULL;
     }
 }
@@ -63,8 +73,24 @@ static int is_alone(const struct at_simt_region *told, int n, int which) {
     return 1;
 }
 
+/* Cells for as many bytes as the job's regions have: those of the job before where they are enough and not too many. */
+static struct at_shadow_cell *cells_for(const struct at_simt_region *told, int n) {
+    size_t wanted = 0;
+    for (int i = 0; i < n; i++)
+        wanted += told[i].read_only ? 0 : cells_of(told[i].bytes);
+    wanted += cells_of(&end - &__executable_start);
+    if (wanted > region_cells.n || region_cells.n > KEPT_MOST) {
+        forget_regions();
+        region_cells.cells = map_cells(wanted);
+        region_cells.n = wanted;
+    }
+    return region_cells.cells;
+}
+
 void at_memory_job(const struct at_simt_region *told, int n) {
-    forget();
+    struct at_shadow_cell *cells = cells_for(told, n);
+    n_regions = 0;
+    memset(at_memory_inputs, 0, sizeof at_memory_inputs);
     regions = realloc(regions, ((size_t)n + 1) * sizeof *regions);
     spans = realloc(spans, ((size_t)n + 1) * sizeof *spans);
     if (!regions || !spans) {
@@ -83,8 +109,10 @@ void at_memory_job(const struct at_simt_region *told, int n) {
         spans[i] = (struct span){ r->told.base, (uint64_t)r->told.bytes };
         snprintf(r->name, sizeof r->name, "%s", r->told.name);
         r->told.name = r->name;
-        if (!r->told.read_only) /* what nobody may write has no races */
-            r->cells = map_cells(r->told.bytes, &r->cells_bytes);
+        if (!r->told.read_only) { /* what nobody may write has no races */
+            r->cells = cells;
+            cells += cells_of(r->told.bytes);
+        }
         r->alone = i < n && is_alone(told, n, i);
     }
 }
@@ -111,7 +139,7 @@ static int in_arena(const uint8_t *address, int bytes, struct at_spot *spot, con
     const int64_t at = address - block->arena;
     like = in_variables(block, at, bytes) ? block : self; /* the block itself, or the one that asks */
     if (!block->cells)
-        block->cells = map_cells(AT_ARENA_BYTES, &arena_cells_bytes);
+        block->cells = map_cells(cells_of(AT_ARENA_BYTES));
     if (!at_memory_shared(block, like, at, bytes, spot) &&
         !(in_variables(self, at, bytes) && at_memory_shared(block, like, at, bytes, spot)))
         at_simt_report_at(AT_FINDING_BOUNDS, where,

@@ -26,11 +26,12 @@ struct at_spot {
 };
 /* Finds it; accesses that are out of bounds are reported. */
 void at_memory_find(const uint8_t *address, int bytes, enum at_access access, struct at_spot *spot, const void *where);
-/* Starts a job with these regions and nothing remembered of them. */
+/* Starts a job with these regions. What an earlier job did to other memory may stay in their cells and in those of shared
+ * memory, by its time too old to count. */
 void at_memory_job(const struct at_simt_region *regions, int n);
-/* Forgets what was done to shared memory. Without it, what an earlier job did stays there, by its time too old to count.
- */
-void at_memory_forget_shared(void);
+/* Forgets all that was done, to be called between jobs: before the count of time is set back, and where reads are still
+ * in flight. */
+void at_memory_forget(void);
 
 /* An input: nobody may write it, so that reads within it are right. */
 struct at_memory_input {

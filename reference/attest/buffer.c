@@ -95,9 +95,32 @@ at_status at_buffer_place(struct at_buffer *buffer, int64_t bytes, int *index, v
     return AT_OK;
 }
 
+/* The word of up to 8 bytes. */
+static inline uint64_t word_at(const uint8_t *bytes, size_t n) {
+    uint64_t word = 0;
+    memcpy(&word, bytes, n);
+    return word;
+}
+
+/* A bijection of the running value for a given word, so data that differ in one word only never collide. The shift
+ * brings high bits down: without it two flipped signs would cancel. */
+static inline uint64_t hash_word(uint64_t hash, uint64_t word) {
+    hash = (hash ^ word) * 0x100000001b3u;
+    return hash ^ hash >> 29;
+}
+
+/* Four running values, each of every fourth word: a single one would wait for itself at every word. */
 static uint64_t checksum(const struct at_buffer *buffer, int i) {
+    enum { CHAINS = 4 };
     const struct at_placed *placed = &buffer->placed[i];
-    return at_hash_bytes(buffer->base + placed->offset, (size_t)placed->bytes, AT_HASH_START);
+    const uint8_t *bytes = buffer->base + placed->offset;
+    const size_t n = (size_t)placed->bytes;
+    uint64_t chain[CHAINS] = { AT_HASH_START, AT_HASH_START, AT_HASH_START, AT_HASH_START };
+    size_t at = 0;
+    for (; at + sizeof chain <= n; at += sizeof chain)
+        for (size_t k = 0; k < CHAINS; k++)
+            chain[k] = hash_word(chain[k], word_at(bytes + at + k * WORD, WORD));
+    return at_hash_bytes(bytes + at, n - at, at_hash_bytes(chain, sizeof chain, AT_HASH_START));
 }
 
 void at_buffer_seal(struct at_buffer *buffer, int i) { buffer->placed[i].checksum = checksum(buffer, i); }
@@ -168,10 +191,7 @@ uint64_t at_mark_code(enum at_format format, uint64_t seed) {
 }
 
 void at_mark_fill(const struct at_tensor *tensor, uint64_t seed) {
-    uint64_t mark = at_mark_code(tensor->format, seed);
-    int64_t n = at_tensor_count(tensor);
-    for (int64_t i = 0; i < n; i++)
-        at_store_code(tensor->format, tensor->data, (size_t)i, mark);
+    at_fill_code(tensor->format, tensor->data, 0, (size_t)at_tensor_count(tensor), at_mark_code(tensor->format, seed));
 }
 
 int64_t at_mark_count(const struct at_tensor *tensor, uint64_t seed, int64_t *first) {
@@ -183,28 +203,14 @@ int64_t at_mark_count(const struct at_tensor *tensor, uint64_t seed, int64_t *fi
     return count;
 }
 
-/* The word of up to 8 bytes. */
-static inline uint64_t word_at(const uint8_t *bytes, size_t n) {
-    uint64_t word = 0;
-    memcpy(&word, bytes, n);
-    return word;
-}
-
-/* Each step is a bijection of the running value for a given word, so data that differ in one word only
- * never collide. The shift brings high bits down: without it two flipped signs would cancel. The
- * length goes in last, so that trailing zeros count. */
+/* The length goes in last, so that trailing zeros count. */
 uint64_t at_hash_bytes(const void *data, size_t n, uint64_t start) {
-    const uint64_t prime = 0x100000001b3u;
     const uint8_t *bytes = data;
     uint64_t hash = start;
     size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        hash = (hash ^ word_at(bytes + i, 8)) * prime;
-        hash ^= hash >> 29;
-    }
-    if (i < n) {
-        hash = (hash ^ word_at(bytes + i, n - i)) * prime;
-        hash ^= hash >> 29;
-    }
+    for (; i + WORD <= n; i += WORD)
+        hash = hash_word(hash, word_at(bytes + i, WORD));
+    if (i < n)
+        hash = hash_word(hash, word_at(bytes + i, n - i));
     return mix(hash ^ (uint64_t)n * 0x9e3779b97f4a7c15u);
 }

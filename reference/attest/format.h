@@ -69,6 +69,8 @@ double at_load(enum at_format format, const void *codes, size_t i);
 uint64_t at_load_code(enum at_format format, const void *codes, size_t i);
 void at_store(enum at_format format, void *codes, size_t i, double value);
 void at_store_code(enum at_format format, void *codes, size_t i, uint64_t code);
+/* One code in elements first .. first + n - 1. */
+void at_fill_code(enum at_format format, void *codes, size_t first, size_t n, uint64_t code);
 
 /* Distance in units of the format's last place between two values, counted along the format's own
  * ordered codes after rounding both to it; 0 for equal (also +0 and -0), UINT64_MAX when exactly

@@ -52,6 +52,8 @@ static void keep_first(int *has, struct at_place *first, const struct at_place *
 void at_ledger_note(struct at_ledger *ledger, enum at_stage stage, double value, const struct at_place *place) {
     struct at_ledger_row *row = &ledger->stage[stage];
     double size = fabs(value);
+    if (at_ledger_note_usual(ledger, stage, value))
+        return;
     row->count++;
     if (isnan(value)) {
         row->nan++;

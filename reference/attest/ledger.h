@@ -4,6 +4,7 @@
 #ifndef AT_LEDGER_H
 #define AT_LEDGER_H
 
+#include <math.h>
 #include <stdint.h>
 
 /* name, meaning */
@@ -53,6 +54,17 @@ struct at_ledger {
 
 void at_ledger_init(struct at_ledger *ledger);
 void at_ledger_note(struct at_ledger *ledger, enum at_stage stage, double value, const struct at_place *place);
+/* The same for a value within FP16's normal range, which most are: its place does not matter. 0: it is none of those, and
+ * nothing was noted. */
+static inline int at_ledger_note_usual(struct at_ledger *ledger, enum at_stage stage, double value) {
+    struct at_ledger_row *row = &ledger->stage[stage];
+    const double size = fabs(value);
+    if (!(size >= 0x1p-14 && size <= 65504.0))
+        return 0;
+    row->count++;
+    row->max_abs = size > row->max_abs ? size : row->max_abs;
+    return 1;
+}
 /* Adds `from` to `into`; associative and commutative, so any split over threads or shards gives the
  * same ledger. */
 void at_ledger_merge(struct at_ledger *into, const struct at_ledger *from);

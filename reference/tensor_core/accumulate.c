@@ -6,6 +6,7 @@
 #include "tensor_core/accumulate.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "tensor_core/fdpa.h"
@@ -60,12 +61,28 @@ enum at_format at_unit_format(enum at_unit unit) {
     return AT_F32;
 }
 
+/* Every sum asks: found by name once. Threads may find it at the same time, and find the same. */
+static const struct at_tc_rule *found_once(_Atomic(const struct at_tc_rule *) * found, const char *name) {
+    const struct at_tc_rule *rule = atomic_load_explicit(found, memory_order_relaxed);
+    if (!rule) {
+        rule = at_tc_rule_find(name);
+        atomic_store_explicit(found, rule, memory_order_relaxed);
+    }
+    return rule;
+}
+
 const struct at_tc_rule *at_unit_rule(enum at_unit unit) {
-    if (unit == AT_UNIT_TC_F32)
-        return at_tc_rule_find("hopper_f16_f32");
-    if (unit == AT_UNIT_TC_FP8)
-        return at_tc_rule_find("hopper_wgmma_fp8_f32");
-    return unit == AT_UNIT_TC_F16 ? at_tc_rule_find("hopper_mma_f16_f16") : NULL;
+    static _Atomic(const struct at_tc_rule *) f32, fp8, f16;
+    switch (unit) {
+    case AT_UNIT_TC_F32:
+        return found_once(&f32, "hopper_f16_f32");
+    case AT_UNIT_TC_FP8:
+        return found_once(&fp8, "hopper_wgmma_fp8_f32");
+    case AT_UNIT_TC_F16:
+        return found_once(&f16, "hopper_mma_f16_f16");
+    default:
+        return NULL;
+    }
 }
 
 int at_order_chunk(const struct at_order *order) {
@@ -81,7 +98,7 @@ static void watch_step(struct terms *t, int64_t step, double value, int finite) 
     if (!t->watch)
         return;
     t->was_infinite |= isinf(value);
-    if (!t->watch->ledger)
+    if (!t->watch->ledger || at_ledger_note_usual(t->watch->ledger, t->watch->stage, value))
         return;
     struct at_place place = t->watch->place;
     place.step = step;
