@@ -6,6 +6,7 @@
 
 #include "attest/format.h"
 #include "datasets/random.h"
+#include "tensor_core/fdpa.h"
 
 const char *at_tc_stratum_name(enum at_tc_stratum stratum) {
     static const char *const names[] = {
@@ -41,13 +42,13 @@ static int between(struct words *w, int low, int high) { return low + (int)(word
 static double at_exponent(struct words *w, enum at_format format, int exponent, int power) {
     const struct at_format_info *f = at_format_info(format);
     const uint32_t r = word(w);
-    const double step = ldexp(1, 1 - f->precision);
-    double m = power ? 1 : 1 + step * (double)((r & 0x7fffffff) % (1u << (f->precision - 1)));
+    const double step = at_tc_power_of_two(1 - f->precision);
+    double m = power ? 1 : 1 + step * (double)(r & ((1u << (f->precision - 1)) - 1));
     if (exponent < f->emin) { /* what is left of the significand above the format's grain */
         m -= power ? 0 : 1;
         exponent = f->emin;
     }
-    const double x = fmin(ldexp(m, exponent < f->emax ? exponent : f->emax), f->max);
+    const double x = fmin(m * at_tc_power_of_two(exponent < f->emax ? exponent : f->emax), f->max);
     return r >> 31 ? -x : x;
 }
 
@@ -59,8 +60,8 @@ static void product_at(struct words *w, const struct at_tc_target *t, int expone
     low = low < fa->emin ? fa->emin : low > fa->emax ? fa->emax : low;
     const int high = exponent - low;
     *a = at_exponent(w, t->a, low, power);
-    *b = power && high < fb->emin ? ldexp(1, high) : at_exponent(w, t->b, high, power);
-    *b = at_round(t->b, *b); /* a power of two below the format's grain is 0 */
+    /* a power of two below the format's grain is 0 */
+    *b = power && high < fb->emin ? at_round(t->b, at_tc_power_of_two(high)) : at_exponent(w, t->b, high, power);
 }
 
 /* One special or zero, seldom an infinity twice. */
@@ -108,7 +109,7 @@ static void fill_pairs(struct words *w, const struct at_tc_target *t, int n, dou
         a[i + 1] = -a[i];
         b[i + 1] = b[i];
         if (!exactly && between(w, 0, 1))
-            b[i + 1] = at_round(t->b, b[i] * (1 + ldexp(1, 1 - at_format_info(t->b)->precision)));
+            b[i + 1] = at_round(t->b, b[i] * (1 + at_tc_power_of_two(1 - at_format_info(t->b)->precision)));
     }
     if (!exactly)
         product_at(w, t, -between(w, 5, 24), 0, &a[n - 1], &b[n - 1]);
@@ -129,8 +130,8 @@ static void fill_apart(struct words *w, const struct at_tc_target *t, int n, dou
 /* 2^exponent as a product, half of it in each factor, in place of what stood there. */
 static void power_at(const struct at_tc_target *t, int exponent, double *a, double *b) {
     const int low = -(-exponent / 2), grain = at_format_info(t->b)->emin - at_format_info(t->b)->precision + 1;
-    *a = ldexp(1, exponent - low < grain ? exponent - grain : low);
-    *b = ldexp(1, exponent - low < grain ? grain : exponent - low);
+    *a = at_tc_power_of_two(exponent - low < grain ? exponent - grain : low);
+    *b = at_tc_power_of_two(exponent - low < grain ? grain : exponent - low);
 }
 
 /* To nearest: half the least result, which goes up as soon as anything is seen beside it. Towards zero: the least
@@ -147,7 +148,7 @@ static void fill_floor(struct words *w, const struct at_tc_target *t, int n, dou
         power_at(t, last + between(w, -2, 2), &a[1], &b[1]);
     } else {
         const int parts = between(w, 0, 2);
-        a[0] = at_round(t->a, a[0] * (2 - ldexp(1, last + 2 - least)));
+        a[0] = at_round(t->a, a[0] * (2 - at_tc_power_of_two(last + 2 - least)));
         power_at(t, parts == 0 ? last + 1 : last, &a[1], &b[1]);
         if (parts > 0)
             power_at(t, parts == 1 ? last : last - 1, &a[2], &b[2]);

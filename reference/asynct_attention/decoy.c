@@ -58,19 +58,16 @@ static at_status decoy_row(void *context, const struct at_asynct_input *in) {
     at_asynct_head_init(x->problem, in->row.head, &head);
     if (x->kind == AT_ASYNCT_NO_SCALE)
         head.scale = 1;
-    for (int64_t t = 0; t < n; t++) {
-        double dot = 0;
-        for (int64_t i = 0; i < d; i++)
-            dot += in->q[i] * in->k[t * d + i];
-        x->s[t] = head.scale * dot;
-    }
+    at_asynct_dots(in->q, in->k, n, d, x->s);
+    for (int64_t t = 0; t < n; t++)
+        x->s[t] *= head.scale;
     gate(x, &head, in->row.visible, n);
     double *o = x->values + row * d;
     for (int64_t c = 0; c < d; c++)
         o[c] = 0;
     for (int64_t t = 0; t < n; t++)
-        for (int64_t c = 0; x->p[t] != 0 && c < d; c++)
-            o[c] += head.gamma * x->p[t] * in->v[partner(x, t, n) * d + c];
+        if (x->p[t] != 0)
+            at_asynct_add(head.gamma * x->p[t], in->v + partner(x, t, n) * d, d, o);
     return AT_OK;
 }
 

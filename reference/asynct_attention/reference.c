@@ -20,20 +20,19 @@ struct scratch {
 static void scores(struct scratch *x, const struct at_asynct_input *in, struct at_asynct_scores *out) {
     const int64_t d = x->problem->sizes.d;
     *out = (struct at_asynct_scores){ in->row.visible, x->dot, x->abs, x->k_abs, 0, 0 };
-    for (int64_t t = 0; t < in->row.visible; t++) {
-        const double *k = in->k + t * d;
-        x->dot[t] = 0;
-        for (int64_t i = 0; i < d; i++)
-            x->dot[t] += in->q[i] * k[i];
-        if (!x->limit)
-            continue;
-        x->abs[t] = x->k_abs[t] = 0;
+    at_asynct_dots(in->q, in->k, in->row.visible, d, x->dot);
+    for (int64_t t = 0; x->limit && t < in->row.visible; t++) {
+        const double *q = in->q, *k = in->k + t * d;
+        double abs = 0, k_abs = 0, k_max = out->k_max;
         for (int64_t i = 0; i < d; i++) {
-            x->abs[t] += fabs(in->q[i] * k[i]);
-            x->k_abs[t] += fabs(k[i]);
-            if (fabs(k[i]) > out->k_max && isfinite(k[i]))
-                out->k_max = fabs(k[i]);
+            abs += fabs(q[i] * k[i]);
+            k_abs += fabs(k[i]);
+            if (fabs(k[i]) > k_max && isfinite(k[i]))
+                k_max = fabs(k[i]);
         }
+        x->abs[t] = abs;
+        x->k_abs[t] = k_abs;
+        out->k_max = k_max;
     }
     for (int64_t i = 0; i < d; i++)
         out->q_max = fmax(out->q_max, isfinite(in->q[i]) ? fabs(in->q[i]) : 0);
@@ -45,8 +44,8 @@ static void output(struct scratch *x, const struct at_asynct_input *in, double g
     for (int64_t c = 0; c < d; c++)
         x->o[c] = 0;
     for (int64_t t = 0; t < in->row.visible; t++)
-        for (int64_t c = 0; x->p[t] != 0 && c < d; c++)
-            x->o[c] += gamma * x->p[t] * in->v[t * d + c];
+        if (x->p[t] != 0)
+            at_asynct_add(gamma * x->p[t], in->v + t * d, d, x->o);
 }
 
 /* Limits of the row's d outputs, into limits[0 .. d-1]. */
@@ -57,18 +56,21 @@ static void limits(struct scratch *x, const struct at_asynct_input *in, const st
     for (int64_t c = 0; c < d; c++)
         x->abs_pv[c] = x->err_pv[c] = 0;
     for (int64_t t = 0; t < in->row.visible; t++) {
-        double p = x->p[t], dp = x->dp[t];
+        const double p = x->p[t], dp = x->dp[t], *v = in->v + t * d;
+        double *abs_pv = x->abs_pv, *err_pv = x->err_pv, v_max = sum.v_max;
+        const int multiplied = dp != 0 || x->limit->multiplies_zeros;
         sum.p_max = fmax(sum.p_max, fabs(p) + dp);
         sum.live += p != 0 || dp != 0;
         for (int64_t c = 0; c < d; c++) {
-            double v = fabs(in->v[t * d + c]);
-            if (v > sum.v_max && isfinite(v))
-                sum.v_max = v;
+            const double size = fabs(v[c]);
+            if (size > v_max && isfinite(size))
+                v_max = size;
             if (p != 0)
-                x->abs_pv[c] += fabs(p) * v;
-            if (dp != 0 || x->limit->multiplies_zeros)
-                x->err_pv[c] += dp * v;
+                abs_pv[c] += fabs(p) * size;
+            if (multiplied)
+                err_pv[c] += dp * size;
         }
+        sum.v_max = v_max;
     }
     for (int64_t c = 0; c < d; c++) {
         sum.o = x->o[c];

@@ -61,6 +61,30 @@ static at_status walk_requests(struct walk *w) {
     return AT_OK;
 }
 
+void at_asynct_dots(const double *restrict q, const double *restrict k, int64_t n, int64_t d, double *restrict dot) {
+    enum { KEYS = 4 };
+    int64_t t = 0;
+    for (; t + KEYS <= n; t += KEYS) {
+        const double *row = k + t * d;
+        double sum[KEYS] = { 0 };
+        for (int64_t i = 0; i < d; i++)
+            for (int64_t j = 0; j < KEYS; j++)
+                sum[j] += q[i] * row[j * d + i];
+        for (int64_t j = 0; j < KEYS; j++)
+            dot[t + j] = sum[j];
+    }
+    for (; t < n; t++) {
+        dot[t] = 0;
+        for (int64_t i = 0; i < d; i++)
+            dot[t] += q[i] * k[t * d + i];
+    }
+}
+
+void at_asynct_add(double weight, const double *restrict v, int64_t d, double *restrict o) {
+    for (int64_t c = 0; c < d; c++)
+        o[c] += weight * v[c];
+}
+
 at_status at_asynct_walk(const struct at_problem *problem, int64_t row0, int64_t row1,
                          at_status (*visit)(void *context, const struct at_asynct_input *input), void *context) {
     if (row0 >= row1)

@@ -16,4 +16,10 @@ struct at_asynct_input {
 at_status at_asynct_walk(const struct at_problem *problem, int64_t row0, int64_t row1,
                          at_status (*visit)(void *context, const struct at_asynct_input *input), void *context);
 
+/* dot[t] = <q, k_t> of n keys, each sum from the first channel on; several keys go side by side, since a sum waits for
+ * its every step. q [d], k [n d]. */
+void at_asynct_dots(const double *restrict q, const double *restrict k, int64_t n, int64_t d, double *restrict dot);
+/* o += weight v, of d channels. */
+void at_asynct_add(double weight, const double *restrict v, int64_t d, double *restrict o);
+
 #endif

@@ -130,8 +130,16 @@ uint64_t at_encode(enum at_format format, double value) {
 }
 
 double at_decode(enum at_format format, uint64_t code) {
-    if (format == AT_I32)
+    switch (format) { /* what tensors mostly hold goes the short way */
+    case AT_F16:
+        return (double)at_f32_from_f16((uint16_t)code);
+    case AT_BF16:
+        return (double)at_f32_from_bf16((uint16_t)code);
+    case AT_I32:
         return (double)(int32_t)(uint32_t)code;
+    default:
+        break;
+    }
     const struct coding *coding = &codings[format];
     const struct at_format_info *info = &infos[format];
     uint64_t sign = ((code >> coding->sign_bit) & 1) << 63;
@@ -225,14 +233,7 @@ void at_store_code(enum at_format format, void *codes, size_t i, uint64_t code) 
 }
 
 double at_load(enum at_format format, const void *codes, size_t i) {
-    switch (format) { /* what tensors mostly hold goes the short way */
-    case AT_F16:
-        return (double)at_f32_from_f16((uint16_t)at_load_code(format, codes, i));
-    case AT_BF16:
-        return (double)at_f32_from_bf16((uint16_t)at_load_code(format, codes, i));
-    default:
-        return at_decode(format, at_load_code(format, codes, i));
-    }
+    return at_decode(format, at_load_code(format, codes, i));
 }
 
 void at_store(enum at_format format, void *codes, size_t i, double value) {
@@ -352,37 +353,10 @@ uint16_t at_f16_from_f32(float value) {
     return (uint16_t)(code | ((bits >> 16) & 0x8000u));
 }
 
-float at_f32_from_f16(uint16_t code) {
-    uint32_t sign = (uint32_t)(code & 0x8000u) << 16, magnitude = code & 0x7fffu, bits;
-    float value;
-    if (magnitude > 0x7c00u) {
-        bits = 0x7fc00000u;
-    } else if (magnitude == 0x7c00u) {
-        bits = 0x7f800000u;
-    } else if (magnitude >= 0x0400u) {
-        bits = (magnitude << 13) + (112u << 23);
-    } else { /* subnormal: an integer times 2^-24, exact and normal in f32 */
-        value = (float)(int32_t)magnitude * 0x1p-24f;
-        memcpy(&bits, &value, sizeof bits);
-    }
-    bits |= sign;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 uint16_t at_bf16_from_f32(float value) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
     if ((bits & 0x7fffffffu) > 0x7f800000u)
         return (uint16_t)(((bits >> 16) & 0x8000u) | 0x7fc0u);
     return (uint16_t)((bits + 0x7fffu + ((bits >> 16) & 1)) >> 16);
-}
-
-float at_f32_from_bf16(uint16_t code) {
-    uint32_t bits = (uint32_t)code << 16;
-    if ((code & 0x7fffu) > 0x7f80u)
-        bits = ((uint32_t)(code & 0x8000u) << 16) | 0x7fc00000u;
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
 }

@@ -13,6 +13,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "attest/status.h"
 
@@ -79,10 +80,31 @@ uint64_t at_ulp_distance(enum at_format format, double a, double b);
 /* Size of one ulp of the format at |value| (the spacing above it; the smallest subnormal at 0). */
 double at_ulp(enum at_format format, double value);
 
-/* Fast float forms for host kernels: identical bits to at_encode/at_decode. */
+/* Fast float forms: identical bits to at_encode/at_decode. The two here have no branch, so that loops over them
+ * vectorise. */
 uint16_t at_f16_from_f32(float value);
-float at_f32_from_f16(uint16_t code);
 uint16_t at_bf16_from_f32(float value);
-float at_f32_from_bf16(uint16_t code);
+
+static inline float at_f32_of_bits(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static inline float at_f32_from_f16(uint16_t code) {
+    const uint32_t sign = (uint32_t)(code & 0x8000u) << 16, magnitude = code & 0x7fffu;
+    /* subnormal: an integer times 2^-24, exact and normal in f32 */
+    const float subnormal = (float)(int32_t)magnitude * 0x1p-24f, normal = at_f32_of_bits((magnitude << 13) + (112u << 23));
+    const float infinite = at_f32_of_bits(magnitude > 0x7c00u ? 0x7fc00000u : 0x7f800000u);
+    const float size = magnitude >= 0x7c00u ? infinite : magnitude >= 0x0400u ? normal : subnormal;
+    uint32_t bits;
+    memcpy(&bits, &size, sizeof bits);
+    return at_f32_of_bits(bits | sign);
+}
+
+static inline float at_f32_from_bf16(uint16_t code) {
+    const uint32_t bits = (uint32_t)code << 16, nan = ((uint32_t)(code & 0x8000u) << 16) | 0x7fc00000u;
+    return at_f32_of_bits((code & 0x7fffu) > 0x7f80u ? nan : bits);
+}
 
 #endif

@@ -6,7 +6,7 @@
 
 int at_op_tensor_index(const struct at_op *op, const char *name) {
     for (int i = 0; i < op->n_tensors; i++)
-        if (strcmp(op->tensors[i].name, name) == 0)
+        if (op->tensors[i].name[0] == name[0] && strcmp(op->tensors[i].name, name) == 0) /* asked for every row */
             return i;
     return -1;
 }

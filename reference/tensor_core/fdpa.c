@@ -3,7 +3,8 @@
  *
  * Everything here is exact in double until the one rounding at the end: a product of two 11-bit
  * significands has 22 bits; scaled by 2^(F - e_max), a power of two, its cast to an integer is the cut
- * towards zero that the rule asks for; cut terms are below 2^(F+2), so 65 of them fit 53 bits. */
+ * towards zero that the rule asks for; cut terms are below 2^(F+2), at most 2^27: each fits 32 bits, as processors
+ * cast several at a time, and 65 of them fit 53. */
 #include "tensor_core/fdpa.h"
 
 #include <math.h>
@@ -67,25 +68,17 @@ static inline int exponent_of(double x, int biased_emin) {
     return e > biased_emin ? e : biased_emin;
 }
 
-/* 2^e for exponents of normal doubles. */
-static inline double power_of_two(int e) {
-    uint64_t bits = (uint64_t)(e + 1023) << 52;
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
 /* Towards zero to p significant bits, no finer than the format's smallest subnormal. */
 static double cut_to(double x, int p, int emin, int emax) {
-    if (fabs(x) < power_of_two(emin)) {
-        double grain = power_of_two(emin - (p - 1));
+    if (fabs(x) < at_tc_power_of_two(emin)) {
+        double grain = at_tc_power_of_two(emin - (p - 1));
         return copysign(trunc(x / grain) * grain, x);
     }
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
     bits &= ~((UINT64_C(1) << (53 - p)) - 1);
     memcpy(&x, &bits, sizeof x);
-    return fabs(x) < power_of_two(emax + 1) ? x : copysign(INFINITY, x);
+    return fabs(x) < at_tc_power_of_two(emax + 1) ? x : copysign(INFINITY, x);
 }
 
 static double convert(const struct at_tc_rule *rule, double sum) {
@@ -114,11 +107,11 @@ static inline double cut_and_add(const struct at_tc_rule *rule, const double *pr
         const int e = exponent_of(c, at_format_info(rule->out)->emin + BIAS) - BIAS;
         e_max = e > e_max ? e : e_max;
     }
-    const double scale = power_of_two(rule->kept_bits - e_max);
-    int64_t sum = (int64_t)(c * scale);
+    const double scale = at_tc_power_of_two(rule->kept_bits - e_max);
+    int64_t sum = (int32_t)(c * scale);
     for (int i = 0; i < n; i++)
-        sum += (int64_t)(product[i] * scale);
-    return at_tc_convert(rule, (double)sum * power_of_two(e_max - rule->kept_bits));
+        sum += (int32_t)(product[i] * scale);
+    return at_tc_convert(rule, (double)sum * at_tc_power_of_two(e_max - rule->kept_bits));
 }
 
 double at_fdpa_mixed(const struct at_tc_rule *rule, enum at_format in_a, enum at_format in_b, const double *a,

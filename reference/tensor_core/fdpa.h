@@ -24,6 +24,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "attest/format.h"
 
@@ -42,6 +43,14 @@ struct at_tc_rule {
 };
 
 enum { AT_TC_BLOCK_MAX = 64 };
+
+/* 2^e for exponents of normal doubles, -1022 to 1023. */
+static inline double at_tc_power_of_two(int e) {
+    const uint64_t bits = (uint64_t)(e + 1023) << 52;
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
 
 /* The row of that name, NULL if none; at_tc_rule_count()/at_tc_rule_at() walk the table. */
 const struct at_tc_rule *at_tc_rule_find(const char *name);

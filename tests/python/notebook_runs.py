@@ -1,5 +1,5 @@
-"""Runs a notebook's cells without a screen: in a kernel as Jupyter does, or, at fast effort (AT_EFFORT=fast), in this process,
-for a kernel takes seconds to start and to draw.
+"""Runs a notebook's cells without a screen: in a kernel as Jupyter does, or in this process, for a kernel takes seconds to
+start and to draw.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -46,6 +46,6 @@ def in_here(book, folder):
         os.chdir(before)
 
 
-def run(book, folder, outputs=False):
-    """[(printed, pictures, warned)] of each cell of code; outputs: the cells get theirs, which takes a kernel."""
-    return list((in_here if os.environ.get("AT_EFFORT") == "fast" and not outputs else in_kernel)(book, folder))
+def run(book, folder, kernel):
+    """[(printed, pictures, warned)] of each cell of code."""
+    return list((in_kernel if kernel else in_here)(book, folder))

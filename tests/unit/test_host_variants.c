@@ -162,36 +162,66 @@ static void judge(int variant, const struct at_problem *problem, uint64_t n, str
     at_outputs_release(&outputs);
 }
 
+enum { VARIANTS_MOST = 128 };
+
+/* Variants that are judged on the same problems, each with what was seen of it. */
+struct candidates {
+    int n, variant[VARIANTS_MOST];
+    struct tally model[VARIANTS_MOST], limit[VARIANTS_MOST];
+};
+
+static void add_candidate(struct candidates *c, int variant) {
+    assert_true(c->n < VARIANTS_MOST);
+    c->variant[c->n++] = variant;
+}
+
+static void collect_family(const char *family, struct candidates *c) {
+    memset(c, 0, sizeof *c);
+    for (int i = 0; i < at_runner_variant_count(runner); i++)
+        if (strcmp(at_runner_variant(runner, i)->family, family) == 0)
+            add_candidate(c, i);
+}
+
+/* All that have not been judged often enough. */
+static void judge_all(struct candidates *c, const struct at_problem *problem, uint64_t n, int64_t enough) {
+    for (int i = 0; i < c->n; i++)
+        if (c->model[i].runs < enough)
+            judge(c->variant[i], problem, n, &c->model[i], &c->limit[i]);
+}
+
+static const struct at_variant *tell(const struct candidates *c, int i) {
+    const struct at_variant *v = at_runner_variant(runner, c->variant[i]);
+    const struct tally *model = &c->model[i];
+    print_message("%s/%s: %lld runs, %lld declined; model %lld of %lld equal; worst error/limit %.3g\n", v->family,
+                  v->name, (long long)model->runs, (long long)model->declined, (long long)model->exact,
+                  (long long)model->elements, c->limit[i].worst);
+    return v;
+}
+
 /* All variants of a family on the same random problems. */
 static void judge_family(const char *family, const char *op_name, int decode) {
     const struct at_op *op = at_op_find(op_name);
     assert_non_null(op);
     /* few suit a variant for paged keys alone; at fast effort the first that does is enough */
     const uint64_t problems = (uint64_t)(48 * at_test_effort(3));
-    const int64_t enough = at_test_effort(1000);
-    int variants = 0;
-    for (int i = 0; i < at_runner_variant_count(runner); i++) {
-        const struct at_variant *v = at_runner_variant(runner, i);
-        struct tally model = { 0 }, limit = { 0 };
-        if (strcmp(v->family, family) != 0)
-            continue;
-        variants++;
-        for (uint64_t n = 0; n < problems && model.runs < enough; n++) {
-            struct at_test_problem problem;
-            make_problem(op, decode, n, &problem);
-            judge(i, &problem.problem, n, &model, &limit);
-            at_test_problem_release(&problem);
-        }
-        print_message("%s/%s: %lld runs, %lld declined; model %lld of %lld equal; worst error/limit %.3g\n", v->family,
-                      v->name, (long long)model.runs, (long long)model.declined, (long long)model.exact,
-                      (long long)model.elements, limit.worst);
-        at_assert_true(model.runs > (int64_t)problems / 100, "%s/%s took only %lld problems", v->family, v->name,
-                       (long long)model.runs);
+    static struct candidates all;
+    collect_family(family, &all);
+    for (uint64_t n = 0; n < problems; n++) {
+        struct at_test_problem problem;
+        make_problem(op, decode, n, &problem);
+        judge_all(&all, &problem.problem, n, at_test_effort(1000));
+        at_test_problem_release(&problem);
+    }
+    for (int i = 0; i < all.n; i++) {
+        const struct at_variant *v = tell(&all, i);
+        const struct tally *model = &all.model[i];
+        at_assert_true(model->runs > (int64_t)problems / 100, "%s/%s took only %lld problems", v->family, v->name,
+                       (long long)model->runs);
         at_assert_true(!decode == !strstr(v->family, "decode"), "%s is not of this phase", v->family);
         if (strcmp(op_name, "asynct_attention") == 0)
-            assert_int_equal(model.exact, model.elements);
+            assert_int_equal(model->exact, model->elements);
     }
-    assert_true(variants >= 5);
+    assert_true(all.n >= 5);
 }
 
 static void test_asynct_decode(void **state) {
@@ -219,37 +249,31 @@ static void test_gemm(void **state) {
     (void)state;
     static const enum at_format formats[] = { AT_F32, AT_F16, AT_BF16, AT_E4M3, AT_E5M2 };
     const uint64_t problems = (uint64_t)(15 * at_test_effort(10));
-    int variants = 0;
-    for (int i = 0; i < at_runner_variant_count(runner); i++) {
-        const struct at_variant *v = at_runner_variant(runner, i);
-        struct tally model = { 0 }, limit = { 0 };
-        if (strcmp(v->family, "gemm") != 0)
-            continue;
-        variants++;
-        for (uint64_t n = 0; n < problems; n++) {
-            struct at_test_random random = { n };
-            const struct at_test_gemm_shape shape = { .m = at_test_below(&random, 70),
-                                                      .n = 1 + at_test_below(&random, 70),
-                                                      .k = 1 + at_test_below(&random, 200),
-                                                      .dtype = formats[n % 5],
-                                                      .out = formats[n / 5 % 3],
-                                                      .scale = 0.5 + at_test_uniform(&random) };
-            struct at_test_problem made;
-            at_test_gemm_problem(&shape, &made);
-            for (int64_t at = 0; at < shape.m * shape.k; at++)
-                at_test_set(&made.problem, "a", at, at_test_normal(&random));
-            for (int64_t at = 0; at < shape.n * shape.k; at++)
-                at_test_set(&made.problem, "b", at, at_test_normal(&random));
-            judge(i, &made.problem, n, &model, &limit);
-            at_test_problem_release(&made);
-        }
-        print_message("%s/%s: %lld runs, %lld declined; model %lld of %lld equal; worst error/limit %.3g\n", v->family,
-                      v->name, (long long)model.runs, (long long)model.declined, (long long)model.exact,
-                      (long long)model.elements, limit.worst);
-        at_assert_true(model.runs > 2 && limit.elements > 0, "%s/%s was not judged", v->family, v->name);
-        assert_int_equal(model.exact, model.elements);
+    static struct candidates all;
+    collect_family("gemm", &all);
+    for (uint64_t n = 0; n < problems; n++) {
+        struct at_test_random random = { n };
+        const struct at_test_gemm_shape shape = { .m = at_test_below(&random, 70),
+                                                  .n = 1 + at_test_below(&random, 70),
+                                                  .k = 1 + at_test_below(&random, 200),
+                                                  .dtype = formats[n % 5],
+                                                  .out = formats[n / 5 % 3],
+                                                  .scale = 0.5 + at_test_uniform(&random) };
+        struct at_test_problem made;
+        at_test_gemm_problem(&shape, &made);
+        for (int64_t at = 0; at < shape.m * shape.k; at++)
+            at_test_set(&made.problem, "a", at, at_test_normal(&random));
+        for (int64_t at = 0; at < shape.n * shape.k; at++)
+            at_test_set(&made.problem, "b", at, at_test_normal(&random));
+        judge_all(&all, &made.problem, n, INT64_MAX);
+        at_test_problem_release(&made);
     }
-    assert_true(variants >= 9);
+    for (int i = 0; i < all.n; i++) {
+        const struct at_variant *v = tell(&all, i);
+        at_assert_true(all.model[i].runs > 2 && all.limit[i].elements > 0, "%s/%s was not judged", v->family, v->name);
+        assert_int_equal(all.model[i].exact, all.model[i].elements);
+    }
+    assert_true(all.n >= 9);
 }
 
 /* The exponential: the library's within what it declares, and not always the nearest; those by ex2.approx decline, since
@@ -291,30 +315,29 @@ static void test_norms(void **state) {
     (void)state;
     const uint64_t problems = (uint64_t)(12 * at_test_effort(10));
     int variants = 0;
-    for (int i = 0; i < at_runner_variant_count(runner); i++) {
-        const struct at_variant *v = at_runner_variant(runner, i);
-        const struct at_family *family = at_family_find(v->family);
-        struct tally model = { 0 }, limit = { 0 };
-        assert_non_null(family);
+    for (int i = 0; i < at_family_count(); i++) {
+        const struct at_family *family = at_family_at(i);
         /* tensor_core has patterns of its own: tests/cli/test_study.sh; counts are compared with those of recordings:
          * tests/oracle/test_score_counts_oracle.c */
         if (strstr(family->op, "attention") || strcmp(family->op, "dot_product_add") == 0 ||
             strcmp(family->op, "gemm") == 0 || strcmp(family->op, "exp2") == 0 ||
             strcmp(family->op, "score_counts") == 0)
             continue;
-        variants++;
+        static struct candidates all;
+        collect_family(family->name, &all);
         for (uint64_t n = 0; n < problems; n++) {
             struct at_problem problem;
             void *memory;
             make_norm(at_op_find(family->op), n, &problem, &memory);
-            judge(i, &problem, n, &model, &limit);
+            judge_all(&all, &problem, n, INT64_MAX);
             free(memory);
         }
-        print_message("%s/%s: %lld runs, %lld declined; model %lld of %lld equal; worst error/limit %.3g\n", v->family,
-                      v->name, (long long)model.runs, (long long)model.declined, (long long)model.exact,
-                      (long long)model.elements, limit.worst);
-        at_assert_true(model.runs > 4 && model.elements > 0, "%s/%s was not judged", v->family, v->name);
-        assert_int_equal(model.exact, model.elements);
+        for (int k = 0; k < all.n; k++) {
+            const struct at_variant *v = tell(&all, k);
+            at_assert_true(all.model[k].runs > 4 && all.model[k].elements > 0, "%s/%s was not judged", v->family, v->name);
+            assert_int_equal(all.model[k].exact, all.model[k].elements);
+        }
+        variants += all.n;
     }
     assert_true(variants >= 12);
 }
