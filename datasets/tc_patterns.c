@@ -48,8 +48,8 @@ static double at_exponent(struct words *w, enum at_format format, int exponent, 
         m -= power ? 0 : 1;
         exponent = f->emin;
     }
-    const double x = fmin(m * at_tc_power_of_two(exponent < f->emax ? exponent : f->emax), f->max);
-    return r >> 31 ? -x : x;
+    const double x = m * at_tc_power_of_two(exponent < f->emax ? exponent : f->emax), size = x < f->max ? x : f->max;
+    return r >> 31 ? -size : size;
 }
 
 /* Two factors whose product has about this exponent; powers of two if `power`. */

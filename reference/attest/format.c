@@ -95,12 +95,17 @@ static uint64_t shift_right_even(uint64_t value, int shift) {
 /* Code without sign and shift of a finite, nonzero |value| given by its bits; format narrower than f64. */
 static uint64_t encode_finite(enum at_format format, uint64_t magnitude) {
     const struct at_format_info *info = &infos[format];
-    int exponent = (int)(magnitude >> 52) - 1023;
-    /* Doubles below 2^-1022 lack the hidden bit, but every narrower format takes them to 0 all the same. */
-    uint64_t significand = (magnitude & 0xfffffffffffffu) | 0x10000000000000u;
-    int base = exponent > info->emin ? exponent : info->emin;
-    uint64_t n = shift_right_even(significand, base - exponent + 53 - info->precision);
-    uint64_t code = ((uint64_t)(base - info->emin) << (info->precision - 1)) + n;
+    const int exponent = (int)(magnitude >> 52) - 1023, drop = 53 - info->precision;
+    uint64_t code;
+    if (exponent >= info->emin) {
+        /* The double's own exponent and leading bits, less what its exponents begin with; see round_to(). */
+        code = (magnitude + (((uint64_t)1 << (drop - 1)) - 1) + (magnitude >> drop & 1)) >> drop;
+        code -= (uint64_t)(info->emin + 1022) << (info->precision - 1);
+    } else {
+        /* Doubles below 2^-1022 lack the hidden bit, but every narrower format takes them to 0 all the same. */
+        const uint64_t significand = (magnitude & 0xfffffffffffffu) | 0x10000000000000u;
+        code = shift_right_even(significand, info->emin - exponent + drop);
+    }
     return code < codings[format].infinity ? code : codings[format].infinity;
 }
 
@@ -130,7 +135,13 @@ uint64_t at_encode(enum at_format format, double value) {
 }
 
 double at_decode(enum at_format format, uint64_t code) {
+    float single;
     switch (format) { /* what tensors mostly hold goes the short way */
+    case AT_F32:
+        single = at_f32_of_bits((uint32_t)code);
+        if (single == single)
+            return (double)single;
+        break;
     case AT_F16:
         return (double)at_f32_from_f16((uint16_t)code);
     case AT_BF16:

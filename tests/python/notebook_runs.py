@@ -35,6 +35,7 @@ def in_here(book, folder):
             printed, said = io.StringIO(), io.StringIO()
             with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(said), warnings.catch_warnings(record=True) as warned:
                 warnings.simplefilter("always")
+                warnings.simplefilter("ignore", ResourceWarning)  # as in a kernel; and of one that ran in this process before
                 exec(compile(cell.source, f"cell {cell.id}", "exec"), names)
                 pictures = pyplot.get_fignums()
                 for figure in pictures:
