@@ -29,9 +29,8 @@ void at_simt_barrier(struct at_simt_place place) {
         at_simt_report(AT_FINDING_RACE, place,
                        "block %lld: thread %d is at a barrier that another thread has left without",
                        (long long)block->number, self->index);
-    if (block->n_in_barrier > 0 &&
-        (first->place.line != place.line ||
-         (first->place.file != place.file && strcmp(first->place.file, place.file) != 0)))
+    if (block->n_in_barrier > 0 && (first->place.line != place.line ||
+                                    (first->place.file != place.file && strcmp(first->place.file, place.file) != 0)))
         at_simt_report(AT_FINDING_RACE, place,
                        "block %lld: thread %d is at this barrier while thread %d is at the one of %s:%d",
                        (long long)block->number, self->index, first->index, first->place.file, first->place.line);

@@ -94,7 +94,8 @@ static inline float at_f32_of_bits(uint32_t bits) {
 static inline float at_f32_from_f16(uint16_t code) {
     const uint32_t sign = (uint32_t)(code & 0x8000u) << 16, magnitude = code & 0x7fffu;
     /* subnormal: an integer times 2^-24, exact and normal in f32 */
-    const float subnormal = (float)(int32_t)magnitude * 0x1p-24f, normal = at_f32_of_bits((magnitude << 13) + (112u << 23));
+    const float subnormal = (float)(int32_t)magnitude * 0x1p-24f,
+                normal = at_f32_of_bits((magnitude << 13) + (112u << 23));
     const float infinite = at_f32_of_bits(magnitude > 0x7c00u ? 0x7fc00000u : 0x7f800000u);
     const float size = magnitude >= 0x7c00u ? infinite : magnitude >= 0x0400u ? normal : subnormal;
     uint32_t bits;

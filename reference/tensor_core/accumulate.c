@@ -62,7 +62,7 @@ enum at_format at_unit_format(enum at_unit unit) {
 }
 
 /* Every sum asks: found by name once. Threads may find it at the same time, and find the same. */
-static const struct at_tc_rule *found_once(_Atomic(const struct at_tc_rule *) * found, const char *name) {
+static const struct at_tc_rule *found_once(_Atomic(const struct at_tc_rule *) *found, const char *name) {
     const struct at_tc_rule *rule = atomic_load_explicit(found, memory_order_relaxed);
     if (!rule) {
         rule = at_tc_rule_find(name);

@@ -334,7 +334,8 @@ static void test_norms(void **state) {
         }
         for (int k = 0; k < all.n; k++) {
             const struct at_variant *v = tell(&all, k);
-            at_assert_true(all.model[k].runs > 4 && all.model[k].elements > 0, "%s/%s was not judged", v->family, v->name);
+            at_assert_true(all.model[k].runs > 4 && all.model[k].elements > 0, "%s/%s was not judged", v->family,
+                           v->name);
             assert_int_equal(all.model[k].exact, all.model[k].elements);
         }
         variants += all.n;
