@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/at_test.h"
 
+#include "tests/support/splitmix.h"
 #include "verify/compare.h"
 
 /* Compares one value with one reference; model NAN-free and absent unless has_model. */
@@ -128,6 +129,49 @@ static void percentiles_and_worst_element(void **state) {
     assert_int_equal(r.err_hist[57], 1); /* error/limit = 2 */
 }
 
+static int by_value(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The smallest of n sorted values whose share of them is at least q thousandths. */
+static double at_share(const double *sorted, int n, int thousandths) {
+    return sorted[(n * thousandths + 999) / 1000 - 1];
+}
+
+/* Percentiles are those of the sorted values: of few and many, of many equal ones, in any order. */
+static void percentiles_are_those_of_sorted_values(void **state) {
+    enum { MOST = 1200 };
+    static float got[MOST];
+    static double want[MOST], limit[MOST], ulp[MOST];
+    struct splitmix random = { 1 };
+    (void)state;
+    for (int trial = 0; trial < 3000; trial++) {
+        const int n = trial % 3 ? 1 + trial % 40 : 1 + (int)(splitmix_next(&random) % MOST);
+        const uint64_t values = trial % 5 ? 1 + splitmix_next(&random) % 5 : 1000000; /* different ones */
+        for (int i = 0; i < n; i++) {
+            const int order = trial % 7 == 0 ? i : trial % 7 == 1 ? n - i : (int)(splitmix_next(&random) % values);
+            want[i] = 1;
+            ulp[i] = order;
+            got[i] = 1 + (float)order * 0x1p-23f;
+            limit[i] = order % 3 ? (double)(splitmix_next(&random) % values) : order % 2 ? INFINITY : 0x1p-1060;
+        }
+        const struct at_tensor t = { got, AT_F32, 1, { n } };
+        struct at_comparison c = { .got = &t, .want = want, .limit = limit, .count = n };
+        struct at_result r;
+        memset(&r, 0, sizeof r);
+        at_assert_ok(at_compare(&c, &r));
+        qsort(ulp, (size_t)n, sizeof *ulp, by_value);
+        qsort(limit, (size_t)n, sizeof *limit, by_value);
+        at_assert_same((double)r.ulp_p50, at_share(ulp, n, 500));
+        at_assert_same((double)r.ulp_p99, at_share(ulp, n, 990));
+        at_assert_same((double)r.ulp_p999, at_share(ulp, n, 999));
+        at_assert_same((double)r.ulp_max, ulp[n - 1]);
+        at_assert_same(r.limit_median, at_share(limit, n, 500));
+        at_assert_same(r.limit_max, limit[n - 1]);
+    }
+}
+
 static void nothing_to_compare(void **state) {
     struct at_result r;
     (void)state;
@@ -146,6 +190,7 @@ int main(void) {
         cmocka_unit_test(the_model_decides_to_the_bit),
         cmocka_unit_test(an_exact_model_is_exact_only_without_intervals),
         cmocka_unit_test(percentiles_and_worst_element),
+        cmocka_unit_test(percentiles_are_those_of_sorted_values),
         cmocka_unit_test(nothing_to_compare),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,6 +76,11 @@ static int64_t assert_poison(const struct at_problem *problem, enum at_tail tail
     struct copy c = copy_of(problem);
     const int64_t row = problem->sizes.hk * problem->sizes.d;
     int64_t unowned = 0, negative = 0;
+    for (int64_t i = 0; i < problem->sizes.slots * row; i++) /* a case may be made with poison there */
+        if (!is_owned(problem, i / row)) {
+            at_store(problem->dtype, c.k, (size_t)i, 1);
+            at_store(problem->dtype, c.v, (size_t)i, 1);
+        }
     at_assert_ok(at_poison_unowned(&c.problem, tail, turn, 11));
     for (int64_t slot = 0; slot < problem->sizes.slots; slot++) {
         const int owned = is_owned(problem, slot);
