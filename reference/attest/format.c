@@ -1,9 +1,9 @@
 /* Number formats: facts, codes and their values, and the rounding between them.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Everything here is integer arithmetic on the bits of the value, so that it does not depend on the
- * rounding mode, on flushed denormals or on how a compiler converts. A floating format is described by
- * p and emin: the code of n * 2^(e - p + 1), 2^(p-1) <= n < 2^p, is (e - emin) * 2^(p-1) + n; below
+ * Everything here is integer arithmetic on the bits of the value, or exact and on normal values, so that it does
+ * not depend on the rounding mode, on flushed denormals (but for whole arrays of f32 and bf16) or on how a compiler
+ * converts. A floating format is described by p and emin: the code of n * 2^(e - p + 1), 2^(p-1) <= n < 2^p, is (e - emin) * 2^(p-1) + n; below
  * emin the exponent stays emin and n is shorter. Consecutive codes are consecutive values, so a round
  * up that carries lands on the next binade's first code, and past the last finite code, by itself. */
 #include "attest/format.h"
@@ -135,22 +135,23 @@ uint64_t at_encode(enum at_format format, double value) {
 }
 
 double at_decode(enum at_format format, uint64_t code) {
-    float single;
+    float single = 0;
     switch (format) { /* what tensors mostly hold goes the short way */
-    case AT_F32:
-        single = at_f32_of_bits((uint32_t)code);
-        if (single == single)
-            return (double)single;
-        break;
     case AT_F16:
         return (double)at_f32_from_f16((uint16_t)code);
+    case AT_F32:
+        single = at_f32_of_bits((uint32_t)code);
+        break;
     case AT_BF16:
-        return (double)at_f32_from_bf16((uint16_t)code);
+        single = at_f32_of_bits((uint32_t)code << 16);
+        break;
     case AT_I32:
         return (double)(int32_t)(uint32_t)code;
     default:
         break;
     }
+    if (single >= 0x1p-126f || single <= -0x1p-126f) /* what processors widen alike in every mode of theirs */
+        return (double)single;
     const struct coding *coding = &codings[format];
     const struct at_format_info *info = &infos[format];
     uint64_t sign = ((code >> coding->sign_bit) & 1) << 63;
