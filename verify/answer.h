@@ -11,7 +11,7 @@ enum { AT_MAX_DECOYS = 32 };
 struct at_decoy {
     const char *name, *meaning;
     double *value[AT_MAX_TENSORS]; /* sampled elements, rows in sample order */
-    char counted[AT_MAX_TENSORS];  /* at_decoys_count() */
+    int counted[AT_MAX_TENSORS];   /* at_decoys_count() */
 };
 
 struct at_answer {

@@ -231,7 +231,7 @@ void at_decoys_count(struct at_answer *a, int t) {
         for (int d = 0; d < a->n_decoys; d++)
             for (int64_t i = 0; i < count && !a->decoys[d].counted[t]; i++)
                 a->decoys[d].counted[t] =
-                    (char)counts(a->decoys[d].value[t][at + i], a->value[t][first + i], threshold, format);
+                    counts(a->decoys[d].value[t][at + i], a->value[t][first + i], threshold, format);
     }
 }
 
