@@ -99,8 +99,6 @@ TEMPLATE_TABLE := $(BUILD)/gen/template_table.c
 obj = $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(BUILD)/%,$(1))) $(patsubst %.c,%.o,$(filter $(BUILD)/%,$(1)))
 # Loops that are written to vectorise, which gcc does from -O3 on. Private: build_info.h names OPT.
 $(call obj,$(FAST_SRC) reference/attest/format.c reference/asynct_attention/rows.c reference/tensor_core/fdpa.c): private OPT := $(OPT) -O3
-# Who runs the CUDA kernels' g++ objects has these instructions; the C baselines' fmaf() is a call without them.
-$(call obj,$(HOST_SRC) $(VARIANTS)): private OPT := $(OPT) -mfma
 LIBS := $(BUILD)/libexport.a $(BUILD)/libverify.a $(BUILD)/libplots.a $(BUILD)/libdatasets.a $(BUILD)/libfast.a $(BUILD)/libreference.a
 SIMT_OBJ := $(call obj,$(SIMT_SRC))
 # What g++ makes of the CUDA kernels and their mutants is one and the same in every configuration, and most of a build.

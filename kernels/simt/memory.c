@@ -26,7 +26,7 @@ static struct {
     struct at_shadow_cell *cells;
     size_t n;
 } region_cells;
-enum { KEPT_MOST = 8 << 20 }; /* cells of a job that stay, in number */
+enum { KEPT_MOST = 8 << 20 }; /* cells; a job that has more of them, 352 MiB, gives them back */
 struct at_memory_input at_memory_inputs[AT_MEMORY_CALLS];
 
 static size_t cells_of(int64_t bytes) { return (size_t)bytes / AT_GRANULE + 1; }
