@@ -170,16 +170,13 @@ struct candidates {
     struct tally model[VARIANTS_MOST], limit[VARIANTS_MOST];
 };
 
-static void add_candidate(struct candidates *c, int variant) {
-    assert_true(c->n < VARIANTS_MOST);
-    c->variant[c->n++] = variant;
-}
-
 static void collect_family(const char *family, struct candidates *c) {
     memset(c, 0, sizeof *c);
     for (int i = 0; i < at_runner_variant_count(runner); i++)
-        if (strcmp(at_runner_variant(runner, i)->family, family) == 0)
-            add_candidate(c, i);
+        if (strcmp(at_runner_variant(runner, i)->family, family) == 0) {
+            assert_true(c->n < VARIANTS_MOST);
+            c->variant[c->n++] = i;
+        }
 }
 
 /* All that have not been judged often enough. */
