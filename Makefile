@@ -54,7 +54,7 @@ WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -W
 OPT := -O2 -g -ffp-contract=off
 VERSION := $(shell sed -n 's/^\#\# \([0-9][^ ]*\).*/\1/p' CHANGELOG.md | head -n 1)
 COMMIT := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
-DEFS := -D_GNU_SOURCE -DAT_VERSION='"$(VERSION)"' -DAT_SOURCE_DIR='"$(CURDIR)"'
+DEFS := -D_GNU_SOURCE -DAT_VERSION='"$(VERSION)"'
 CFLAGS_ALL = -std=c11 $(OPT) $(WARN) $(DEFS) -Ireference -I. -I$(BUILD)/gen $(PKG_CFLAGS) -pthread \
              $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer) \
              $(if $(filter undefined,$(SAN)),-fno-sanitize-recover=undefined) \
@@ -78,9 +78,10 @@ MUTANTS := $(sort $(wildcard tests/mutants/*/*.patch))
 REFERENCE_SRC := $(wildcard reference/attest/*.c reference/tensor_core/*.c reference/norm/*.c) \
                  $(foreach o,$(OPERATORS),$(wildcard reference/$(o)/*.c))
 FAST_SRC := $(wildcard reference/fast/*.c)
-DATASETS_SRC := $(wildcard datasets/*.c)
-VERIFY_SRC := $(filter-out verify/main.c,$(wildcard verify/*.c verify/archive/*.c))
-PLOTS_SRC := $(wildcard verify/plots/*.c)
+found = $(sort $(shell find $(1) -name '$(2)'))
+DATASETS_SRC := $(call found,datasets,*.c)
+VERIFY_SRC := $(filter-out verify/main.c,$(call found,verify,*.c))
+PLOTS_SRC := $(wildcard notebooks_export/plots/*.c)
 EXPORT_SRC := $(wildcard notebooks_export/*.c)
 TEMPLATES := $(sort $(wildcard notebooks_export/templates/*.py notebooks_export/templates/*.css))
 HOST_SRC := $(wildcard kernels/host/*.c)
@@ -88,9 +89,9 @@ SIMT_SRC := $(wildcard kernels/simt/*.c)
 CUDA_SRC := kernels/runner/main_cuda.c kernels/runner/cuda_device.c kernels/runner/cuda_graph.c
 RUNNER_SHARED_SRC := kernels/runner/serve.c kernels/runner/block.c kernels/runner/main_shared.c
 RUNNER_SRC := $(filter-out kernels/runner/main_%.c $(CUDA_SRC),$(wildcard kernels/runner/*.c))
-ORACLE_SRC := $(filter-out tests/oracle/test_%.c,$(wildcard tests/oracle/*.c)) \
+ORACLE_SRC := $(wildcard tests/oracle/*.c) \
               $(filter-out tests/support/make_%.c,$(wildcard tests/support/*.c))
-TEST_SRC := $(sort $(filter-out $(if $(filter thread,$(SAN)),tests/unit/test_simt%.c),$(wildcard tests/*/test_*.c)))
+TEST_SRC := $(filter-out $(if $(filter thread,$(SAN)),tests/kernels/simt/%.c),$(call found,tests,test_*.c))
 MAKER_SRC := $(wildcard tests/support/make_*.c)
 GEN_SRC := $(BUILD)/gen/operator_table.c $(BUILD)/gen/family_table.c
 KERNEL_TABLE := $(BUILD)/gen/kernel_table.c
@@ -99,6 +100,8 @@ TEMPLATE_TABLE := $(BUILD)/gen/template_table.c
 obj = $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(BUILD)/%,$(1))) $(patsubst %.c,%.o,$(filter $(BUILD)/%,$(1)))
 # Loops that are written to vectorise, which gcc does from -O3 on. Private: build_info.h names OPT.
 $(call obj,$(FAST_SRC) reference/attest/format.c reference/asynct_attention/rows.c reference/tensor_core/fdpa.c): private OPT := $(OPT) -O3
+# Known to these alone: elsewhere the same source gives the same object in every checkout.
+$(call obj,datasets/language/case_load.c $(TEST_SRC)): private DEFS += -DAT_SOURCE_DIR='"$(CURDIR)"'
 LIBS := $(BUILD)/libexport.a $(BUILD)/libverify.a $(BUILD)/libplots.a $(BUILD)/libdatasets.a $(BUILD)/libfast.a $(BUILD)/libreference.a
 SIMT_OBJ := $(call obj,$(SIMT_SRC))
 # What g++ makes of the CUDA kernels and their mutants is one and the same in every configuration, and most of a build.
@@ -130,13 +133,13 @@ $(shell mkdir -p $(BUILD)/gen $(SIMT); $(call stamp,$(STAMP),$(CC) $(CFLAGS_ALL)
 # --- generated tables --------------------------------------------------------------------------
 # Written again only when their content changes, so that adding a file rebuilds just the table.
 $(BUILD)/gen/operator_table.c: .always
-	$(Q)tests/build/write_tables.sh operators $(OPERATORS) > $@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
+	$(Q)make/write_tables.sh operators $(OPERATORS) > $@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
 $(BUILD)/gen/family_table.c: .always
-	$(Q)tests/build/write_tables.sh families kernels/families.txt > $@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
+	$(Q)make/write_tables.sh families kernels/families.txt > $@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
 $(BUILD)/gen/kernel_table.c: .always
-	$(Q)tests/build/write_tables.sh kernels $(VARIANTS) $(DEVICE_VARIANTS) > $@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
+	$(Q)make/write_tables.sh kernels $(VARIANTS) $(DEVICE_VARIANTS) > $@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
 $(TEMPLATE_TABLE): .always
-	$(Q)tests/build/write_tables.sh templates $(TEMPLATES) > $@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
+	$(Q)make/write_tables.sh templates $(TEMPLATES) > $@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
 $(BUILD)/gen/build_info.h: .always
 	$(Q)printf '#define AT_COMMIT "%s"\n#define AT_BUILD_FLAGS "%s"\n#define AT_COMPILER "%s"\n' '$(COMMIT)' \
 	   '-std=c11 $(OPT)$(if $(SAN), -fsanitize=$(SAN))' "$$($(CC) --version | head -n 1)" > $@.new \
@@ -152,9 +155,9 @@ $(BUILD)/gen/%.o: $(BUILD)/gen/%.c $(STAMP)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
 
-$(SIMT)/%.o: %.cu $(SIMT_STAMP) tests/build/simt_object.sh
+$(SIMT)/%.o: %.cu $(SIMT_STAMP) make/simt_object.sh
 	$(call say,SIMT,$<)
-	$(Q)mkdir -p $(@D) && $(CXX) $(SIMT_FLAGS) -MMD -MP -x c++ -c $< -o $@ && tests/build/simt_object.sh $@ at_kernel_
+	$(Q)mkdir -p $(@D) && $(CXX) $(SIMT_FLAGS) -MMD -MP -x c++ -c $< -o $@ && make/simt_object.sh $@ at_kernel_
 
 # A deleted file must leave the archive too: it is made anew each time.
 define archive
@@ -205,7 +208,7 @@ NVCC_FLAGS = -std=c++20 -O3 -fmad=false -lineinfo $(ARCH) $(DEFS) -Ireference -I
 CUDA_KERNEL_OBJ := $(patsubst %.cu,$(BUILD)/cuda/%.o,$(DEVICE_VARIANTS))
 CUDA_TABLE := $(BUILD)/gen/cuda_kernel_table.c
 $(CUDA_TABLE): .always
-	$(Q)tests/build/write_tables.sh kernels $(DEVICE_VARIANTS) > $@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
+	$(Q)make/write_tables.sh kernels $(DEVICE_VARIANTS) > $@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
 $(BUILD)/cuda/%.o: %.cu $(STAMP)
 	$(call say,NVCC,$<)
 	$(Q)mkdir -p $(@D) && $(NVCC) $(NVCC_FLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
@@ -216,13 +219,13 @@ $(BUILD)/attest-cuda: $(call obj,$(CUDA_SRC) $(RUNNER_SHARED_SRC) $(CUDA_TABLE))
 
 # Wrong kernels that a device must survive: they hang, crash, ask for too much.
 CUDA_MUTANTS := $(wildcard $(addprefix tests/mutants/asynct_decode/,34_*.patch 35_*.patch 38_*.patch 45_*.patch 46_*.patch)) \
-    $(wildcard $(addprefix tests/mutants/asynct_prefill/,73_*.patch 74_*.patch 75_*.patch)) # see tests/build/on_device.sh
+    $(wildcard $(addprefix tests/mutants/asynct_prefill/,73_*.patch 74_*.patch 75_*.patch)) # see make/on_device.sh
 CUDA_MUTANT_OBJ := $(patsubst tests/mutants/%.patch,$(BUILD)/cuda-mutants/%.o,$(CUDA_MUTANTS))
-$(BUILD)/cuda-mutants/%.o: tests/mutants/%.patch $(CUDA_KERNEL_OBJ) tests/build/build_mutant.sh
+$(BUILD)/cuda-mutants/%.o: tests/mutants/%.patch $(CUDA_KERNEL_OBJ) make/build_mutant.sh
 	$(call say,NVCC,$<)
-	$(Q)NVCC='$(NVCC)' NVCC_FLAGS='$(NVCC_FLAGS)' tests/build/build_mutant.sh $< $@ $(BUILD)
-$(BUILD)/gen/cuda_mutant_table.c: $(CUDA_MUTANTS) tests/build/write_tables.sh
-	$(Q)tests/build/write_tables.sh mutants $(CUDA_MUTANTS) > $@
+	$(Q)NVCC='$(NVCC)' NVCC_FLAGS='$(NVCC_FLAGS)' make/build_mutant.sh $< $@ $(BUILD)
+$(BUILD)/gen/cuda_mutant_table.c: $(CUDA_MUTANTS) make/write_tables.sh
+	$(Q)make/write_tables.sh mutants $(CUDA_MUTANTS) > $@
 $(BUILD)/attest-cuda-mutants: $(call obj,$(CUDA_SRC) $(RUNNER_SHARED_SRC)) $(BUILD)/gen/cuda_mutant_table.o $(CUDA_MUTANT_OBJ) $(BUILD)/libreference.a
 	$(call say,LINK,$@)
 	$(Q)$(CXX) $(LDFLAGS_ALL) $^ -o $@ -L$(CUDA_HOME)/lib64 -lcudart_static -ldl -lrt -lm
@@ -235,19 +238,19 @@ DEVICE_MUTANT_OBJ := $(patsubst tests/mutants/%.patch,$(SIMT)/mutants/%.o,$(filt
 # A mutant is of a variant of its own family: made again when one of those was.
 define mutants_of
 $(BUILD)/mutants/$(1)/%.o: tests/mutants/$(1)/%.patch $(call obj,$(filter kernels/$(1)/%,$(VARIANTS)) $(HOST_SRC)) \
-                           tests/build/build_mutant.sh
+                           make/build_mutant.sh
 	$$(call say,MUTANT,$$<)
-	$$(Q)CC='$$(CC)' CFLAGS='$$(CFLAGS_ALL)' tests/build/build_mutant.sh $$< $$@ $$(BUILD)
-$(SIMT)/mutants/$(1)/%.o: tests/mutants/$(1)/%.patch $(filter $(SIMT)/kernels/$(1)/%,$(DEVICE_OBJ)) tests/build/build_mutant.sh
+	$$(Q)CC='$$(CC)' CFLAGS='$$(CFLAGS_ALL)' make/build_mutant.sh $$< $$@ $$(BUILD)
+$(SIMT)/mutants/$(1)/%.o: tests/mutants/$(1)/%.patch $(filter $(SIMT)/kernels/$(1)/%,$(DEVICE_OBJ)) make/build_mutant.sh
 	$$(call say,MUTANT,$$<)
-	$$(Q)CXX='$$(CXX)' SIMT_FLAGS='$$(SIMT_FLAGS)' tests/build/build_mutant.sh $$< $$@ $$(BUILD)
+	$$(Q)CXX='$$(CXX)' SIMT_FLAGS='$$(SIMT_FLAGS)' make/build_mutant.sh $$< $$@ $$(BUILD)
 endef
 $(foreach f,$(sort $(patsubst tests/mutants/%/,%,$(dir $(MUTANTS)))),$(eval $(call mutants_of,$(f))))
-$(BUILD)/gen/mutant_table.c: $(MUTANTS) tests/build/write_tables.sh
-	$(Q)tests/build/write_tables.sh mutants $(MUTANTS) > $@
+$(BUILD)/gen/mutant_table.c: $(MUTANTS) make/write_tables.sh
+	$(Q)make/write_tables.sh mutants $(MUTANTS) > $@
 ifneq ($(SAN),thread)
-$(BUILD)/mutants.tsv: $(MUTANTS) tests/build/write_tables.sh
-	$(Q)tests/build/write_tables.sh mutant-list $(MUTANTS) > $@
+$(BUILD)/mutants.tsv: $(MUTANTS) make/write_tables.sh
+	$(Q)make/write_tables.sh mutant-list $(MUTANTS) > $@
 # Everything of a runner but its kernels.
 MUTANT_RUNNER := $(call obj,kernels/runner/main_cpu.c kernels/runner/main_shared.c $(RUNNER_SRC) $(HOST_SRC)) $(SIMT_OBJ)
 $(BUILD)/attest-mutants: $(MUTANT_RUNNER) $(HOST_MUTANT_OBJ) $(DEVICE_MUTANT_OBJ) $(BUILD)/gen/mutant_table.o $(BUILD)/libreference.a | $(BUILD)/mutants.tsv
@@ -256,8 +259,8 @@ $(BUILD)/attest-mutants: $(MUTANT_RUNNER) $(HOST_MUTANT_OBJ) $(DEVICE_MUTANT_OBJ
 endif
 
 # --- mechanical mutants: every barrier, fence, wait and commit of a CUDA kernel left out in turn --
-$(BUILD)/mechanical.tsv: $(DEVICE_OBJ) tests/mutants/redundant.txt tests/build/mechanical.sh
-	$(Q)tests/build/mechanical.sh list tests/mutants/redundant.txt $(SIMT) $(DEVICE_VARIANTS) > $@.new && mv $@.new $@
+$(BUILD)/mechanical.tsv: $(DEVICE_OBJ) tests/mutants/redundant.txt make/mechanical.sh
+	$(Q)make/mechanical.sh list tests/mutants/redundant.txt $(SIMT) $(DEVICE_VARIANTS) > $@.new && mv $@.new $@
 # Tested in the plain build alone: the others hold the same kernels.
 MECHANICAL := $(if $(SAN)$(filter 1,$(COVERAGE))$(findstring clang,$(CC)),,$(BUILD)/mechanical.tsv)
 
@@ -272,11 +275,11 @@ help: ## this list
 
 .PHONY: doctor deps deps-present
 doctor: ## what is found, what is missing, what that costs, and the package that brings it
-	@tests/build/dependencies.sh doctor
+	@make/dependencies.sh doctor
 deps: ## install what is missing (Debian/Ubuntu; sudo when not root)
-	@tests/build/dependencies.sh install
+	@make/dependencies.sh install
 deps-present:
-	@tests/build/dependencies.sh check build
+	@make/dependencies.sh check build
 
 JOBS ?= $(shell nproc)
 # Instrumented programs are several times slower: nothing there is judged by the clock.
@@ -285,24 +288,24 @@ RECURSE = $(MAKE) --no-print-directory
 
 .PHONY: demo
 demo: ## judge the host variants on recorded activations, reject a planted wrong one, write an archive
-	@$(if $(filter 1,$(DEPS)),tests/build/dependencies.sh install build)
+	@$(if $(filter 1,$(DEPS)),make/dependencies.sh install build)
 	@$(RECURSE) -j$(JOBS) programs
 	@tests/cli/demo.sh $(abspath $(BUILD))
 
 .PHONY: check check-fast tests-built
 tests-built: deps-present $(TESTS) $(MAKERS)
 check: ## every test, full effort (installs what is missing first)
-	@$(if $(filter 1,$(DEPS)),tests/build/dependencies.sh install test)
+	@$(if $(filter 1,$(DEPS)),make/dependencies.sh install test)
 	@$(RECURSE) -j$(JOBS) programs tests-built $(MECHANICAL)
 	@$(SLOW) AT_EFFORT=full BUILD=$(abspath $(BUILD)) tests/run_tests.sh $(TESTS) $(sort $(wildcard tests/*/test_*.sh tests/python/test_*.py))
 check-fast: ## every test on fewer inputs, under a minute on two quiet cores
-	@$(if $(filter 1,$(DEPS)),tests/build/dependencies.sh install test)
+	@$(if $(filter 1,$(DEPS)),make/dependencies.sh install test)
 	@$(RECURSE) -j$(JOBS) programs tests-built $(MECHANICAL)
 	@$(SLOW) AT_EFFORT=fast BUILD=$(abspath $(BUILD)) tests/run_tests.sh $(TESTS) $(sort $(wildcard tests/*/test_*.sh tests/python/test_*.py))
 
 .PHONY: check-units
 check-units: ## the C test programs alone, on fewer inputs
-	@$(if $(filter 1,$(DEPS)),tests/build/dependencies.sh install test)
+	@$(if $(filter 1,$(DEPS)),make/dependencies.sh install test)
 	@$(RECURSE) -j$(JOBS) programs tests-built
 	@$(SLOW) AT_EFFORT=fast BUILD=$(abspath $(BUILD)) tests/run_tests.sh $(TESTS)
 
@@ -316,7 +319,7 @@ asan: ## all tests under AddressSanitizer (with leaks)
 ubsan: ## all tests under UndefinedBehaviorSanitizer
 	@$(RECURSE) SAN=undefined check-fast
 tsan: ## all tests under ThreadSanitizer
-	@echo "tests/unit/test_simt*: left out, the machine has one thread and switches stacks by hand"
+	@echo "tests/kernels/simt: left out, the machine has one thread and switches stacks by hand"
 	@$(RECURSE) SAN=thread check-fast
 
 FUZZ_SECONDS ?= 60
@@ -329,7 +332,7 @@ fuzz: ## libFuzzer on every reader of files, FUZZ_SECONDS=60 for each (needs cla
 
 .PHONY: lint format format-check
 lint: ## layer rules, names, banned calls, symbols, headers alone, shellcheck, clang-format, clang-tidy
-	@$(if $(filter 1,$(DEPS)),tests/build/dependencies.sh install lint)
+	@$(if $(filter 1,$(DEPS)),make/dependencies.sh install lint)
 	@$(RECURSE) -j$(JOBS) programs
 	@BUILD=$(abspath $(BUILD)) tests/lint/lint.sh
 format: ## rewrite the sources with clang-format
@@ -337,10 +340,10 @@ format: ## rewrite the sources with clang-format
 
 .PHONY: coverage
 coverage: ## line coverage of reference/, verify/, datasets/ and notebooks_export/; fails under 90 %
-	@$(if $(filter 1,$(DEPS)),tests/build/dependencies.sh install lint)
+	@$(if $(filter 1,$(DEPS)),make/dependencies.sh install lint)
 	@mkdir -p build/cpu-coverage && find build/cpu-coverage -name '*.gcda' -delete # what an older run had reached
 	@$(RECURSE) COVERAGE=1 check-fast
-	@tests/build/coverage.sh build/cpu-coverage
+	@make/coverage.sh build/cpu-coverage
 
 .PHONY: bench-reference
 bench-reference: programs ## speed of the fast tier beside OpenBLAS's own dgemm
@@ -348,7 +351,7 @@ bench-reference: programs ## speed of the fast tier beside OpenBLAS's own dgemm
 
 .PHONY: resources
 resources: deps-present ## registers, shared memory and spills of every CUDA kernel on every architecture (wants nvcc)
-	$(Q)mkdir -p build && tests/build/resources.sh '$(or $(NVCC),nvcc)' build/resources.tsv -std=c++20 -O3 -fmad=false $(DEFS) -Ireference -I.
+	$(Q)mkdir -p build && make/resources.sh '$(or $(NVCC),nvcc)' build/resources.tsv -std=c++20 -O3 -fmad=false $(DEFS) -Ireference -I.
 
 .PHONY: notebooks
 notebooks: programs ## record the activations of minilm, make the two worked notebooks from notebooks_export/worked and run them
@@ -359,7 +362,7 @@ notebooks: programs ## record the activations of minilm, make the two worked not
 
 .PHONY: bundle
 bundle: programs $(if $(WITH_CUDA),$(BUILD)/attest-cuda-mutants) ## build/attest-bundle.tar.gz: programs, libraries and cases for a GPU host with nothing installed
-	$(Q)tests/build/bundle.sh $(abspath $(BUILD)) build/attest-bundle.tar.gz
+	$(Q)make/bundle.sh $(abspath $(BUILD)) build/attest-bundle.tar.gz
 
 .PHONY: install clean
 install: programs ## copy the programs, case files and recorded activations under PREFIX

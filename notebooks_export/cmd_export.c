@@ -8,7 +8,7 @@
 
 #include "attest/names.h"
 #include "notebooks_export/export.h"
-#include "verify/commands.h"
+#include "verify/cli/commands.h"
 
 static const struct at_option options[] = {
     { "--to", "KIND", "csv, ipynb, svg or html" },

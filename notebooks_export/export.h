@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "verify/archive/frame.h"
-#include "verify/atomic_file.h"
+#include "verify/result/atomic_file.h"
 
 struct at_export {
     const char *archive; /* its path, as it was given */

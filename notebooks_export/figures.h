@@ -4,7 +4,7 @@
 #define AT_FIGURES_H
 
 #include "notebooks_export/export.h"
-#include "verify/plots/plots.h"
+#include "notebooks_export/plots/plots.h"
 
 /* One of plot, heat and bars. The texts say what is seen and what is to be read off it. */
 struct at_figure {

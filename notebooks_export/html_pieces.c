@@ -6,7 +6,7 @@
 
 #include "notebooks_export/csv_write.h"
 #include "notebooks_export/html.h"
-#include "verify/plots/svg.h"
+#include "notebooks_export/plots/svg.h"
 
 void at_html_text(FILE *f, const char *text) { at_svg_escape(f, text); }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "notebooks_export/html.h"
-#include "verify/result.h"
+#include "verify/result/result.h"
 
 /* Rows that stand open; rows that are folded, as a page with more is slow to open. */
 enum { OPEN_ROWS = 40, FOLDED_ROWS = 5000, WORDS = 48, MOST_OPS = 32 };

@@ -9,7 +9,7 @@
 #include "attest/names.h"
 #include "build_info.h"
 #include "verify/archive/reader_hdf5.h"
-#include "verify/commands.h"
+#include "verify/cli/commands.h"
 
 static const struct at_command *const commands[] = {
     &at_command_list,     &at_command_verify, &at_command_replay, &at_command_show,

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * They say the same as plain code elsewhere, which stays plain because it is read as the definition, and give the
- * same bits (tests/unit/test_fast_rows.c): every element goes through the same IEEE operations in the same
+ * same bits (tests/reference/fast/test_fast_rows.c): every element goes through the same IEEE operations in the same
  * order, only several elements at a time. */
 #ifndef AT_FAST_VECTOR_H
 #define AT_FAST_VECTOR_H

@@ -15,16 +15,16 @@ rule() { # folder -> sets own, outside
         reference/norm) own='attest/|tensor_core/|norm/' outside='' ;;
         reference/*norm | reference/*uclip) own="attest/|norm/|${1#reference/}/" outside='' ;;
         reference/*) own="attest/|tensor_core/|${1#reference/}/" outside='' ;;
-        datasets) own='attest/|tensor_core/|datasets/' outside='gsl/|Random123/|jansson.h|zlib.h' ;;
+        datasets/*) own='attest/|tensor_core/|datasets/' outside='gsl/|Random123/|jansson.h|zlib.h' ;;
         kernels/host) own='attest/|tensor_core/|kernels/host/|('"$operators"')/' outside='cblas.h' ;;
         kernels/device) own="attest/|kernels/device/|kernels/simt/(device|wgmma|tma|warp_roles|cluster|store_matrix)_simt.h|($operators)/" outside="cuda(_|.h)" ;;
         kernels/simt) own='attest/|tensor_core/|kernels/simt/' outside='elfutils/|sanitizer/|tuple' ;;
         kernels/runner) own='attest/|kernels/runner/|kernels/simt/finding.h|build_info.h' outside='cuda_runtime_api.h' ;;
         kernels/*) own="attest/|kernels/host/|kernels/device/|($operators)/" outside='' ;;
-        verify/plots) own='verify/plots/' outside='' ;;
-        verify/archive) own='attest/|verify/|datasets/reader.h' outside='hdf5|jansson.h' ;;
-        verify) own='attest/|tensor_core/|score_counts/|verify/|datasets/|fast/|build_info.h' outside='jansson.h|gsl/' ;;
-        notebooks_export) own='attest/|notebooks_export/|verify/plots/|verify/archive/(frame|distributions).h|verify/(commands|atomic_file|result).h' outside='jansson.h' ;;
+        notebooks_export/plots) own='notebooks_export/plots/' outside='' ;;
+        verify/archive) own='attest/|verify/|datasets/readers/reader.h' outside='hdf5|jansson.h' ;;
+        verify | verify/*) own='attest/|tensor_core/|score_counts/|verify/|datasets/|fast/|build_info.h' outside='jansson.h|gsl/' ;;
+        notebooks_export) own='attest/|notebooks_export/|notebooks_export/plots/|verify/archive/(frame|distributions).h|verify/(cli/commands|result/atomic_file|result/result).h' outside='jansson.h' ;;
         *) return 1 ;;
     esac
 }
@@ -48,9 +48,9 @@ check_file() { # file [text of it instead of the file]
 
 if [[ "${1:-}" == --self-test ]]; then
     planted=$(mktemp); trap 'rm -f "$planted"' EXIT
-    for try in 'reference/attest/status.c|"verify/result.h"' 'reference/fast/fast.h|"datasets/case.h"' 'verify/plan.c|<hdf5.h>' \
-               'kernels/host/any.c|"verify/result.h"' 'datasets/case.h|"verify/result.h"' 'verify/plots/heat.c|"verify/result.h"' \
-               'notebooks_export/csv.c|"verify/judge.h"' 'notebooks_export/csv.c|<hdf5.h>' 'verify/plan.c|"notebooks_export/export.h"'; do
+    for try in 'reference/attest/status.c|"verify/result/result.h"' 'reference/fast/fast.h|"datasets/language/case.h"' 'verify/plan/plan.c|<hdf5.h>' \
+               'kernels/host/any.c|"verify/result/result.h"' 'datasets/language/case.h|"verify/result/result.h"' 'notebooks_export/plots/heat.c|"verify/result/result.h"' \
+               'notebooks_export/csv.c|"verify/judge/judge.h"' 'notebooks_export/csv.c|<hdf5.h>' 'verify/plan/plan.c|"notebooks_export/export.h"'; do
         echo "#include ${try#*|}" > "$planted"
         if check_file "${try%%|*}" "$planted" > /dev/null; then echo "layers: did not see ${try#*|} in ${try%%|*}"; exit 1; fi
     done

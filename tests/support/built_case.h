@@ -4,7 +4,7 @@
 #define AT_BUILT_CASE_H
 
 #include "attest/attention.h"
-#include "datasets/case.h"
+#include "datasets/language/case.h"
 
 struct at_built_case {
     struct at_case_list list;

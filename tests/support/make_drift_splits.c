@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "datasets/random.h"
+#include "datasets/fill/random.h"
 #include "verify/archive/distributions.h"
-#include "verify/drift_permute.h"
+#include "verify/drift/drift_permute.h"
 
 /* Every series of the recording, and the order of groups of the split in hand: the first half is side A. */
 struct splits {

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "datasets/reader.h"
+#include "datasets/readers/reader.h"
 
 enum { MAX_TENSORS = 24, PIECE = 1024 };
 

@@ -4,7 +4,7 @@
 #define AT_TEST_RUNNER_RIG_H
 
 #include "kernels/runner/serve.h"
-#include "verify/runner.h"
+#include "verify/runner/runner.h"
 
 /* One query, three keys, head size 2: with scale 1/4 and sigma 3/8 every step is exact in f32, and
  * o = { 3.28125, 32.8125 }. */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verify/record.h"
+#include "verify/result/record.h"
 
 static inline void at_sample_ledger(struct at_result *r, int i) {
     r->has_ledger = 1;

@@ -3,7 +3,7 @@
 #ifndef AT_TEST_VERDICT_SCENE_H
 #define AT_TEST_VERDICT_SCENE_H
 
-#include "verify/verdict.h"
+#include "verify/judge/verdict.h"
 
 /* One output [2 tokens, 2 heads, 4 channels]. */
 enum { AT_SCENE_O, AT_SCENE_N = 16, AT_SCENE_DECOYS = 3 };

@@ -8,7 +8,7 @@
 
 #include "verify/archive/columns_read.h"
 #include "verify/archive/layout.h"
-#include "verify/record.h"
+#include "verify/result/record.h"
 
 /* Rows of a group that is being read; source.context is this struct. */
 struct target {

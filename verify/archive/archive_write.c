@@ -9,7 +9,7 @@
 #include "verify/archive/columns.h"
 #include "verify/archive/h5util.h"
 #include "verify/archive/layout.h"
-#include "verify/record.h"
+#include "verify/result/record.h"
 
 /* ---- /results ---- */
 

@@ -4,7 +4,7 @@
 #define AT_COLUMNS_H
 
 #include "verify/archive/h5util.h"
-#include "verify/record.h"
+#include "verify/result/record.h"
 
 /* Where columns go: a group, its rows, the scale of the rows and (for arrays) of the values in a row. */
 struct at_archive_group {

@@ -4,7 +4,7 @@
 #define AT_COLUMNS_READ_H
 
 #include "verify/archive/h5util.h"
-#include "verify/record.h"
+#include "verify/result/record.h"
 
 /* Rows of a group that is being read. row_of: the struct that row i fills; `context` is its own. */
 struct at_archive_source {

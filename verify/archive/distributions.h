@@ -12,7 +12,7 @@
 
 #include "attest/format.h"
 #include "attest/ledger.h"
-#include "verify/record.h"
+#include "verify/result/record.h"
 
 /* name, heads (0: query heads, 1: key/value heads), a statistic of rows, meaning */
 /* clang-format off */

@@ -3,7 +3,7 @@
 #ifndef AT_H5TENSORS_H
 #define AT_H5TENSORS_H
 
-#include "datasets/reader.h"
+#include "datasets/readers/reader.h"
 
 struct at_h5_file;
 

@@ -10,7 +10,7 @@
 #include "verify/archive/h5float.h"
 #include "verify/archive/h5type.h"
 #include "verify/archive/layout.h"
-#include "verify/record.h"
+#include "verify/result/record.h"
 
 /* A chunk index takes 2.6 KB, so that a smaller column is not worth deflating. (Smaller nodes of the index,
  * H5Pset_istore_k, are no way out: they bring a superblock extension that has the time in it.) */

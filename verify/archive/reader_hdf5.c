@@ -9,7 +9,7 @@
  * (HDF5's own flush of files the parent has open, above all) runs twice. */
 #include "verify/archive/reader_hdf5.h"
 
-#include "datasets/reader.h"
+#include "datasets/readers/reader.h"
 #include "verify/archive/h5tensors.h"
 
 #include <errno.h>

@@ -8,7 +8,7 @@
 #include "verify/archive/columns.h"
 #include "verify/archive/columns_read.h"
 #include "verify/archive/layout.h"
-#include "verify/table.h"
+#include "verify/result/table.h"
 
 /* ---- writing ---- */
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "datasets/reader.h"
+#include "datasets/readers/reader.h"
 #include "verify/archive/columns.h"
 #include "verify/archive/h5array.h"
 #include "verify/archive/layout.h"
@@ -71,7 +71,7 @@ at_status at_witness_folder(const char *out, char *path, size_t size) {
     return AT_OK;
 }
 
-/* "000017_family.variant.h5", and with a suffix what verify/atomic_file.c has not renamed yet. Anything else that lies
+/* "000017_family.variant.h5", and with a suffix what verify/result/atomic_file.c has not renamed yet. Anything else that lies
  * in the folder is somebody's own. */
 static int is_ours(const char *name, int rows) {
     const size_t digits = strspn(name, "0123456789");

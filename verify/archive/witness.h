@@ -8,7 +8,7 @@
 
 #include "attest/op.h"
 #include "verify/archive/arrays.h"
-#include "verify/record.h"
+#include "verify/result/record.h"
 
 /* Most arrays of a job: its tensors, and four more for each output. */
 enum { AT_WITNESS_ARRAYS = 5 * AT_MAX_TENSORS, AT_WITNESS_ROW_BYTES = 200 };

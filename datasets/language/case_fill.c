@@ -1,0 +1,368 @@
+/* The contents of a problem's input tensors.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "datasets/language/case_build.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attest/attention.h"
+#include "attest/env.h"
+#include "datasets/fill/tc_patterns.h"
+
+static struct at_tensor *tensor_named(const struct at_build *build, const char *name) {
+    int i = at_op_tensor_index(build->problem->op, name);
+    return i >= 0 && build->problem->tensors[i].data ? &build->problem->tensors[i] : NULL;
+}
+
+/* ---- indices ---- */
+
+static int64_t common_divisor(int64_t a, int64_t b) { return b ? common_divisor(b, a % b) : a; }
+
+/* Page j of the keys, counted over all requests, is page (j * step + offset) mod pages of the pool: each once,
+ * and with 1 < step never the neighbour above, so that a kernel which reads on past a page's end reads the keys
+ * of somebody else or poison. */
+struct page_order {
+    int64_t pages, step, offset;
+};
+
+static struct page_order page_order(const struct at_build *build) {
+    const struct at_sizes *sizes = &build->problem->sizes;
+    const struct at_random random = { (uint64_t)build->c->keys->seed, at_random_stream("pages", 0) };
+    struct page_order o = { .pages = sizes->slots / sizes->page };
+    o.offset = at_random_below(&random, 0, o.pages);
+    o.step = o.pages > 3 ? 2 + at_random_below(&random, 1, o.pages - 3) : 2;
+    while (o.pages > 2 && common_divisor(o.step, o.pages) != 1) /* pages - 1 always ends it; 2 pages: none is dealt */
+        o.step = o.step + 1 < o.pages ? o.step + 1 : 2;
+    return o;
+}
+
+static int64_t dealt_page(const struct page_order *o, int64_t j) { return (j * o->step + o->offset) % o->pages; }
+
+static void deal_pages(const struct at_build *build, struct at_tensor *table) {
+    const struct at_sizes *sizes = &build->problem->sizes;
+    const struct page_order order = page_order(build);
+    int64_t next = 0;
+    int32_t *entries = table->data;
+    for (int64_t r = 0; r < sizes->b; r++) {
+        int64_t keys = build->key_start[r + 1] - build->key_start[r], used = (keys + sizes->page - 1) / sizes->page;
+        for (int64_t column = 0; column < sizes->max_pages; column++)
+            *entries++ = column < used ? (int32_t)dealt_page(&order, next++) : -1;
+    }
+}
+
+/* The new tokens of a request are its last keys; padding has no slot. */
+static void map_slots(const struct at_build *build, struct at_tensor *mapping) {
+    const struct at_sizes *sizes = &build->problem->sizes;
+    const struct page_order order = sizes->page ? page_order(build) : (struct page_order){ 0 };
+    int32_t *slot = mapping->data, *end = slot + at_tensor_count(mapping);
+    int64_t pages = 0; /* of the requests before */
+    for (int64_t r = 0; r < sizes->b; r++) {
+        const int64_t keys = build->key_start[r + 1] - build->key_start[r];
+        const int64_t queries = build->query_start[r + 1] - build->query_start[r];
+        for (int64_t t = keys - queries; t < keys; t++)
+            *slot++ = sizes->page
+                          ? (int32_t)(dealt_page(&order, pages + t / sizes->page) * sizes->page + t % sizes->page)
+                          : (int32_t)(build->key_start[r] + t);
+        pages += sizes->page ? (keys + sizes->page - 1) / sizes->page : 0;
+    }
+    while (slot < end)
+        *slot++ = -1;
+}
+
+static void fill_i32(struct at_tensor *tensor, int64_t n, const int64_t *values) {
+    for (int64_t i = 0; tensor && i < n; i++)
+        ((int32_t *)tensor->data)[i] = (int32_t)values[i];
+}
+
+void at_fill_indices(const struct at_build *build) {
+    const struct at_sizes *sizes = &build->problem->sizes;
+    struct at_tensor *lengths = tensor_named(build, "seq_lens"), *table = tensor_named(build, "block_table");
+    struct at_tensor *mapping = tensor_named(build, "slot_mapping");
+    fill_i32(tensor_named(build, "query_start"), sizes->b + 1, build->query_start);
+    fill_i32(tensor_named(build, "key_start"), sizes->b + 1, build->key_start);
+    for (int64_t r = 0; lengths && r < sizes->b; r++)
+        ((int32_t *)lengths->data)[r] = (int32_t)(build->key_start[r + 1] - build->key_start[r]);
+    if (table)
+        deal_pages(build, table);
+    if (mapping)
+        map_slots(build, mapping);
+}
+
+/* ---- parameter tensors ---- */
+
+/* One value for all heads or one each. */
+static void fill_heads(struct at_tensor *tensor, const struct at_float_list *list) {
+    for (int64_t i = 0; tensor && i < at_tensor_count(tensor); i++)
+        ((float *)tensor->data)[i] = list->value[i % list->n];
+}
+
+/* Given taps, or those of the pooled form rounded to f32: 1 - sigma/K, then -sigma/K. */
+static void fill_taps(const struct at_build *build, struct at_tensor *tensor) {
+    const struct at_case_keys *keys = build->c->keys;
+    const int64_t k = build->problem->sizes.taps;
+    for (int64_t i = 0; tensor && i < at_tensor_count(tensor); i++) {
+        double share = (double)keys->sigma.value[i / k % keys->sigma.n] / (double)k;
+        ((float *)tensor->data)[i] = keys->taps.n ? keys->taps.value[i % k] : (float)((i % k == 0) - share);
+    }
+}
+
+/* Weights of norms, by name. alpha in [0.5, 2] lets some channels clamp and others not, gamma is near 1 with both
+ * signs now and then, beta small. Exact data: powers of two and quarters. */
+static void fill_weights(const struct at_build *build, const char *name, struct at_tensor *tensor) {
+    const struct at_random random = { (uint64_t)build->c->keys->seed, at_random_stream(name, 1) };
+    int exact = build->c->keys->data && build->c->keys->data->exact;
+    int alpha = strncmp(name, "alpha", 5) == 0, beta = strncmp(name, "beta", 4) == 0;
+    for (int64_t i = 0; i < at_tensor_count(tensor); i++) {
+        double u = at_random_uniform(&random, (uint64_t)i), value;
+        if (exact)
+            value = beta ? floor(u * 3) * 0.25 - 0.25 : ldexp(u > 0.75 && !alpha ? -1 : 1, (int)(u * 30) % 3 - 1);
+        else
+            value = alpha ? 0.5 + 1.5 * u : beta ? 0.2 * u - 0.1 : (u > 0.9 ? -1 : 1) * (0.75 + 0.5 * u);
+        at_store(tensor->format, tensor->data, (size_t)i, value);
+    }
+}
+
+void at_fill_parameters(const struct at_build *build) {
+    const struct at_op *op = build->problem->op;
+    int attention = at_op_tensor_index(op, "seq_lens") >= 0;
+    if (attention) {
+        fill_heads(tensor_named(build, "sigma"), &build->c->keys->sigma);
+        fill_heads(tensor_named(build, "gamma"), &build->c->keys->gamma);
+        fill_taps(build, tensor_named(build, "taps"));
+        return;
+    }
+    for (int i = 0; i < op->n_tensors && at_key_groups(build->c->family, op) & AT_KEY_VALUES; i++)
+        if (op->tensors[i].format == AT_FORMAT_F32 && op->tensors[i].role == AT_IN && build->problem->tensors[i].data)
+            fill_weights(build, op->tensors[i].name, &build->problem->tensors[i]);
+}
+
+/* ---- generated rows ---- */
+
+/* Rows [begin, end) of one activation tensor, for any worker. */
+struct fill {
+    const struct at_build *build;
+    struct at_tensor *tensor;
+    char what; /* q, k, v of attention; a, b of a product */
+    enum at_norm_part part;
+    uint64_t stream;
+};
+
+static void store_row(const struct at_tensor *tensor, int64_t first, int64_t n, int64_t padded, const double *row) {
+    char *at = (char *)tensor->data + (size_t)first * at_format_info(tensor->format)->bytes;
+    at_encode_array(tensor->format, (size_t)n, row, at);
+    if (padded > n)
+        memset(at + (size_t)n * at_format_info(tensor->format)->bytes, 0,
+               (size_t)(padded - n) * at_format_info(tensor->format)->bytes);
+}
+
+/* The request that item i of [0, start[b]) belongs to: the last that starts at or before it. */
+static int64_t request_of(const int64_t *start, int64_t b, int64_t i) {
+    int64_t low = 0, high = b - 1;
+    while (low < high) {
+        int64_t middle = low + (high - low + 1) / 2;
+        if (start[middle] <= i)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+static at_status fill_rows(void *context, int64_t begin, int64_t end, int worker) {
+    (void)worker;
+    const struct fill *fill = context;
+    const struct at_build *build = fill->build;
+    const struct at_problem *problem = build->problem;
+    const struct at_data *data = &build->data;
+    const int64_t *start = fill->what == 'q' ? build->query_start : build->key_start;
+    double row[AT_DATA_MAX_D];
+    for (int64_t i = begin; i < end; i++) {
+        int64_t r = request_of(start, data->b, i), local = i - start[r];
+        for (int64_t head = 0; head < (fill->what == 'q' ? data->h : data->hk); head++) {
+            int64_t first = (i * data->h + head) * problem->sizes.d;
+            if (fill->what == 'q')
+                at_data_query(build->c->keys->data, data, r, local, head, row);
+            else
+                first = at_attn_kv_index(problem, r, local, head);
+            if (fill->what == 'k')
+                at_data_key(build->c->keys->data, data, r, local, head, row);
+            if (fill->what == 'v')
+                at_data_value(build->c->keys->data, data, r, local, head, row);
+            store_row(fill->tensor, first, data->d, problem->sizes.d, row);
+        }
+    }
+    return AT_OK;
+}
+
+/* Norms: a row is the last dimension; long ones come in pieces of the heap. */
+static at_status fill_norm_rows(void *context, int64_t begin, int64_t end, int worker) {
+    (void)worker;
+    const struct fill *fill = context;
+    const struct at_tensor *tensor = fill->tensor;
+    int64_t n = tensor->shape[tensor->rank - 1];
+    double *row = malloc((size_t)n * sizeof *row);
+    if (!row)
+        return AT_FAIL(AT_NO_MEMORY, "a row of %lld channels", (long long)n);
+    for (int64_t i = begin; i < end; i++) {
+        fill->build->c->keys->data->norm(&fill->build->data, fill->stream, fill->part, i, n, row);
+        store_row(tensor, i * n, n, n, row);
+    }
+    free(row);
+    return AT_OK;
+}
+
+/* NaN in every slot, before the keys go to theirs: spare pages and tails of last pages keep it. */
+static at_status poison(void *context, int64_t begin, int64_t end, int worker) {
+    (void)worker;
+    const struct at_tensor *tensor = context;
+    int64_t row = tensor->shape[1] * tensor->shape[2];
+    uint64_t code = at_encode(tensor->format, (double)NAN);
+    for (int64_t i = begin * row; i < end * row; i++)
+        at_store_code(tensor->format, tensor->data, (size_t)i, code);
+    return AT_OK;
+}
+
+/* Factors of a product: what queries and keys of one head are to each other, rows of any length. */
+static at_status fill_factor_rows(void *context, int64_t begin, int64_t end, int worker) {
+    (void)worker;
+    const struct fill *fill = context;
+    const struct at_data *data = &fill->build->data;
+    const struct at_data_family *family = fill->build->c->keys->data;
+    double *row = malloc((size_t)data->d * sizeof *row);
+    if (!row)
+        return AT_FAIL(AT_NO_MEMORY, "a row of %lld factors", (long long)data->d);
+    for (int64_t i = begin; i < end; i++) {
+        (fill->what == 'a' ? family->left : family->right)(data, 0, i, 0, row);
+        store_row(fill->tensor, i * data->d, data->d, data->d, row);
+    }
+    free(row);
+    return AT_OK;
+}
+
+enum { CHUNK = 64, ELEMENTS = 256 };
+
+static at_status fill_product(const struct at_build *build) {
+    static const char *const names[] = { "a", "b" };
+    for (int i = 0; i < 2; i++) {
+        struct fill fill = { .build = build, .tensor = tensor_named(build, names[i]), .what = names[i][0] };
+        if (fill.tensor)
+            AT_TRY(at_parallel(fill.tensor->shape[0], CHUNK, at_threads(), fill_factor_rows, &fill));
+    }
+    return AT_OK;
+}
+
+static at_status fill_attention(const struct at_build *build) {
+    static const char *const names[] = { "q", "k", "v" };
+    for (int i = 0; i < 3; i++) {
+        struct fill fill = { .build = build, .tensor = tensor_named(build, names[i]), .what = names[i][0] };
+        if (!fill.tensor)
+            continue; /* no queries or no keys at all */
+        if (i > 0 && build->problem->sizes.page > 0)
+            AT_TRY(at_parallel(fill.tensor->shape[0], CHUNK, at_threads(), poison, fill.tensor));
+        int64_t rows = i == 0 ? build->query_start[build->problem->sizes.b] : build->key_start[build->problem->sizes.b];
+        AT_TRY(at_parallel(rows, CHUNK, at_threads(), fill_rows, &fill));
+    }
+    return AT_OK;
+}
+
+/* The argument of an elementwise function. */
+static at_status fill_element_range(void *context, int64_t begin, int64_t end, int worker) {
+    (void)worker;
+    const struct fill *fill = context;
+    double x[ELEMENTS];
+    for (int64_t i = begin; i < end; i += ELEMENTS) {
+        const int64_t n = end - i < ELEMENTS ? end - i : ELEMENTS;
+        fill->build->c->keys->data->elements(&fill->build->data, i, n, x);
+        store_row(fill->tensor, i, n, n, x);
+    }
+    return AT_OK;
+}
+
+static at_status fill_elements(const struct at_build *build) {
+    struct fill fill = { .build = build, .tensor = tensor_named(build, "x") };
+    if (!fill.tensor)
+        return AT_OK; /* none at all */
+    return at_parallel(at_tensor_count(fill.tensor), CHUNK * ELEMENTS, at_threads(), fill_element_range, &fill);
+}
+
+/* x, a, q, k and what is cached get a sequence each; res continues that of the tensor it is added to, x or a. */
+static at_status fill_norm(const struct at_build *build) {
+    const struct at_op *op = build->problem->op;
+    for (int i = 0; i < op->n_tensors; i++) {
+        struct at_tensor *tensor = &build->problem->tensors[i];
+        if (op->tensors[i].role == AT_OUT || op->tensors[i].format != AT_FORMAT_DTYPE || !tensor->data)
+            continue;
+        int res = strncmp(op->tensors[i].name, "res", 3) == 0;
+        const char *partner = at_op_tensor_index(op, "x") >= 0 ? "x" : "a";
+        struct fill fill = { .build = build, .tensor = tensor, .part = res ? AT_NORM_RES : AT_NORM_X };
+        fill.stream = at_random_stream(res ? partner : op->tensors[i].name, 2);
+        AT_TRY(at_parallel(at_tensor_count(tensor) / tensor->shape[tensor->rank - 1], CHUNK, at_threads(),
+                           fill_norm_rows, &fill));
+    }
+    return AT_OK;
+}
+
+/* ---- operands of one instruction ---- */
+
+static at_status fill_pattern_rows(void *context, int64_t begin, int64_t end, int worker) {
+    (void)worker;
+    const struct at_build *build = context;
+    const struct at_case_keys *keys = build->c->keys;
+    at_tc_pattern_rows(at_tc_instruction_at((int)keys->instruction), (enum at_tc_stratum)keys->stratum,
+                       (uint64_t)keys->seed, begin, end, tensor_named(build, "a")->data, tensor_named(build, "b")->data,
+                       tensor_named(build, "c")->data);
+    return AT_OK;
+}
+
+/* ---- recorded rows ---- */
+
+/* Rows of one tensor of the dataset, rounded once to the problem's type. */
+static at_status fill_recorded(struct at_build *build, int which, struct at_tensor *tensor) {
+    struct at_recorded *recorded = &build->recorded;
+    const struct at_problem *problem = build->problem;
+    int64_t heads = which == AT_RECORDED_Q ? recorded->h : recorded->hk, n = recorded->d;
+    double *token = malloc((size_t)(heads * n) * sizeof *token);
+    at_status status = AT_OK;
+    if (!token)
+        AT_FAIL_OUT(AT_NO_MEMORY, "a token of %lld values", (long long)(heads * n));
+    for (int64_t r = 0; r < recorded->b; r++) {
+        int64_t end = recorded->start[r + 1], first = recorded->start[r];
+        if (which == AT_RECORDED_Q)
+            first = end - (build->query_start[r + 1] - build->query_start[r]);
+        for (int64_t t = first; t < end; t++) {
+            AT_TRY_OUT(at_recorded_read(recorded, which, t, 1, token));
+            for (int64_t head = 0; head < heads; head++) {
+                int64_t at = (build->query_start[r] + t - first) * heads * problem->sizes.d + head * problem->sizes.d;
+                if (which != AT_RECORDED_Q)
+                    at = at_attn_kv_index(problem, r, t - first, head);
+                store_row(tensor, at, n, problem->sizes.d, token + head * n);
+            }
+        }
+    }
+out:
+    free(token);
+    return status;
+}
+
+at_status at_fill_activations(struct at_build *build) {
+    static const char *const names[AT_RECORDED_TENSORS] = { "q", "k", "v" };
+    const unsigned groups = at_key_groups(build->c->family, build->problem->op);
+    if (groups & AT_KEY_PRODUCT)
+        return fill_product(build);
+    if (groups & AT_KEY_ELEMENTS)
+        return fill_elements(build);
+    if (groups & AT_KEY_PATTERNS)
+        return at_parallel(build->problem->sizes.tokens, CHUNK, at_threads(), fill_pattern_rows, build);
+    if (at_op_tensor_index(build->problem->op, "seq_lens") < 0)
+        return fill_norm(build);
+    if (!build->recorded.reader)
+        return fill_attention(build);
+    for (int i = 0; i < AT_RECORDED_TENSORS; i++) {
+        struct at_tensor *tensor = tensor_named(build, names[i]);
+        if (i > 0 && build->problem->sizes.page > 0)
+            AT_TRY(at_parallel(tensor->shape[0], CHUNK, at_threads(), poison, tensor));
+        AT_TRY(fill_recorded(build, i, tensor));
+    }
+    return AT_OK;
+}

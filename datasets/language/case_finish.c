@@ -1,0 +1,312 @@
+/* From the keys of a line to a complete case: defaults, what keys mean together, sizes against memory.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "datasets/language/case_finish.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attest/buffer.h"
+#include "datasets/fill/exact.h"
+#include "datasets/fill/scenarios.h"
+#include "datasets/fill/tc_patterns.h"
+
+/* Keys that a recorded dataset or a scenario answers itself. */
+static const char *const dataset_knows[] = { "b", "h", "hk", "sq", "sk", "prefix", "d", "data", "hot", "scenario" };
+static const char *const scenario_knows[] = { "b", "sq", "sk", "prefix" };
+
+static at_status check_answered(const struct at_case *c, const char *by, const char *const *names, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (at_key_given(c->keys, names[i]))
+            return AT_FAIL(AT_USAGE, "%s: %s: given together with %s, which sets it; wanted one of the two", c->where,
+                           names[i], by);
+    return AT_OK;
+}
+
+static at_status check_pairs(const struct at_case *c) {
+    const struct at_case_keys *keys = c->keys;
+    if (keys->dataset[0])
+        AT_TRY(check_answered(c, "dataset", dataset_knows, sizeof dataset_knows / sizeof *dataset_knows));
+    else if (at_key_given(keys, "layer"))
+        return AT_FAIL(AT_USAGE, "%s: layer: given without dataset, wanted dataset=NAME beside it", c->where);
+    if (keys->scenario)
+        AT_TRY(check_answered(c, "scenario", scenario_knows, sizeof scenario_knows / sizeof *scenario_knows));
+    if (at_key_given(keys, "prefix") && at_key_given(keys, "sk"))
+        return AT_FAIL(AT_USAGE, "%s: prefix: given together with sk, wanted one of the two (sk = prefix + sq)",
+                       c->where);
+    if (at_key_given(keys, "taps") && at_key_given(keys, "sigma"))
+        return AT_FAIL(AT_USAGE, "%s: taps: given together with sigma, wanted one of the two", c->where);
+    if (at_key_given(keys, "taps") && at_key_given(keys, "edge") && keys->edge == AT_EDGE_SHRINK)
+        return AT_FAIL(AT_USAGE, "%s: edge: found shrink with taps, wanted sigma: taps have no divisor", c->where);
+    if (at_key_given(keys, "taps") && at_key_given(keys, "window") && keys->window != keys->taps.n)
+        return AT_FAIL(AT_USAGE, "%s: window: found %lld beside %d taps, wanted the same number", c->where,
+                       (long long)keys->window, keys->taps.n);
+    return AT_OK;
+}
+
+static void default_int(const struct at_case_keys *keys, const char *name, int64_t *field, int64_t value) {
+    if (!at_key_given(keys, name))
+        *field = value;
+}
+
+static void default_float(struct at_float_list *list, float value) {
+    if (list->n == 0) {
+        list->n = 1;
+        list->value[0] = value;
+    }
+}
+
+/* Softmax has no fir. */
+static int64_t everything(int64_t softmax) {
+    int64_t what = 0;
+    for (int i = 0; at_key_quantity(i); i++)
+        if (!softmax || strcmp(at_key_quantity(i), "fir") != 0)
+            what |= (int64_t)1 << i;
+    return what;
+}
+
+static void default_scalars(struct at_case_keys *keys, unsigned groups) {
+    const struct at_params params = at_params_default();
+    default_int(keys, "b", &keys->b, 1);
+    default_int(keys, "h", &keys->h, 8);
+    default_int(keys, "hk", &keys->hk, keys->h % 2 ? keys->h : keys->h / 2);
+    default_int(keys, "d", &keys->d, 128);
+    default_int(keys, "tokens", &keys->tokens, 32);
+    default_int(keys, "channels", &keys->channels, 1024);
+    default_int(keys, "m", &keys->m, 64);
+    default_int(keys, "n", &keys->n, 64);
+    default_int(keys, "k", &keys->k, 128);
+    default_int(keys, "page", &keys->page, keys->scenario ? 16 : 0);
+    default_int(keys, "causal", &keys->causal, keys->scenario ? 1 : params.causal);
+    default_int(keys, "seed", &keys->seed, 1);
+    default_int(keys, "relu_pre", &keys->relu_pre, params.relu_pre);
+    default_int(keys, "window", &keys->window, keys->taps.n ? keys->taps.n : 3);
+    default_int(keys, "edge", &keys->edge, params.edge);
+    default_int(keys, "from", &keys->from, params.from);
+    default_int(keys, "instruction", &keys->instruction,
+                at_tc_instruction_find("hopper_mma_k16_f16_f32") - at_tc_instruction_at(0));
+    if (!at_key_given(keys, "dtype"))
+        keys->dtype = groups & AT_KEY_VALUES ? AT_BF16 : AT_F32;
+    if (!at_key_given(keys, "out"))
+        keys->out = at_format_info(keys->dtype)->bytes > 1 ? keys->dtype : AT_BF16;
+    if (groups & (AT_KEY_VALUES | AT_KEY_ELEMENTS) && !keys->dataset[0] && !keys->data)
+        keys->data = at_data_find("normal");
+    default_int(keys, "bins", &keys->bins, keys->dtype == AT_BF16);
+    default_int(keys, "what", &keys->what, everything(keys->softmax));
+}
+
+static void default_floats(struct at_case *c) {
+    const struct at_params params = at_params_default();
+    struct at_case_keys *keys = c->keys;
+    int exact = keys->data && keys->data->exact;
+    int gridded = exact || (keys->data && strcmp(keys->data->name, "ties") == 0);
+    default_float(&keys->sigma, gridded ? (float)at_exact_odd((int)keys->window, (int)keys->edge) / 4 : 1.0f);
+    default_float(&keys->gamma, 1.0f);
+    default_float(&keys->lo, params.lo);
+    default_float(&keys->hi, params.hi);
+    default_float(&keys->eps, exact ? 0.0f : params.eps);
+    if (keys->clip.n == 0)
+        keys->clip = (struct at_float_list){ 2, { params.clip_min, params.clip_max } };
+    if (keys->scale.n && keys->scale.value[0] == 0.0f)
+        keys->scale.n = 0; /* the parameter table's way to say automatic */
+}
+
+/* The shortest list that gives every request the same value. */
+static void reduce(struct at_int_list *list, int64_t b) {
+    for (int period = 1; period < list->n; period++) {
+        int same = list->n % period == 0 || list->n == b;
+        for (int i = period; i < list->n; i++)
+            same &= list->value[i] == list->value[i % period];
+        if (same)
+            list->n = period;
+    }
+}
+
+static at_status check_list(const struct at_case *c, const char *name, const struct at_int_list *list) {
+    if (list->n <= c->keys->b)
+        return AT_OK;
+    return AT_FAIL(AT_USAGE, "%s: %s: found %d values for b=%lld requests, wanted at most as many", c->where, name,
+                   list->n, (long long)c->keys->b);
+}
+
+/* sk = prefix + sq, the lists running in turn until both begin anew. */
+static at_status keys_from_prefix(const struct at_case *c, struct at_case_keys *keys) {
+    int64_t n = 1;
+    while ((n % keys->prefix.n || n % keys->sq.n) && n < keys->b)
+        n++;
+    if (n > AT_CASE_LIST)
+        return AT_FAIL(AT_USAGE,
+                       "%s: prefix: its list and that of sq together repeat after %lld requests, wanted at "
+                       "most %d",
+                       c->where, (long long)n, (int)AT_CASE_LIST);
+    keys->sk.n = (int)n;
+    for (int i = 0; i < keys->sk.n; i++)
+        keys->sk.value[i] = keys->prefix.value[i % keys->prefix.n] + keys->sq.value[i % keys->sq.n];
+    return AT_OK;
+}
+
+static at_status finish_lengths(struct at_case *c) {
+    struct at_case_keys *keys = c->keys;
+    if (keys->dataset[0] || keys->scenario)
+        return AT_OK;
+    AT_TRY(check_list(c, "sq", &keys->sq));
+    AT_TRY(check_list(c, "sk", &keys->sk));
+    AT_TRY(check_list(c, "prefix", &keys->prefix));
+    if (keys->sq.n == 0)
+        keys->sq = (struct at_int_list){ 1, { c->family->decode ? 1 : 64 } };
+    if (keys->prefix.n)
+        AT_TRY(keys_from_prefix(c, keys));
+    else if (keys->sk.n == 0)
+        keys->sk = c->family->decode ? (struct at_int_list){ 1, { 256 } } : keys->sq;
+    reduce(&keys->sq, keys->b);
+    reduce(&keys->sk, keys->b);
+    for (int i = 0; i < keys->sq.n; i++)
+        if (keys->sq.value[i] > 0)
+            return AT_OK;
+    return AT_FAIL(AT_USAGE, "%s: sq: found 0 for every request, wanted at least one query", c->where);
+}
+
+/* sigma and gamma: one value or h of them; h equal ones are one. */
+static at_status check_heads(const struct at_case *c, const char *name, struct at_float_list *list) {
+    if (c->keys->dataset[0] ? list->n == 1 : list->n == 1 || list->n == c->keys->h) {
+        int same = 1;
+        for (int i = 1; i < list->n; i++)
+            same &= list->value[i] == list->value[0];
+        list->n = same ? 1 : list->n;
+        return AT_OK;
+    }
+    if (c->keys->dataset[0])
+        return AT_FAIL(AT_USAGE, "%s: %s: found %d values with a dataset, wanted one", c->where, name, list->n);
+    return AT_FAIL(AT_USAGE, "%s: %s: found %d values for h=%lld heads, wanted 1 or %lld", c->where, name, list->n,
+                   (long long)c->keys->h, (long long)c->keys->h);
+}
+
+/* What a family must be made for. */
+struct use {
+    unsigned bit;
+    const char *word;
+};
+static struct use use_of(unsigned groups) {
+    if (groups & AT_KEY_ATTENTION)
+        return (struct use){ AT_DATA_ATTENTION, "attention" };
+    if (groups & AT_KEY_PRODUCT)
+        return (struct use){ AT_DATA_PRODUCT, "products" };
+    if (groups & AT_KEY_ELEMENTS)
+        return (struct use){ AT_DATA_ELEMENTS, "elementwise functions" };
+    return (struct use){ AT_DATA_NORM, "norms" };
+}
+
+static at_status check_data(const struct at_case *c, unsigned groups) {
+    const struct at_case_keys *keys = c->keys;
+    if (!keys->data)
+        return AT_OK;
+    const struct use use = use_of(groups);
+    if (!(keys->data->uses & use.bit))
+        return AT_FAIL(AT_USAGE, "%s: data: found %s for %s, wanted a family for %s", c->where, keys->data->name,
+                       c->op->name, use.word);
+    if (keys->hot && !(keys->data->uses & AT_DATA_HOT))
+        return AT_FAIL(AT_USAGE, "%s: hot: found with data=%s, wanted data=normal, uniform, same_sign or exact",
+                       c->where, keys->data->name);
+    if (keys->hot & (AT_HOT_CLIP | AT_HOT_HALO) && !(groups & AT_KEY_ASYNCT))
+        return AT_FAIL(AT_USAGE, "%s: hot: found clip or halo, wanted last_key or hidden_key: %s has no gate or FIR",
+                       c->where, c->op->name);
+    if (keys->data->exact && keys->hot && !(groups & AT_KEY_ASYNCT) && keys->hot != AT_HOT_LAST_KEY)
+        return AT_FAIL(AT_USAGE, "%s: hot: found hidden_key with exact softmax data, wanted last_key", c->where);
+    return keys->data->exact ? at_exact_check(c, groups) : AT_OK;
+}
+
+/* New tokens are the last keys of their request. */
+static at_status check_cached(const struct at_case *c) {
+    for (int64_t r = 0; !c->keys->scenario && r < c->keys->b; r++)
+        if (at_case_sk(c, r) < at_case_sq(c, r))
+            return AT_FAIL(AT_USAGE, "%s: sk: found %lld beside sq=%lld, wanted at least as many", c->where,
+                           (long long)at_case_sk(c, r), (long long)at_case_sq(c, r));
+    return AT_OK;
+}
+
+static at_status check_values(struct at_case *c, unsigned groups) {
+    struct at_case_keys *keys = c->keys;
+    if (groups & AT_KEY_CACHE)
+        AT_TRY(check_cached(c));
+    if (groups & (AT_KEY_ATTENTION | AT_KEY_HEADS) && !keys->dataset[0] && keys->h % keys->hk)
+        return AT_FAIL(AT_USAGE, "%s: hk: found %lld with h=%lld, wanted a divisor of h", c->where, (long long)keys->hk,
+                       (long long)keys->h);
+    if (!keys->dataset[0] && keys->pad_d && keys->pad_d < keys->d)
+        return AT_FAIL(AT_USAGE, "%s: pad_d: found %lld with d=%lld, wanted 0 or at least d", c->where,
+                       (long long)keys->pad_d, (long long)keys->d);
+    if (groups & AT_KEY_ASYNCT) {
+        AT_TRY(check_heads(c, "sigma", &keys->sigma));
+        AT_TRY(check_heads(c, "gamma", &keys->gamma));
+    }
+    if (groups & AT_KEY_PRODUCT && keys->n < 1)
+        return AT_FAIL(AT_USAGE, "%s: n: found %lld, wanted 1 or more columns", c->where, (long long)keys->n);
+    if (keys->clip.n != 2 || !(keys->clip.value[0] <= keys->clip.value[1]))
+        return AT_FAIL(AT_USAGE, "%s: clip: wanted two numbers MIN:MAX, the first not above the second", c->where);
+    if (!(keys->lo.value[0] <= keys->hi.value[0]))
+        return AT_FAIL(AT_USAGE, "%s: lo: found %g above hi=%g, wanted lo <= hi", c->where, (double)keys->lo.value[0],
+                       (double)keys->hi.value[0]);
+    if (!(keys->eps.value[0] >= 0))
+        return AT_FAIL(AT_USAGE, "%s: eps: found %g, wanted 0 or more", c->where, (double)keys->eps.value[0]);
+    return check_data(c, groups);
+}
+
+at_status at_case_memory_limit(int64_t *bytes) {
+    const char *text = getenv("AT_MEMORY_LIMIT");
+    *bytes = (int64_t)16 << 30;
+    if (!text || !*text)
+        return AT_OK;
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    const char *suffixes = "KMGT", *suffix = *end ? strchr(suffixes, *end) : NULL;
+    int shift = suffix ? 10 * (int)(suffix - suffixes + 1) : 0;
+    if (end == text || errno || value < 0 || (suffix ? end[1] : *end) || value > INT64_MAX >> shift)
+        return AT_FAIL(AT_USAGE,
+                       "AT_MEMORY_LIMIT: found '%.64s', wanted bytes as a whole number, with K, M, G or T "
+                       "after it if you like",
+                       text);
+    *bytes = (int64_t)value << shift;
+    return AT_OK;
+}
+
+at_status at_case_check_need(const struct at_case *c, int64_t need) {
+    int64_t limit;
+    AT_TRY(at_case_memory_limit(&limit));
+    if (need <= limit)
+        return AT_OK;
+    if (need == INT64_MAX)
+        return AT_FAIL(AT_USAGE, "%s: its tensors are beyond 64-bit sizes, wanted at most %lld bytes (AT_MEMORY_LIMIT)",
+                       c->where, (long long)limit);
+    return AT_FAIL(AT_USAGE, "%s: its tensors need %lld bytes, wanted at most %lld (AT_MEMORY_LIMIT)", c->where,
+                   (long long)need, (long long)limit);
+}
+
+static at_status check_sizes(const struct at_case *c) {
+    if (c->keys->dataset[0])
+        return AT_OK; /* its file has the sizes; looked at when it is built */
+    struct at_problem shape = { .op = c->op, .dtype = c->keys->dtype };
+    at_case_sizes(c, &shape.sizes);
+    if (shape.sizes.tokens > INT32_MAX || shape.sizes.slots > INT32_MAX)
+        return AT_FAIL(AT_USAGE, "%s: found %lld query tokens and %lld key slots, wanted at most %d: indices are i32",
+                       c->where, (long long)shape.sizes.tokens, (long long)shape.sizes.slots, INT32_MAX);
+    return at_case_check_need(c, at_case_need(&shape));
+}
+
+at_status at_case_finish(struct at_case *c) {
+    unsigned groups = at_key_groups(c->family, c->op);
+    AT_TRY(check_pairs(c));
+    default_scalars(c->keys, groups);
+    default_floats(c);
+    AT_TRY(finish_lengths(c));
+    AT_TRY(check_values(c, groups));
+    AT_TRY(check_sizes(c));
+    AT_TRY(at_case_write_id(c, groups));
+    c->hash = at_hash_bytes(c->id, strlen(c->id), AT_HASH_START);
+    c->exact = c->keys->data && c->keys->data->exact;
+    snprintf(c->data, sizeof c->data, "%s",
+             groups & AT_KEY_PATTERNS ? at_tc_stratum_name((enum at_tc_stratum)c->keys->stratum)
+             : c->keys->data          ? c->keys->data->name
+                                      : c->keys->dataset);
+    return AT_OK;
+}

@@ -1,0 +1,113 @@
+/* Case files: lines with their place, roles from file names, no id twice.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "datasets/language/case.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FILE_BYTES = 16 << 20 };
+
+/* Forgets item i when an item before it has the same id: the same problem once more. */
+static void drop_if_known(struct at_case_list *list, int64_t i) {
+    for (int64_t j = 0; j < i; j++)
+        if (list->items[j].hash == list->items[i].hash && strcmp(list->items[j].id, list->items[i].id) == 0) {
+            free(list->items[i].keys);
+            memmove(&list->items[i], &list->items[i + 1], (size_t)(list->n - i - 1) * sizeof *list->items);
+            list->n--;
+            return;
+        }
+}
+
+/* "datasets/cases/smoke.cases" -> "smoke". */
+static void role_of(const char *path, char *role, size_t size) {
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path, *dot = strrchr(base, '.');
+    snprintf(role, size, "%.*s", (int)(dot ? dot - base : (ptrdiff_t)strlen(base)), base);
+}
+
+static at_status load_lines(FILE *file, const char *path, struct at_case_list *list) {
+    char role[32], where[256], *line = NULL;
+    size_t capacity = 0;
+    ssize_t length;
+    at_status status = AT_OK;
+    role_of(path, role, sizeof role);
+    for (long number = 1; (length = getline(&line, &capacity, file)) >= 0; number++) {
+        int64_t before = list->n;
+        snprintf(where, sizeof where, "%.230s:%ld", path, number);
+        if (memchr(line, 0, (size_t)length))
+            AT_FAIL_OUT(AT_USAGE, "%s: found a zero byte, wanted text", where);
+        AT_TRY_OUT(at_case_parse(line, role, where, list));
+        for (int64_t i = list->n - 1; i >= before; i--)
+            drop_if_known(list, i);
+    }
+    if (ferror(file))
+        AT_FAIL_OUT(AT_IO, "%s: %s", path, strerror(errno));
+out:
+    free(line);
+    return status;
+}
+
+at_status at_case_load(const char *path, struct at_case_list *list) {
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return AT_FAIL(errno == ENOENT ? AT_NOT_FOUND : AT_IO, "%s: %s; wanted a case file", path, strerror(errno));
+    struct stat facts;
+    at_status status = AT_OK;
+    if (fstat(fileno(file), &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_size > FILE_BYTES)
+        AT_FAIL_OUT(AT_USAGE, "%s: wanted a regular file of at most %d bytes", path, (int)FILE_BYTES);
+    AT_TRY_OUT(load_lines(file, path, list));
+out:
+    fclose(file);
+    return status;
+}
+
+static int is_case_file(const struct dirent *entry) {
+    size_t length = strlen(entry->d_name);
+    return entry->d_name[0] != '.' && length > 6 && strcmp(entry->d_name + length - 6, ".cases") == 0;
+}
+
+/* By bytes, so that the order does not depend on the locale. */
+static int by_name(const struct dirent **a, const struct dirent **b) { return strcmp((*a)->d_name, (*b)->d_name); }
+
+at_status at_case_load_dir(const char *dir, struct at_case_list *list) {
+    struct dirent **entries = NULL;
+    int n = scandir(dir, &entries, is_case_file, by_name);
+    if (n < 0)
+        return AT_FAIL(errno == ENOENT ? AT_NOT_FOUND : AT_IO, "%s: %s; wanted a folder of case files", dir,
+                       strerror(errno));
+    at_status status = AT_OK;
+    char path[4096];
+    if (n == 0)
+        AT_FAIL_OUT(AT_NOT_FOUND, "%s: found no file that ends in .cases, wanted at least one", dir);
+    for (int i = 0; i < n; i++) {
+        snprintf(path, sizeof path, "%s/%s", dir, entries[i]->d_name);
+        AT_TRY_OUT(at_case_load(path, list));
+    }
+out:
+    for (int i = 0; i < n; i++)
+        free(entries[i]);
+    free(entries);
+    return status;
+}
+
+const char *at_datasets_dir(void) {
+    static _Thread_local char dir[4096];
+    const char *given = getenv("AT_DATASETS");
+    if (given && *given)
+        return given;
+#ifdef AT_SOURCE_DIR
+    if (access(AT_SOURCE_DIR "/datasets", R_OK) == 0)
+        return AT_SOURCE_DIR "/datasets";
+#endif
+    ssize_t n = readlink("/proc/self/exe", dir, sizeof dir - sizeof "/datasets");
+    if (n <= 0)
+        return "datasets";
+    dir[n] = 0;
+    char *slash = strrchr(dir, '/');
+    snprintf(slash ? slash : dir, sizeof "/datasets", "/datasets");
+    return dir;
+}

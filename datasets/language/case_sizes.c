@@ -1,0 +1,101 @@
+/* Sizes of a case: lengths of its requests, their sums, pages, bytes.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "datasets/language/case_finish.h"
+
+#include <string.h>
+
+#include "datasets/fill/scenarios.h"
+#include "tensor_core/instruction.h"
+
+int64_t at_case_sq(const struct at_case *c, int64_t r) {
+    const struct at_case_keys *keys = c->keys;
+    return keys->scenario ? at_scenario_sq(keys->scenario, c->family->decode, r) : keys->sq.value[r % keys->sq.n];
+}
+
+int64_t at_case_sk(const struct at_case *c, int64_t r) {
+    const struct at_case_keys *keys = c->keys;
+    return keys->scenario ? at_scenario_sk(keys->scenario, c->family->decode, r) : keys->sk.value[r % keys->sk.n];
+}
+
+/* One page in eight, and at least two, belong to nobody: a kernel that reads them reads poison. */
+static int64_t spare_pages(int64_t pages) { return pages / 8 > 2 ? pages / 8 : 2; }
+
+void at_case_lengths(struct at_sizes *sizes, const struct at_case *c, const int64_t *sq, const int64_t *sk) {
+    int64_t keys = 0, pages = 0;
+    for (int64_t r = 0; r < sizes->b; r++) {
+        int64_t queries = sq ? sq[r] : at_case_sq(c, r), length = sk ? sk[r] : at_case_sk(c, r);
+        sizes->tokens += queries;
+        keys += length;
+        sizes->max_sq = queries > sizes->max_sq ? queries : sizes->max_sq;
+        sizes->max_sk = length > sizes->max_sk ? length : sizes->max_sk;
+        if (sizes->page > 0)
+            pages += (length + sizes->page - 1) / sizes->page;
+    }
+    sizes->slots = keys;
+    sizes->capacity = sizes->max_sk;
+    if (sizes->page > 0) {
+        sizes->slots = (pages + spare_pages(pages)) * sizes->page;
+        sizes->max_pages = (sizes->max_sk + sizes->page - 1) / sizes->page;
+        sizes->max_pages += sizes->max_pages == 0; /* a table without columns would mean contiguous */
+        sizes->capacity = sizes->max_pages * sizes->page;
+    }
+}
+
+void at_case_sizes(const struct at_case *c, struct at_sizes *sizes) {
+    const struct at_case_keys *keys = c->keys;
+    const unsigned groups = at_key_groups(c->family, c->op);
+    *sizes = (struct at_sizes){ 0 };
+    if (groups & (AT_KEY_ATTENTION | AT_KEY_HEADS))
+        sizes->h = keys->h;
+    if (groups & (AT_KEY_ATTENTION | AT_KEY_HEADS | AT_KEY_CACHE)) {
+        sizes->hk = keys->hk;
+        sizes->d = keys->pad_d ? keys->pad_d : keys->d;
+    }
+    if (groups & (AT_KEY_NORM | AT_KEY_PATTERNS))
+        sizes->tokens = keys->tokens;
+    if (groups & AT_KEY_CHANNELS)
+        sizes->channels = keys->channels;
+    if (groups & AT_KEY_PATTERNS)
+        sizes->channels = at_tc_instruction_at((int)keys->instruction)->k;
+    if (groups & AT_KEY_PRODUCT) {
+        sizes->m = keys->m;
+        sizes->n = keys->n;
+        sizes->k = keys->k;
+    }
+    if (groups & AT_KEY_ELEMENTS)
+        sizes->n = keys->n;
+    if (groups & AT_KEY_ASYNCT)
+        sizes->taps = keys->window;
+    for (int i = 0; groups & AT_KEY_COUNTS && at_key_quantity(i); i++) {
+        const int is_kv = strcmp(at_key_quantity(i), "k") == 0 || strcmp(at_key_quantity(i), "v") == 0;
+        *(is_kv ? &sizes->kv_quantities : &sizes->quantities) += keys->what >> i & 1;
+    }
+    if (groups & (AT_KEY_ATTENTION | AT_KEY_CACHE)) {
+        sizes->b = keys->scenario ? keys->scenario->b : keys->b;
+        sizes->page = keys->page;
+        at_case_lengths(sizes, c, NULL, NULL);
+        sizes->tokens += keys->padding;
+    }
+}
+
+/* Elements of one tensor; INT64_MAX beyond 64 bits. */
+static int64_t count_of(const struct at_tensor *tensor) {
+    int64_t n = tensor->rank ? 1 : 0;
+    for (int i = 0; i < tensor->rank; i++)
+        if (__builtin_mul_overflow(n, tensor->shape[i], &n))
+            return INT64_MAX;
+    return n;
+}
+
+int64_t at_case_need(const struct at_problem *problem) {
+    struct at_problem shape = *problem;
+    int64_t total = 0, bytes;
+    at_problem_shape(&shape);
+    for (int i = 0; i < shape.op->n_tensors; i++) {
+        const struct at_tensor *tensor = &shape.tensors[i];
+        if (__builtin_mul_overflow(count_of(tensor), (int64_t)at_format_info(tensor->format)->bytes, &bytes) ||
+            __builtin_add_overflow(total, bytes, &total))
+            return INT64_MAX;
+    }
+    return total;
+}

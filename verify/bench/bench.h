@@ -1,0 +1,66 @@
+/* attest bench: what its kinds share.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef AT_BENCH_H
+#define AT_BENCH_H
+
+#include "verify/cli/commands.h"
+#include "verify/result/record.h"
+#include "verify/result/result_fields.h"
+#include "verify/run/session.h"
+
+/* One variant on one case: what was verified, and the times that then count. */
+struct at_bench_row {
+    char case_id[1024], family[64], variant[96], path[160], sha256[65], numerics[640];
+    char verdict[384];                     /* how it was verified, or why it was not timed */
+    int timed;                             /* 0: verdict says why */
+    int64_t rows_checked, compared, wrong; /* rows of the sample, their elements, and those that are off */
+    int64_t model_equal, model_compared;   /* elements equal to the declared arithmetic; 0 of 0: no declared order */
+    double cold, hot;                      /* seconds a launch; NaN: not timed */
+    int replays, copies;                   /* of the graph; of the inputs that rotate */
+    double bytes, flops;   /* that a dense evaluation moves at least, and does; flops NaN: not counted */
+    double scores;         /* that score_counts counts, visible ones of all heads; NaN: another operator */
+    double copy_rate;      /* bytes a second of a large copy within the device, in the same run */
+    double source_seconds; /* the source's time for this idea and shape; NaN: none */
+    char source[24];       /* its section */
+};
+/* Field i of a row, NULL past the end. */
+const struct at_field *at_bench_field(int i);
+
+/* Useful work of attention: 2 flops a multiply-add, QK and PV over the visible keys alone; of products; of score_counts
+ * QK alone; NaN for other operators. */
+double at_bench_flops(const struct at_problem *problem);
+/* Visible scores of all heads for score_counts, NaN for other operators. */
+double at_bench_scores(const struct at_problem *problem);
+/* Bytes that any evaluation must move once: activations, the keys and values that requests own, parameters, outputs. */
+double at_bench_bytes(const struct at_problem *problem);
+
+/* Launches variant once and compares a sample of rows with the declared arithmetic, or with the limits where no order
+ * is declared. row->wrong 0 and row->compared > 0: its times count. Failures of the kernel are verdicts in the row. */
+at_status at_bench_verify(struct at_runner *runner, int variant, const struct at_problem *problem, uint64_t seed,
+                          struct at_bench_row *row);
+
+/* The source's times: a table of lines `variant b k microseconds section`, `#` comments. */
+struct at_source_times {
+    int n;
+    struct at_source_time {
+        char variant[96], section[24];
+        int64_t b, k;
+        double seconds;
+    } * items;
+};
+at_status at_source_times_load(const char *path, struct at_source_times *times);
+void at_source_times_release(struct at_source_times *times);
+/* Fills source_seconds and source of a row; they stay as they are when the table has none. */
+void at_source_times_find(const struct at_source_times *times, int64_t b, int64_t k, struct at_bench_row *row);
+
+#include <stdio.h>
+void at_bench_table(const struct at_bench_row *rows, int n, const char *device, FILE *out);
+
+/* The kinds; each is a process's exit code. */
+int at_bench_reference(const struct at_args *args);
+int at_bench_simt(const struct at_args *args);
+int at_bench_record(const struct at_args *args);
+int at_bench_tensor_core(const struct at_args *args);
+int at_bench_kernels(const struct at_args *args);
+
+#endif

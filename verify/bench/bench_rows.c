@@ -1,0 +1,165 @@
+/* Rows of a benchmark: their fields, their table, and the source's times.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verify/bench/bench.h"
+#include "verify/report/report_text.h"
+#include "verify/result/table.h"
+
+/* clang-format off */
+#define BENCH_FIELDS(X)                                                                              \
+    X(TEXT, case_id,        "1", "the case, one line of text with every key")                        \
+    X(TEXT, family,         "1", "kernel family")                                                    \
+    X(TEXT, variant,        "1", "variant")                                                          \
+    X(TEXT, path,           "1", "source file of the variant")                                       \
+    X(TEXT, sha256,         "1", "SHA-256 of the source file")                                       \
+    X(TEXT, numerics,       "1", "declared numerics, every field")                                   \
+    X(TEXT, verdict,        "1", "how it was verified in this run, or why it was not timed")         \
+    X(BOOL, timed,          "1", "it was verified and timed")                                        \
+    X(I64,  rows_checked,   "1", "rows of the sample that were compared before timing")              \
+    X(I64,  compared,       "1", "elements of those rows")                                           \
+    X(I64,  wrong,          "1", "elements off the model, or beyond the limit")                      \
+    X(I64,  model_equal,    "1", "elements equal to the declared arithmetic")                        \
+    X(I64,  model_compared, "1", "elements compared with it; 0: no declared order")                  \
+    X(F64,  cold,           "s", "median time of a launch, inputs rotated past the caches")          \
+    X(F64,  hot,            "s", "median time of a launch, one set of inputs")                       \
+    X(INT,  replays,        "1", "graph replays timed")                                              \
+    X(INT,  copies,         "1", "copies of the inputs that rotate")                                 \
+    X(F64,  bytes,          "byte", "bytes that a dense evaluation must move")                       \
+    X(F64,  flops,          "1", "floating-point operations of a dense evaluation; NaN: not counted") \
+    X(F64,  scores,         "1", "scores that score_counts counts; NaN: another operator")           \
+    X(F64,  copy_rate,      "byte/s", "read and written by a large copy within the device")          \
+    X(F64,  source_seconds, "s", "the source's time for this idea and shape; NaN: none")             \
+    X(TEXT, source,         "1", "where the source has it")
+/* clang-format on */
+
+static const struct at_field fields[] = {
+#define X(kind, field, units, meaning) AT_ROW_FIELD(at_bench_row, kind, field, units, meaning)
+    BENCH_FIELDS(X)
+#undef X
+};
+
+const struct at_field *at_bench_field(int i) {
+    return i >= 0 && (size_t)i < sizeof fields / sizeof *fields ? &fields[i] : NULL;
+}
+
+const struct at_table at_bench_table_kernels = {
+    .group = "bench",
+    .type = "attest.bench",
+    .signal = "cold",
+    .row = "row: one variant on one case",
+    .field = at_bench_field,
+    .later = "scores",
+    .row_bytes = sizeof(struct at_bench_row),
+};
+
+/* ---- the table ---- */
+
+static void put_microseconds(FILE *out, double seconds) {
+    if (isnan(seconds))
+        fprintf(out, " %8s", "-");
+    else
+        fprintf(out, " %8.2f", seconds * 1e6);
+}
+
+static void put_row(const struct at_bench_row *r, FILE *out) {
+    fprintf(out, "  ");
+    at_text_fit(out, r->variant, 26, 0);
+    if (!r->timed) {
+        fprintf(out, "  %s\n", r->verdict);
+        return;
+    }
+    const double floor = r->bytes / r->copy_rate;
+    put_microseconds(out, r->cold);
+    put_microseconds(out, r->hot);
+    fprintf(out, " %7.0f", r->bytes / r->cold / 1e9);
+    if (isnan(r->flops))
+        fprintf(out, " %7s", "-");
+    else
+        fprintf(out, " %7.2f", r->flops / r->cold / 1e12);
+    put_microseconds(out, floor);
+    fprintf(out, " %5.1f%%", 100 * floor / r->cold);
+    put_microseconds(out, r->source_seconds);
+    if (isnan(r->source_seconds))
+        fprintf(out, " %6s %6s", "-", "-");
+    else
+        fprintf(out, " %6.2f %6.2f", r->cold / r->source_seconds, r->hot / r->source_seconds);
+    fprintf(out, "  %s", r->verdict);
+    if (!isnan(r->scores))
+        fprintf(out, ", %.3g scores/s", r->scores / r->cold);
+    fprintf(out, "\n");
+}
+
+void at_bench_table(const struct at_bench_row *rows, int n, const char *device, FILE *out) {
+    double rate = 0;
+    for (int i = 0; i < n; i++)
+        rate = rows[i].copy_rate > rate ? rows[i].copy_rate : rate;
+    fprintf(out,
+            "%s; a large copy within the device moved %.2f TB/s in this run\n"
+            "cold, hot: median us of a launch among graph replays; floor: dense bytes at the copy's rate;\n"
+            "source: its figure for the idea and shape, us, caches not said; xCOLD, xHOT: ours over it\n",
+            device, rate / 1e12);
+    for (int i = 0; i < n; i++) {
+        if (i == 0 || strcmp(rows[i].case_id, rows[i - 1].case_id) != 0)
+            fprintf(out, "%s\n  %-26s %8s %8s %7s %7s %8s %6s %8s %6s %6s  %s\n", rows[i].case_id, "VARIANT", "COLD",
+                    "HOT", "GB/s", "TFLOP/s", "FLOOR", "SHARE", "SOURCE", "xCOLD", "xHOT", "VERIFIED");
+        put_row(&rows[i], out);
+    }
+}
+
+/* ---- the source's times ---- */
+
+static at_status parse_time(char *line, const char *path, int number, struct at_source_time *t) {
+    double microseconds;
+    long long b, k;
+    char rest[2];
+    if (sscanf(line, "%95s %lld %lld %lf %23s %1s", t->variant, &b, &k, &microseconds, t->section, rest) != 5 ||
+        b < 1 || k < 0 || !(microseconds > 0))
+        return AT_FAIL(AT_USAGE, "%s:%d: found \"%.60s\", wanted: variant b k microseconds section", path, number,
+                       line);
+    t->b = b;
+    t->k = k;
+    t->seconds = microseconds * 1e-6;
+    return AT_OK;
+}
+
+at_status at_source_times_load(const char *path, struct at_source_times *times) {
+    char line[256];
+    at_status status = AT_OK;
+    FILE *file = fopen(path, "re");
+    *times = (struct at_source_times){ 0 };
+    if (!file)
+        return AT_FAIL(AT_NOT_FOUND, "%s: %s", path, strerror(errno));
+    for (int number = 1; status == AT_OK && fgets(line, sizeof line, file); number++) {
+        line[strcspn(line, "#\n")] = 0;
+        if (line[strspn(line, " \t")] == 0)
+            continue;
+        struct at_source_time *grown = realloc(times->items, ((size_t)times->n + 1) * sizeof *grown);
+        if (!grown)
+            AT_FAIL_OUT(AT_NO_MEMORY, "%s: no memory", path);
+        times->items = grown;
+        status = parse_time(line, path, number, &times->items[times->n++]);
+    }
+out:
+    fclose(file);
+    return status;
+}
+
+void at_source_times_release(struct at_source_times *times) {
+    free(times->items);
+    *times = (struct at_source_times){ 0 };
+}
+
+void at_source_times_find(const struct at_source_times *times, int64_t b, int64_t k, struct at_bench_row *row) {
+    for (int i = 0; i < times->n; i++) {
+        const struct at_source_time *t = &times->items[i];
+        if (t->b != b || t->k != k || strcmp(t->variant, row->variant) != 0)
+            continue;
+        row->source_seconds = t->seconds;
+        snprintf(row->source, sizeof row->source, "%s", t->section);
+    }
+}

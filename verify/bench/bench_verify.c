@@ -1,0 +1,168 @@
+/* What must hold before a time counts, and what a time is measured against.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attest/attention.h"
+#include "verify/bench/bench.h"
+#include "verify/runner/launch.h"
+
+enum { ROWS = 64, TIMEOUT_SECONDS = 120 };
+/* Multiply-adds up to which every row is checked: norms and cache writes, where a fault may well be in few rows. */
+static const double ALL_ROWS_WORK = 2e8;
+
+static int is_attention(const struct at_problem *p) { return at_op_tensor_index(p->op, "block_table") >= 0; }
+
+double at_bench_scores(const struct at_problem *p) {
+    double sum = 0;
+    if (at_op_tensor_index(p->op, "counts") < 0)
+        return (double)NAN;
+    for (int64_t i = 0; i < p->sizes.tokens; i++) {
+        const int64_t seen = p->sizes.slots - p->sizes.tokens - p->params.behind + i + 1;
+        sum += (double)(!p->params.causal ? p->sizes.slots : seen > 0 ? seen : 0);
+    }
+    return sum * (double)p->sizes.h;
+}
+
+double at_bench_flops(const struct at_problem *p) {
+    double sum = 0;
+    if (p->sizes.k > 0) /* a product */
+        return 2.0 * (double)p->sizes.m * (double)p->sizes.n * (double)p->sizes.k;
+    if (!isnan(at_bench_scores(p)))
+        return 2.0 * at_bench_scores(p) * (double)p->sizes.d;
+    if (!is_attention(p))
+        return (double)NAN;
+    for (int64_t r = 0, rows = p->op->rows(p); r < rows; r++)
+        sum += 4.0 * (double)at_attn_row(p, r).visible * (double)p->sizes.d;
+    return sum;
+}
+
+double at_bench_bytes(const struct at_problem *p) {
+    double sum = 0;
+    int64_t keys = 0;
+    for (int64_t r = 0; is_attention(p) && r < p->sizes.b; r++)
+        keys += at_tensor_i32(&p->tensors[AT_ATTN_SEQ_LENS], r);
+    for (int t = 0; t < p->op->n_tensors; t++) {
+        const struct at_tensor *x = &p->tensors[t];
+        if (x->rank == 0)
+            continue;
+        const int is_cache = is_attention(p) && (t == AT_ATTN_K || t == AT_ATTN_V);
+        const int is_written = p->op->tensors[t].role == AT_INOUT; /* a row a token */
+        const int64_t cached = is_cache ? keys : p->sizes.tokens;
+        const int64_t count = is_cache || is_written ? cached * p->sizes.hk * p->sizes.d : at_tensor_count(x);
+        sum += (double)count * (double)at_format_info(x->format)->bytes;
+    }
+    return sum;
+}
+
+/* Outputs of the evaluation in full size; only the rows of the sample are filled. */
+struct sample {
+    struct at_eval eval;
+    int64_t rows, n;
+};
+
+/* The i-th of them, evenly spread: first and last row are among them. */
+static int64_t sampled_row(const struct sample *s, int64_t i) { return s->n > 1 ? i * (s->rows - 1) / (s->n - 1) : 0; }
+
+static void release(struct sample *s) {
+    for (int t = 0; t < AT_MAX_TENSORS; t++) {
+        free(s->eval.value[t]);
+        free(s->eval.limit[t]);
+    }
+}
+
+static at_status take(const struct at_problem *p, struct sample *s) {
+    memset(s, 0, sizeof *s);
+    s->rows = p->op->rows(p);
+    double work = 0;
+    for (int64_t r = 0; r < s->rows; r++)
+        work += p->op->row_work(p, r);
+    s->n = s->rows < ROWS || work <= ALL_ROWS_WORK ? s->rows : ROWS;
+    for (int t = 0; t < p->op->n_tensors; t++) {
+        const size_t n = (size_t)at_tensor_count(&p->tensors[t]) + 1;
+        if (p->op->tensors[t].role == AT_IN)
+            continue;
+        s->eval.value[t] = calloc(n, sizeof(double));
+        s->eval.limit[t] = calloc(n, sizeof(double));
+        if (!s->eval.value[t] || !s->eval.limit[t])
+            return AT_FAIL(AT_NO_MEMORY, "no memory for %zu outputs", n);
+    }
+    return AT_OK;
+}
+
+/* Elements of a row against value and limit; modelled: equal to the bit where the limit is 0, NaNs of one class. */
+static void compare_row(const struct at_problem *p, const struct at_outputs *outputs, const struct sample *s,
+                        int64_t row, int modelled, struct at_bench_row *out) {
+    for (int t = 0; t < p->op->n_tensors; t++) {
+        int64_t first, count;
+        if (!s->eval.value[t])
+            continue;
+        p->op->row_span(p, t, row, &first, &count);
+        for (int64_t i = first; i < first + count; i++) {
+            const double got = at_tensor_get(&outputs->tensors[t], i), want = s->eval.value[t][i];
+            const double limit = s->eval.limit[t][i];
+            const int same = got == want || (isnan(got) && isnan(want));
+            out->compared++;
+            out->wrong += !same && !(fabs(got - want) <= limit);
+            out->model_compared += modelled;
+            out->model_equal += modelled && same;
+        }
+    }
+}
+
+static at_status compare_rows(const struct at_problem *p, const struct at_numerics *numerics,
+                              const struct at_outputs *outputs, struct at_bench_row *row) {
+    struct sample s;
+    const int modelled = !numerics->free_order;
+    at_status status = take(p, &s);
+    for (int64_t i = 0; i < s.n && status == AT_OK; i++) {
+        const int64_t r = sampled_row(&s, i);
+        status = (modelled ? p->op->model : p->op->evaluate)(p, numerics, r, r + 1, &s.eval);
+        if (status == AT_OK)
+            compare_row(p, outputs, &s, r, modelled, row);
+    }
+    row->rows_checked = s.n;
+    release(&s);
+    return status;
+}
+
+static void tell(struct at_bench_row *row, const char *what, const char *why) {
+    snprintf(row->verdict, sizeof row->verdict, "%s%.360s", what, why);
+}
+
+at_status at_bench_verify(struct at_runner *runner, int variant, const struct at_problem *problem, uint64_t seed,
+                          struct at_bench_row *row) {
+    const struct at_numerics *numerics = &at_runner_variant(runner, variant)->numerics;
+    struct at_run_reply reply;
+    struct at_outputs outputs = { 0 };
+    at_status status =
+        at_guarded_launch(runner, variant, problem, AT_POISON_JUDGED, NULL, seed, TIMEOUT_SECONDS, &reply, &outputs);
+    row->compared = row->wrong = row->model_compared = row->model_equal = 0;
+    if (status == AT_CRASHED || status == AT_HUNG || status == AT_PROTOCOL) {
+        tell(row, "", at_error_message());
+        row->wrong = 1;
+        return AT_OK;
+    }
+    AT_TRY(status);
+    if (reply.outcome != AT_RAN) {
+        tell(row, reply.outcome == AT_RUN_UNSUPPORTED ? "UNSUPPORTED: " : "failed: ", reply.reason);
+        row->wrong = reply.outcome != AT_RUN_UNSUPPORTED;
+        return AT_OK;
+    }
+    for (int t = 0; t < AT_MAX_TENSORS && !row->wrong; t++)
+        if (outputs.dirty[t][0]) {
+            tell(row, "DIRTY: ", outputs.dirty[t]);
+            row->wrong = 1;
+        }
+    if (!row->wrong)
+        status = compare_rows(problem, numerics, &outputs, row);
+    if (row->wrong && !row->verdict[0])
+        snprintf(row->verdict, sizeof row->verdict, "WRONG: %lld of %lld elements of %lld rows", (long long)row->wrong,
+                 (long long)row->compared, (long long)row->rows_checked);
+    else if (!row->wrong)
+        tell(row, row->model_compared ? "MODEL-EXACT" : "within its limits", "");
+    at_outputs_release(&outputs);
+    return status;
+}

@@ -1,0 +1,48 @@
+/* attest bench: times of verified kernels, of the fast tier, of recording, of the SIMT machine, of the tensor-core model.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "verify/bench/bench.h"
+
+static const struct at_option options[] = {
+    { "--cases", "GLOB", "kernels: which cases of datasets/bench, as role:id (default: all)" },
+    { "--case", "LINE", "one case given as text" },
+    { "--runner", "R", "kernels: cuda (default), or a command line that speaks the protocol and times" },
+    { "--replays", "N", "kernels: graph replays, the median counts (default 20)" },
+    { "--beside", "FILE", "kernels: the source's times (default datasets/bench/source_times.txt)" },
+    { "--out", "B.h5", "kernels: write the archive" },
+    { "--seed", "S", "kernels: of marks and guard bytes" },
+    { "--rounds", "N", "reference, simt, record, tensor-core: timed rounds, the median counts (default 5)" },
+    { "--threads", "N", "reference, record: threads (default: processors)" },
+    { "--min-share", "X",
+      "reference: fail below this share of dgemm; record: of computing alone (default: report only)" },
+    { "--golden", "FILE",
+      "tensor-core: what the model must give (default datasets/measurements/h200_tensor_core.txt)" },
+    { "--min-rate", "X", "tensor-core: fail below X million products a second (default: report only)" },
+    { NULL, NULL, NULL },
+};
+
+static int run(const struct at_args *args) {
+    if (args->n_words == 1 && strcmp(args->words[0], "reference") == 0)
+        return at_bench_reference(args);
+    if (args->n_words <= 2 && strcmp(args->words[0], "simt") == 0)
+        return at_bench_simt(args);
+    if (args->n_words == 1 && strcmp(args->words[0], "record") == 0)
+        return at_bench_record(args);
+    if (args->n_words <= 2 && strcmp(args->words[0], "tensor-core") == 0)
+        return at_bench_tensor_core(args);
+    return at_bench_kernels(args);
+}
+
+const struct at_command at_command_bench = {
+    .name = "bench",
+    .synopsis = "bench GLOB... | reference | record | simt [FAMILY/VARIANT] | tensor-core [GLOB] [options]",
+    .summary =
+        "times: of verified kernels on a GPU, of the fast tier beside dgemm, of recording, of the SIMT machine, of "
+        "the tensor-core model",
+    .example = "attest bench 'asynct_decode/*' --runner cuda --out bench.h5",
+    .options = options,
+    .min_words = 1,
+    .max_words = AT_MAX_WORDS,
+    .run = run,
+};

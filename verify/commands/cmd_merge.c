@@ -1,0 +1,131 @@
+/* attest merge: the shards of a run become the archive that one process would have written.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verify/archive/distributions.h"
+#include "verify/archive/witness.h"
+#include "verify/result/atomic_file.h"
+#include "verify/cli/commands.h"
+#include "verify/record/dist_merge.h"
+#include "verify/run/journal.h"
+#include "verify/result/record.h"
+
+static const struct at_option options[] = {
+    { "--out", "RUN.h5", "the archive to write" },
+    { NULL, NULL, NULL },
+};
+
+struct shards {
+    struct at_run_record *records;
+    char (*text)[32]; /* "2/5" */
+    int n, parts;
+};
+
+/* An archive does not say which shard it is; its journal, beside it, does. What was kept lies there too. */
+static at_status read_shard(const char *path, struct shards *s, int i) {
+    char journal[4096], witness[4096];
+    int finished;
+    if (snprintf(journal, sizeof journal, "%s.jsonl", path) >= (int)sizeof journal)
+        return AT_FAIL(AT_USAGE, "merge: the path is too long");
+    AT_TRY(at_journal_read(journal, &s->records[i], s->text[i], &finished));
+    if (!finished)
+        return AT_FAIL(AT_USAGE, "%s: this shard's run did not end; finish it with --resume", journal);
+    AT_TRY(at_witness_folder(path, witness, sizeof witness));
+    AT_TRY(at_run_record_add_witness(&s->records[i], witness));
+    return at_witness_check(&s->records[i]);
+}
+
+static at_status check_parts(const struct at_args *args, struct shards *s) {
+    char *seen = NULL;
+    at_status status = AT_OK;
+    for (int i = 0; i < s->n; i++) {
+        int shard, parts;
+        if (sscanf(s->text[i], "%d/%d", &shard, &parts) != 2 || shard < 1 || shard > parts)
+            AT_FAIL_OUT(AT_USAGE, "%s: is a whole run, not a shard", args->words[i]);
+        if (!seen) {
+            s->parts = parts;
+            seen = calloc((size_t)parts + 1, 1);
+            if (!seen)
+                AT_FAIL_OUT(AT_NO_MEMORY, "no memory for %d shards", parts);
+        }
+        if (parts != s->parts)
+            AT_FAIL_OUT(AT_USAGE, "%s: is a shard of %d, the others are of %d", args->words[i], parts, s->parts);
+        if (seen[shard]++)
+            AT_FAIL_OUT(AT_USAGE, "%s: shard %d/%d is given twice", args->words[i], shard, parts);
+    }
+    for (int k = 1; k <= s->parts; k++)
+        if (!seen[k])
+            AT_FAIL_OUT(AT_USAGE, "merge: shard %d/%d is missing", k, s->parts);
+out:
+    free(seen);
+    return status;
+}
+
+static at_status check_out(const struct at_args *args) {
+    const char *out = at_args_get(args, "--out");
+    if (!out)
+        return AT_FAIL(AT_USAGE, "merge: wants --out RUN.h5");
+    return at_atomic_check_files(&out, 1, args->words, args->n_words);
+}
+
+static at_status merge(const struct at_args *args, struct shards *s, struct at_run_record *whole) {
+    const char *out = at_args_get(args, "--out");
+    AT_TRY(check_out(args));
+    for (int i = 0; i < s->n; i++)
+        AT_TRY(read_shard(args->words[i], s, i));
+    AT_TRY(check_parts(args, s));
+    AT_TRY(at_record_merge(s->records, s->n, whole));
+    AT_TRY(at_archive_write(whole, out));
+    printf("%s: %lld results of %d shards\n", out, (long long)whole->n, s->parts);
+    return AT_OK;
+}
+
+static at_status merge_distributions(const struct at_args *args) {
+    const char *out = at_args_get(args, "--out");
+    AT_TRY(check_out(args));
+    AT_TRY(at_dist_merge(args->words, args->n_words, out));
+    printf("%s: distributions of %d shards\n", out, args->n_words);
+    return AT_OK;
+}
+
+static int merge_run(const struct at_args *args) {
+    struct shards s = { .n = args->n_words };
+    struct at_run_record whole;
+    at_status status = AT_OK;
+    at_run_record_init(&whole);
+    s.records = calloc((size_t)s.n, sizeof *s.records);
+    s.text = calloc((size_t)s.n, sizeof *s.text);
+    if (!s.records || !s.text)
+        AT_FAIL_OUT(AT_NO_MEMORY, "no memory for %d shards", s.n);
+    for (int i = 0; i < s.n; i++)
+        at_run_record_init(&s.records[i]);
+    status = merge(args, &s, &whole);
+out:
+    for (int i = 0; s.records && i < s.n; i++)
+        at_run_record_release(&s.records[i]);
+    free(s.records);
+    free(s.text);
+    at_run_record_release(&whole);
+    return status == AT_OK ? 0 : at_report_failure(status);
+}
+
+/* The first file says what the others must be. */
+static int run(const struct at_args *args) {
+    if (!at_distributions_is(args->words[0]))
+        return merge_run(args);
+    const at_status status = merge_distributions(args);
+    return status == AT_OK ? 0 : at_report_failure(status);
+}
+
+const struct at_command at_command_merge = {
+    .name = "merge",
+    .synopsis = "merge SHARD.h5... --out RUN.h5",
+    .summary = "join the shards of one run or recording into the archive one process would have written",
+    .example = "attest merge shard1.h5 shard2.h5 --out run.h5",
+    .options = options,
+    .min_words = 1,
+    .max_words = AT_MAX_WORDS,
+    .run = run,
+};

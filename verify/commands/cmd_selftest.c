@@ -1,0 +1,282 @@
+/* attest selftest: the suite's own score. Every mutant must get the state its patch names, and every decoy must count
+ * somewhere. With --mechanical: every deleted barrier must be missed, or proved redundant.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "verify/cli/commands.h"
+#include "verify/judge/decoys.h"
+#include "verify/run/session.h"
+
+static const struct at_option options[] = {
+    { "--mechanical", NULL,
+      "instead: each barrier, fence, wait, commit of each CUDA kernel deleted: caught, or proved redundant" },
+    { "--mutants", "GLOB", "only these (family/fault; of deletions family/variant__file_line)" },
+    { "--jobs", "N", "cases judged at the same time" },
+    { "--all", NULL, "judge each mutant on all of its cases (default: up to its first failure)" },
+    { "--verbose", NULL, "what each mutant got on each of its cases" },
+    { NULL, NULL, NULL },
+};
+
+/* One line of mutants.tsv: the patch's own words. Of mechanical.tsv: instead of the state the place of the call that is
+ * left out, and at the end the proof that the kernel is right without, or "". */
+struct mutant {
+    char name[128], of[128], cases[128], fault[256], proof[512];
+    char place[128];      /* FILE:LINE; "": a mutant of its own program */
+    enum at_state expect; /* of a place: any state that fails, but for ERROR, which the harness can make too */
+    int64_t hits, by_state[AT_STATE_COUNT];
+    char killed_by[1100]; /* ROLE:CASE, the first that hit */
+};
+
+static at_status parse_mutant(char *text, const char *path, int number, struct mutant *m) {
+    char *fields[6] = { NULL };
+    int n = 0;
+    memset(m, 0, sizeof *m);
+    text[strcspn(text, "\n")] = 0;
+    for (char *rest = text; n < 6 && rest;)
+        fields[n++] = strsep(&rest, "\t");
+    if (n < 5)
+        return AT_FAIL(AT_USAGE, "%s:%d: found %d fields, wanted 5 or 6", path, number, n);
+    snprintf(m->name, sizeof m->name, "%s", fields[0]);
+    snprintf(m->of, sizeof m->of, "%s", fields[1]);
+    snprintf(m->cases, sizeof m->cases, "%s", fields[3]);
+    snprintf(m->fault, sizeof m->fault, "%s", fields[4]);
+    snprintf(m->proof, sizeof m->proof, "%s", fields[5] ? fields[5] : "");
+    if (!strchr(fields[2], ':'))
+        return at_state_parse(fields[2], &m->expect);
+    snprintf(m->place, sizeof m->place, "%s", fields[2]);
+    return AT_OK;
+}
+
+/* NAME.tsv lies beside this program. */
+static at_status load_mutants(const char *table, const char *glob, struct mutant **list, int *n) {
+    char path[4200], text[2048];
+    at_status status = AT_OK;
+    ssize_t length = readlink("/proc/self/exe", path, 4000);
+    *list = NULL;
+    *n = 0;
+    if (length < 0)
+        return AT_FAIL(AT_ENVIRONMENT, "/proc/self/exe: cannot be read");
+    path[length] = 0;
+    snprintf(strrchr(path, '/'), 32, "/%s.tsv", table);
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return AT_FAIL(AT_ENVIRONMENT, "%s: not there; `make` writes it", path);
+    for (int number = 1; fgets(text, sizeof text, file); number++) {
+        struct mutant m, *grown;
+        AT_TRY_OUT(parse_mutant(text, path, number, &m));
+        if (glob && fnmatch(glob, m.name, 0) != 0)
+            continue;
+        grown = realloc(*list, ((size_t)*n + 1) * sizeof **list);
+        if (!grown)
+            AT_FAIL_OUT(AT_NO_MEMORY, "no memory for mutants");
+        *list = grown;
+        (*list)[(*n)++] = m;
+    }
+    if (*n == 0)
+        AT_FAIL_OUT(AT_NOT_FOUND, "selftest: no mutant matches '%s'", glob ? glob : "*");
+out:
+    fclose(file);
+    return status;
+}
+
+/* Judges a mutant on these cases: up to the first that fails the run, or on all. */
+static at_status run_mutant(struct mutant *m, const char *cases, int jobs, int all, int verbose) {
+    struct at_session_options o = at_session_defaults();
+    struct at_run_record record;
+    const char *globs[1] = { *m->place ? m->of : m->name };
+    o.selection.globs = globs;
+    o.selection.n_globs = 1;
+    o.selection.cases_glob = cases;
+    o.runner = *m->place ? "cpu" : "mutants";
+    o.jobs = jobs;
+    o.quiet = 1;
+    o.fail_fast = !all;
+    if (!*m->place && m->expect == AT_STATE_HUNG)
+        o.timeout = 2;
+    if (*m->place)
+        setenv("AT_SIMT_WITHOUT", m->place, 1); /* to the runner */
+    at_status status = at_session_run(&o, &record);
+    unsetenv("AT_SIMT_WITHOUT");
+    m->hits = 0;
+    memset(m->by_state, 0, sizeof m->by_state);
+    for (int64_t i = 0; status == AT_OK && i < record.n; i++) {
+        const struct at_result *r = &record.results[i];
+        m->by_state[r->state]++;
+        const int hit =
+            *m->place ? r->state != AT_STATE_ERROR && at_state_fails(r->state, r->expect, 0) : r->state == m->expect;
+        if (hit && m->hits++ == 0)
+            snprintf(m->killed_by, sizeof m->killed_by, "%s:%s", r->role, r->case_id);
+        if (verbose)
+            printf("    %-12s %s %s: %s\n", at_state_name(r->state), r->tensor, r->case_id, r->cause);
+    }
+    at_run_record_release(&record);
+    return status;
+}
+
+/* A glob for this text alone. */
+static void literal(const char *text, char *glob, size_t size) {
+    size_t n = 0;
+    for (; *text && n + 2 < size; text++) {
+        if (strchr("*?[]\\+@!()|", *text))
+            glob[n++] = '\\';
+        glob[n++] = *text;
+    }
+    glob[n] = 0;
+}
+
+/* The killed mutant before number i that is most like it: of the same kernel, or of the same family. */
+static const struct mutant *neighbour_of(const struct mutant *list, int i) {
+    const size_t family = strcspn(list[i].of, "/") + 1;
+    const struct mutant *found = NULL;
+    for (int j = i - 1; j >= 0; j--) {
+        if (!*list[j].killed_by)
+            continue;
+        if (strcmp(list[j].of, list[i].of) == 0)
+            return &list[j];
+        if (!found && strncmp(list[j].of, list[i].of, family) == 0)
+            found = &list[j];
+    }
+    return found;
+}
+
+/* A mutant is killed when some case of its own gives it the state its patch names. The first failure is mostly it, and
+ * what killed its neighbour is the case to begin with. */
+static at_status try_mutant(struct mutant *m, const struct mutant *neighbour, int jobs, int all, int verbose) {
+    if (!all && neighbour && fnmatch(m->cases, neighbour->killed_by, FNM_EXTMATCH) == 0) {
+        char glob[2 * sizeof neighbour->killed_by];
+        literal(neighbour->killed_by, glob, sizeof glob);
+        AT_TRY(run_mutant(m, glob, jobs, 0, verbose));
+        if (m->hits)
+            return AT_OK;
+    }
+    if (!all) {
+        AT_TRY(run_mutant(m, m->cases, jobs, 0, verbose));
+        if (m->hits)
+            return AT_OK;
+    }
+    return run_mutant(m, m->cases, jobs, 1, verbose);
+}
+
+static void states_text(const struct mutant *m, char *text, size_t size) {
+    size_t at = 0;
+    text[0] = 0;
+    for (int s = 0; s < AT_STATE_COUNT && at < size; s++)
+        if (m->by_state[s])
+            at += (size_t)snprintf(text + at, size - at, "%s%lld %s", at ? ", " : "", (long long)m->by_state[s],
+                                   at_state_name((enum at_state)s));
+}
+
+/* Every decoy of every operator must count on some case, or it proves nothing: looks at the smoke, exact and real cases
+ * with the C baselines, and with tensor_core, which has none. What a decoy changes depends on the case, and on the
+ * split of a variant, which a baseline has too. */
+static at_status idle_decoys(int jobs, int *idle) {
+    static const char *globs[] = { "*/00_*", "tensor_core/*" };
+    struct at_session_options o = at_session_defaults();
+    struct at_run_record record;
+    o.selection.globs = globs;
+    o.selection.n_globs = (int)(sizeof globs / sizeof *globs);
+    o.selection.cases_glob = "@(smoke|exact|real):*";
+    o.jobs = jobs;
+    o.quiet = 1;
+    at_status status = at_session_run(&o, &record);
+    *idle = 0;
+    for (int k = 0; status == AT_OK && k < at_op_count(); k++) {
+        const struct at_op *op = at_op_at(k);
+        int general = 0;
+        while (at_general_decoy(general))
+            general++;
+        for (int d = 0; d < general + op->n_decoys; d++) {
+            int counted = 0;
+            for (int64_t i = 0; i < record.n; i++)
+                counted |= strcmp(record.results[i].op, op->name) == 0 && d < record.results[i].n_decoys &&
+                           record.results[i].decoy_fate[d] != AT_DECOY_INERT;
+            const char *name = d < general ? at_general_decoy(d)->name : op->decoys[d - general].name;
+            if (!counted && !(d < general && !at_decoy_applies(op, d))) {
+                printf("IDLE      decoy %s of %s never counts on any case\n", name, op->name);
+                ++*idle;
+            }
+        }
+    }
+    at_run_record_release(&record);
+    return status;
+}
+
+static at_status score_mutants(const struct at_args *args, struct mutant *list, int n, int jobs, int *bad) {
+    int survivors = 0, idle = 0;
+    for (int i = 0; i < n; i++) {
+        struct mutant *m = &list[i];
+        char states[256];
+        AT_TRY(try_mutant(m, neighbour_of(list, i), jobs, at_args_has(args, "--all"), at_args_has(args, "--verbose")));
+        states_text(m, states, sizeof states);
+        printf("%-9s %-44s %-11s %-36s %s\n", m->hits ? "killed" : "SURVIVED", m->name, at_state_name(m->expect),
+               states, m->fault);
+        fflush(stdout);
+        survivors += !m->hits;
+    }
+    if (!at_args_has(args, "--mutants"))
+        AT_TRY(idle_decoys(jobs, &idle));
+    printf("%d of %d mutants killed (%.1f %%)%s\n", n - survivors, n, 100.0 * (n - survivors) / n,
+           at_args_has(args, "--mutants") ? ""
+           : idle                         ? ""
+                                          : "; every decoy counts somewhere");
+    *bad = survivors + idle;
+    return AT_OK;
+}
+
+/* A deletion is caught, or has a proof that the call is redundant; a proof whose deletion is caught is wrong. */
+static at_status score_deletions(const struct at_args *args, struct mutant *list, int n, int jobs, int *bad) {
+    int caught = 0, proved = 0;
+    for (int i = 0; i < n; i++) {
+        struct mutant *m = &list[i];
+        const char *fate;
+        char states[256];
+        AT_TRY(try_mutant(m, neighbour_of(list, i), jobs, at_args_has(args, "--all"), at_args_has(args, "--verbose")));
+        states_text(m, states, sizeof states);
+        caught += m->hits != 0;
+        proved += !m->hits && *m->proof;
+        if (m->hits)
+            fate = *m->proof ? "DISPROVED" : "killed";
+        else
+            fate = *m->proof ? "redundant" : "SURVIVED";
+        *bad += !m->hits != (*m->proof != 0);
+        printf("%-9s %-62s %-28s %s\n", fate, m->name, states, m->fault);
+        if (*m->proof)
+            printf("          %s: %s\n", m->hits ? "needed, for all that is said" : "proof", m->proof);
+        fflush(stdout);
+    }
+    printf("%d of %d deletions caught, %d redundant with a proof\n", caught, n, proved);
+    return AT_OK;
+}
+
+static at_status score(const struct at_args *args, int *bad) {
+    struct mutant *list;
+    int n, mechanical = at_args_has(args, "--mechanical");
+    int64_t jobs;
+    at_status status = AT_OK;
+    *bad = 0;
+    AT_TRY(at_args_int(args, "--jobs", 1, 256, at_session_defaults().jobs, &jobs));
+    AT_TRY_OUT(load_mutants(mechanical ? "mechanical" : "mutants", at_args_get(args, "--mutants"), &list, &n));
+    AT_TRY_OUT((mechanical ? score_deletions : score_mutants)(args, list, n, (int)jobs, bad));
+out:
+    free(list);
+    return status;
+}
+
+static int run(const struct at_args *args) {
+    int bad;
+    at_status status = score(args, &bad);
+    return status != AT_OK ? at_report_failure(status) : bad != 0;
+}
+
+const struct at_command at_command_selftest = {
+    .name = "selftest",
+    .synopsis = "selftest [options]",
+    .summary = "the suite's own score: every mutant must be killed, every decoy must count",
+    .example = "attest selftest --mutants 'asynct_*/*'",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,125 @@
+/* attest verify: judges variants on cases, prints the table, writes archive and reports.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "verify/result/atomic_file.h"
+#include "verify/cli/commands.h"
+#include "verify/run/session.h"
+
+static const struct at_option options[] = {
+    { "--cases", "GLOB", "which cases, as role:id (default 'smoke:*'; '*' for all)" },
+    { "--case", "LINE", "one case given as text instead of the case files" },
+    { "--runner", "R", "cpu (default), cuda, or any command line that speaks the protocol" },
+    { "--strict", NULL, "VACUOUS results fail the run" },
+    { "--shard", "i/N", "only this share of the cases; `attest merge` joins the shards" },
+    { "--jobs", "N", "cases judged at the same time (default: processors)" },
+    { "--seed", "S", "of marks, guard bytes and batch orders (data seeds are part of a case)" },
+    { "--out", "RUN.h5", "write the archive, and while running the journal RUN.h5.jsonl" },
+    { "--junit", "F.xml", "write JUnit XML" },
+    { "--json", "F.jsonl", "write the results as JSON lines" },
+    { "--github", NULL, "print GitHub annotations for what fails" },
+    { "--counters", NULL,
+      "count memory requests, sectors and bank conflicts (SIMT machine: as g++ compiled the kernel)" },
+    { "--keep", "WHEN", "tensors in the archive: never (default), wrong (what fails or is VACUOUS), all" },
+    { "--resume", NULL, "go on from the journal of an interrupted run" },
+    { "--fail-fast", NULL, "stop after the first failing job" },
+    { "--timeout", "SECONDS", "a job is HUNG after this long (default: 20 x expected, at least 10)" },
+    { "--limit-factor", "X", "widen every limit by hand, to see what then becomes VACUOUS (default 1)" },
+    { "--quiet", NULL, "no progress; rows only for what fails or is VACUOUS" },
+    { NULL, NULL, NULL },
+};
+
+static at_status read_options(const struct at_args *args, struct at_session_options *o) {
+    int64_t seed, jobs;
+    const char *text;
+    *o = at_session_defaults();
+    o->selection.globs = args->words;
+    o->selection.n_globs = args->n_words;
+    if ((text = at_args_get(args, "--cases")) != NULL)
+        o->selection.cases_glob = strcmp(text, "*") == 0 ? "*:*" : text;
+    o->selection.case_line = at_args_get(args, "--case");
+    if ((text = at_args_get(args, "--runner")) != NULL)
+        o->runner = text;
+    o->out = at_args_get(args, "--out");
+    o->strict = at_args_has(args, "--strict");
+    o->resume = at_args_has(args, "--resume");
+    o->fail_fast = at_args_has(args, "--fail-fast");
+    o->counters = at_args_has(args, "--counters");
+    o->quiet = at_args_has(args, "--quiet");
+    AT_TRY(at_args_int(args, "--seed", 0, INT64_MAX, 0, &seed));
+    AT_TRY(at_args_int(args, "--jobs", 1, 256, o->jobs, &jobs));
+    AT_TRY(at_args_real(args, "--timeout", 0.001, 1e6, 0, &o->timeout));
+    AT_TRY(at_args_real(args, "--limit-factor", 1, 1e12, 1, &o->limit_factor));
+    AT_TRY(at_shard_parse(at_args_get(args, "--shard"), &o->selection.shard, &o->selection.shards));
+    if (o->selection.shards > 1)
+        snprintf(o->shard_text, sizeof o->shard_text, "%d/%d", o->selection.shard + 1, o->selection.shards);
+    if (o->selection.case_line && at_args_has(args, "--cases"))
+        return AT_FAIL(AT_USAGE, "--case and --cases exclude each other");
+    if (o->resume && !o->out)
+        return AT_FAIL(AT_USAGE, "--resume wants --out RUN.h5: the journal lies beside the archive");
+    if ((text = at_args_get(args, "--keep")) != NULL)
+        AT_TRY(at_keep_parse(text, &o->keep));
+    if (text && !o->out)
+        return AT_FAIL(AT_USAGE, "--keep wants --out RUN.h5: tensors are kept in the archive");
+    o->seed = (uint64_t)seed;
+    o->jobs = (int)jobs;
+    return AT_OK;
+}
+
+/* A report in the place of the archive or of its journal would destroy it at the end of the run. */
+static at_status check_files(const struct at_args *args) {
+    char journal[4096];
+    const char *out = at_args_get(args, "--out");
+    const char *reports[] = { at_args_get(args, "--junit"), at_args_get(args, "--json") };
+    const char *others[] = { out, out ? journal : NULL };
+    if (out)
+        snprintf(journal, sizeof journal, "%s.jsonl", out); /* longer ones are refused when it is opened */
+    return at_atomic_check_files(reports, 2, others, 2);
+}
+
+static at_status write_reports(const struct at_args *args, const struct at_run_record *record, int strict) {
+    const char *path;
+    int colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
+    if (at_args_has(args, "--quiet"))
+        at_report_table_brief(record, strict, colour, stdout);
+    else
+        at_report_table(record, strict, colour, stdout);
+    if (at_args_has(args, "--github"))
+        at_report_github(record, strict, stdout);
+    if ((path = at_args_get(args, "--junit")) != NULL)
+        AT_TRY(at_report_junit(record, strict, path));
+    if ((path = at_args_get(args, "--json")) != NULL)
+        AT_TRY(at_report_jsonl(record, path));
+    return AT_OK;
+}
+
+static int run(const struct at_args *args) {
+    struct at_session_options o;
+    struct at_run_record record;
+    at_status status = read_options(args, &o);
+    if (status == AT_OK)
+        status = check_files(args);
+    if (status != AT_OK)
+        return at_report_failure(status);
+    status = at_session_run(&o, &record);
+    if (status == AT_OK)
+        status = write_reports(args, &record, o.strict);
+    int code = status == AT_OK ? at_run_record_exit_code(&record, o.strict) : at_report_failure(status);
+    if (code == 4)
+        fprintf(stderr, "attest: nothing was judged: no selected case met a variant that takes it\n");
+    at_run_record_release(&record);
+    return code;
+}
+
+const struct at_command at_command_verify = {
+    .name = "verify",
+    .synopsis = "verify [GLOB...] [options]",
+    .summary = "judge variants (GLOB matches family/variant) on cases",
+    .example = "attest verify 'asynct_*/*split*' --cases 'exact:*' --strict --out run.h5",
+    .options = options,
+    .max_words = AT_MAX_WORDS,
+    .run = run,
+};

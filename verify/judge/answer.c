@@ -1,0 +1,208 @@
+/* Exact values, limits and modelled values of a case, over threads.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "verify/judge/answer.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attest/attention.h"
+#include "attest/env.h"
+#include "fast/fast.h"
+
+struct evaluation {
+    const struct at_problem *problem;
+    const struct at_numerics *numerics;
+    enum at_evaluation what;
+    const struct at_eval *eval;
+    pthread_mutex_t merge;
+};
+
+static at_status evaluate_chunk(void *context, int64_t begin, int64_t end, int worker) {
+    struct evaluation *e = context;
+    struct at_eval mine = *e->eval;
+    struct at_ledger ledger;
+    (void)worker;
+    at_ledger_init(&ledger);
+    if (mine.ledger)
+        mine.ledger = &ledger;
+    const struct at_op *op = e->problem->op;
+    if (e->what == AT_EVALUATE_MODEL)
+        AT_TRY(op->model(e->problem, e->numerics, begin, end, &mine));
+    else
+        AT_TRY(op->evaluate(e->problem, e->numerics, begin, end, &mine));
+    if (e->eval->ledger) {
+        pthread_mutex_lock(&e->merge);
+        at_ledger_merge(e->eval->ledger, &ledger);
+        pthread_mutex_unlock(&e->merge);
+    }
+    return AT_OK;
+}
+
+at_status at_evaluate_rows(const struct at_problem *problem, const struct at_numerics *numerics,
+                           enum at_evaluation what, int threads, struct at_eval *eval) {
+    struct evaluation e = { problem, numerics, what, eval, PTHREAD_MUTEX_INITIALIZER };
+    int64_t rows = problem->op->rows(problem), chunk = rows / ((int64_t)threads * 8) + 1;
+    at_status status = at_parallel(rows, chunk, threads, evaluate_chunk, &e);
+    pthread_mutex_destroy(&e.merge);
+    return status;
+}
+
+static at_status doubles(int64_t n, double **out) {
+    *out = calloc((size_t)n + 1, sizeof **out);
+    return *out ? AT_OK : AT_FAIL(AT_NO_MEMORY, "no memory for %lld reference values", (long long)n);
+}
+
+static int is_attention(const struct at_op *op) { return at_op_tensor_index(op, "seq_lens") >= 0; }
+/* Attention and products keep a ledger; norms have neither scores nor sums worth one. */
+static int has_sums(const struct at_op *op) { return is_attention(op) || op->tensors[0].dims[0] == AT_DIM_m; }
+
+static at_status fast_values(struct at_answer *a, int threads, uint64_t seed, struct at_eval *eval) {
+    enum { SAMPLES = 64 };
+    a->fast_tier = 1;
+    AT_TRY(at_fast_evaluate(a->problem, NULL, threads, eval, NULL, NULL, NULL));
+    return at_fast_cross_check(a->problem, eval, SAMPLES, seed, &a->fast_ratio);
+}
+
+at_status at_answer_open(const struct at_problem *problem, int threads, uint64_t seed, struct at_answer *a) {
+    at_status status = AT_OK;
+    struct at_eval eval = { 0 };
+    const struct at_op *op = problem->op;
+    memset(a, 0, sizeof *a);
+    a->problem = problem;
+    a->decoy_split = -1;
+    a->rows = op->rows(problem);
+    at_ledger_init(&a->ledger);
+    a->has_ledger = has_sums(op);
+    for (int t = 0; t < op->n_tensors; t++) {
+        if (op->tensors[t].role == AT_IN)
+            continue;
+        struct at_tensor shape_only = problem->tensors[t];
+        int64_t n = 1;
+        for (int i = 0; i < shape_only.rank; i++)
+            n *= shape_only.shape[i];
+        a->outputs[a->n_outputs++] = t;
+        a->count[t] = shape_only.rank ? n : 0;
+        AT_TRY_OUT(doubles(a->count[t], &a->value[t]));
+        eval.value[t] = a->value[t];
+    }
+    if (a->has_ledger)
+        eval.ledger = &a->ledger;
+    if (at_fast_supports(problem))
+        AT_TRY_OUT(fast_values(a, threads, seed, &eval));
+    else
+        AT_TRY_OUT(at_evaluate_rows(problem, NULL, AT_EVALUATE_EXACT, threads, &eval));
+out:
+    if (status != AT_OK)
+        at_answer_close(a);
+    return status;
+}
+
+void at_answer_close(struct at_answer *a) {
+    for (int t = 0; t < AT_MAX_TENSORS; t++)
+        free(a->value[t]);
+    for (int i = 0; i < a->n_decoys; i++)
+        for (int t = 0; t < AT_MAX_TENSORS; t++)
+            free(a->decoys[i].value[t]);
+    free(a->sample);
+    memset(a, 0, sizeof *a);
+}
+
+static at_status limits(struct at_answer *a, const struct at_numerics *numerics, int threads, struct at_judgement *j) {
+    struct at_eval eval = { 0 };
+    at_status status = AT_OK;
+    double *scratch[AT_MAX_TENSORS] = { 0 };
+    for (int o = 0; o < a->n_outputs; o++) {
+        int t = a->outputs[o];
+        AT_TRY_OUT(doubles(a->count[t], &j->limit[t]));
+        AT_TRY_OUT(doubles(a->count[t], &scratch[t]));
+        eval.limit[t] = j->limit[t];
+        eval.value[t] = scratch[t];
+    }
+    /* The limit includes the reference's own error, so it must come from the tier that gave the values. */
+    if (a->fast_tier)
+        AT_TRY_OUT(at_fast_evaluate(a->problem, numerics, threads, &eval, NULL, NULL, NULL));
+    else
+        AT_TRY_OUT(at_evaluate_rows(a->problem, numerics, AT_EVALUATE_EXACT, threads, &eval));
+out:
+    for (int t = 0; t < AT_MAX_TENSORS; t++)
+        free(scratch[t]);
+    return status;
+}
+
+/* A modelled run into values (and intervals, unless NULL) of every output. */
+static at_status model_into(struct at_answer *a, const struct at_numerics *numerics, int threads,
+                            double *values[AT_MAX_TENSORS], double **intervals, struct at_ledger *ledger) {
+    struct at_eval eval = { 0 };
+    for (int o = 0; o < a->n_outputs; o++) {
+        int t = a->outputs[o];
+        AT_TRY(doubles(a->count[t], &values[t]));
+        eval.value[t] = values[t];
+        if (!intervals)
+            continue;
+        AT_TRY(doubles(a->count[t], &intervals[t]));
+        eval.limit[t] = intervals[t];
+    }
+    eval.ledger = a->has_ledger ? ledger : NULL;
+    return at_evaluate_rows(a->problem, numerics, AT_EVALUATE_MODEL, threads, &eval);
+}
+
+static int all_finite(const struct at_tensor *x, int64_t first, int64_t count) {
+    for (int64_t i = first; i < first + count; i++)
+        if (!isfinite(at_tensor_get(x, i)))
+            return 0;
+    return 1;
+}
+
+/* Keys and values of every request; what lies past seq_lens or in nobody's page is poison, which counts for nothing. */
+static int keys_finite(const struct at_problem *p) {
+    for (int64_t r = 0; r < p->sizes.b; r++)
+        for (int64_t t = 0, n = at_tensor_i32(&p->tensors[AT_ATTN_SEQ_LENS], r); t < n; t++) {
+            const int64_t first = at_attn_kv_index(p, r, t, 0), count = p->sizes.hk * p->sizes.d;
+            if (!all_finite(&p->tensors[AT_ATTN_K], first, count) || !all_finite(&p->tensors[AT_ATTN_V], first, count))
+                return 0;
+        }
+    return 1;
+}
+
+static int inputs_finite(const struct at_problem *p) {
+    for (int t = 0; t < p->op->n_tensors; t++) {
+        const struct at_tensor *x = &p->tensors[t];
+        const int checked_by_key = is_attention(p->op) && (t == AT_ATTN_K || t == AT_ATTN_V);
+        if (p->op->tensors[t].role != AT_OUT && x->data && !checked_by_key && !all_finite(x, 0, at_tensor_count(x)))
+            return 0;
+    }
+    return !is_attention(p->op) || keys_finite(p);
+}
+
+at_status at_judgement_open(struct at_answer *a, const struct at_numerics *numerics, int threads,
+                            struct at_judgement *j) {
+    at_status status = AT_OK;
+    memset(j, 0, sizeof *j);
+    at_ledger_init(&j->ledger);
+    AT_TRY_OUT(limits(a, numerics, threads, j));
+    if (!numerics->free_order) {
+        AT_TRY_OUT(model_into(a, numerics, threads, j->model, j->interval, &j->ledger));
+        j->has_model = 1;
+    } else if (!inputs_finite(a->problem)) {
+        struct at_numerics some_order = *numerics;
+        some_order.free_order = 0;
+        AT_TRY_OUT(model_into(a, &some_order, threads, j->classes, NULL, &j->ledger));
+        j->has_classes = 1;
+    }
+out:
+    if (status != AT_OK)
+        at_judgement_close(j);
+    return status;
+}
+
+void at_judgement_close(struct at_judgement *j) {
+    for (int t = 0; t < AT_MAX_TENSORS; t++) {
+        free(j->limit[t]);
+        free(j->model[t]);
+        free(j->interval[t]);
+        free(j->classes[t]);
+    }
+    memset(j, 0, sizeof *j);
+}

@@ -1,0 +1,299 @@
+/* Making the decoys of a case, and trying them on a limit and a model.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "verify/judge/decoys.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attest/attention.h"
+#include "attest/env.h"
+
+/* clang-format off */
+static const struct at_decoy_spec general[] = {
+    { "zeros",        "all zeros" },
+    { "sign",         "sign flipped" },
+    { "mean",         "the mean value everywhere" },
+    { "previous_row", "each row is the row before it" },
+    { "other_head",   "each head is the next head" },
+    { "row_zeroed",   "one row zeroed" },
+    { "batch_zeroed", "one request zeroed" },
+    { NULL, NULL },
+};
+/* clang-format on */
+
+const struct at_decoy_spec *at_general_decoy(int i) {
+    return i >= 0 && i < (int)(sizeof general / sizeof *general) - 1 ? &general[i] : NULL;
+}
+
+enum { ZEROS, SIGN, MEAN, PREVIOUS_ROW, OTHER_HEAD, ROW_ZEROED, BATCH_ZEROED };
+
+int at_decoy_applies(const struct at_op *op, int i) {
+    return at_op_tensor_index(op, "seq_lens") >= 0 || (i != OTHER_HEAD && i != BATCH_ZEROED);
+}
+
+int at_decoy_known(const struct at_op *op, const char *name) {
+    for (int i = 0; general[i].name; i++)
+        if (strcmp(general[i].name, name) == 0)
+            return at_decoy_applies(op, i);
+    for (int i = 0; i < op->n_decoys; i++)
+        if (strcmp(op->decoys[i].name, name) == 0)
+            return 1;
+    return 0;
+}
+
+/* Beyond this the decoys see a spread of rows; the kernel's own comparison always sees every element. */
+static const double SAMPLE_ELEMENTS = 262144, SAMPLE_WORK = 4e7;
+
+static int is_attention(const struct at_problem *p) { return at_op_tensor_index(p->op, "seq_lens") >= 0; }
+
+static int64_t request_of(const struct at_problem *p, int64_t row) {
+    return is_attention(p) ? at_attn_row(p, row).request : row;
+}
+
+static at_status choose_rows(struct at_answer *a) {
+    const struct at_problem *p = a->problem;
+    double elements = 0, work = 0;
+    for (int o = 0; o < a->n_outputs; o++)
+        elements += (double)a->count[a->outputs[o]];
+    for (int64_t r = 0; r < a->rows; r++)
+        work += p->op->row_work(p, r);
+    double stride = fmax(1.0, fmax(elements / SAMPLE_ELEMENTS, work / SAMPLE_WORK));
+    a->sample = calloc((size_t)a->rows + 1, sizeof *a->sample);
+    if (!a->sample)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for %lld sampled rows", (long long)a->rows);
+    double next = 0;
+    for (int64_t r = 0; r < a->rows; r++) {
+        int last_of_request = r + 1 == a->rows || (is_attention(p) && request_of(p, r) != request_of(p, r + 1));
+        if ((double)r >= next || last_of_request) {
+            a->sample[a->n_sample++] = r;
+            while (next <= (double)r)
+                next += stride;
+        }
+    }
+    for (int o = 0; o < a->n_outputs; o++) {
+        int t = a->outputs[o];
+        for (int64_t s = 0; s < a->n_sample; s++) {
+            int64_t first, count;
+            p->op->row_span(p, t, a->sample[s], &first, &count);
+            a->sample_count[t] += count;
+        }
+    }
+    return AT_OK;
+}
+
+int64_t at_sample_index(const struct at_answer *a, int tensor, int64_t sample_row, int64_t within) {
+    int64_t first, count;
+    a->problem->op->row_span(a->problem, tensor, a->sample[sample_row], &first, &count);
+    return first + within;
+}
+
+static double row_square_sum(const struct at_answer *a, int t, int64_t row) {
+    int64_t first, count;
+    double sum = 0;
+    a->problem->op->row_span(a->problem, t, row, &first, &count);
+    for (int64_t i = first; i < first + count; i++)
+        sum += isfinite(a->value[t][i]) ? a->value[t][i] * a->value[t][i] : 0;
+    return sum;
+}
+
+/* The row whose loss is easiest to overlook is not the point: the largest one shows that a lost row is seen. */
+static int64_t largest_row(const struct at_answer *a, int t) {
+    int64_t best = 0;
+    double best_sum = -1;
+    for (int64_t s = 0; s < a->n_sample; s++) {
+        double sum = row_square_sum(a, t, a->sample[s]);
+        if (sum > best_sum)
+            best_sum = sum, best = a->sample[s];
+    }
+    return best;
+}
+
+static double finite_mean(const struct at_answer *a, int t) {
+    double sum = 0;
+    int64_t n = 0;
+    for (int64_t i = 0; i < a->count[t]; i++)
+        if (isfinite(a->value[t][i]))
+            sum += a->value[t][i], n++;
+    return n ? sum / (double)n : 0;
+}
+
+/* The row a general decoy takes its values from: itself for those that only scale. */
+static int64_t source_row(const struct at_problem *p, int kind, int64_t row) {
+    if (kind == PREVIOUS_ROW)
+        return row > 0 ? row - 1 : row;
+    if (kind == OTHER_HEAD && is_attention(p) && p->sizes.h > 1) {
+        int64_t h = p->sizes.h, token = row / h;
+        return token * h + (row % h + 1) % h;
+    }
+    return row;
+}
+
+static void fill_general(const struct at_answer *a, int kind, int t, double *out) {
+    const struct at_problem *p = a->problem;
+    int64_t lost_row = a->n_sample ? largest_row(a, t) : 0, at = 0;
+    int64_t lost_request = a->n_sample ? request_of(p, lost_row) : 0;
+    double mean = kind == MEAN ? finite_mean(a, t) : 0;
+    for (int64_t s = 0; s < a->n_sample; s++) {
+        int64_t row = a->sample[s], from, first, count;
+        p->op->row_span(p, t, source_row(p, kind, row), &from, &count);
+        p->op->row_span(p, t, row, &first, &count);
+        for (int64_t i = 0; i < count; i++, at++) {
+            double value = a->value[t][from + i];
+            int lost = kind == ZEROS || (kind == ROW_ZEROED && row == lost_row) ||
+                       (kind == BATCH_ZEROED && request_of(p, row) == lost_request);
+            out[at] = lost ? 0 : kind == SIGN ? -value : kind == MEAN ? mean : value;
+        }
+    }
+}
+
+static at_status allocate(struct at_answer *a, struct at_decoy *d) {
+    for (int o = 0; o < a->n_outputs; o++) {
+        int t = a->outputs[o];
+        if (!d->value[t])
+            d->value[t] = calloc((size_t)a->sample_count[t] + 1, sizeof(double));
+        if (!d->value[t])
+            return AT_FAIL(AT_NO_MEMORY, "no memory for decoys");
+    }
+    return AT_OK;
+}
+
+struct own_decoys {
+    struct at_answer *a;
+    const struct at_numerics *numerics;
+    double *whole[AT_MAX_TENSORS]; /* as large as the outputs: op->decoy writes rows in place */
+    int decoy;
+};
+
+static at_status own_chunk(void *context, int64_t begin, int64_t end, int worker) {
+    struct own_decoys *w = context;
+    struct at_eval eval = { 0 };
+    (void)worker;
+    memcpy(eval.value, w->whole, sizeof w->whole);
+    /* Neighbouring rows go together: an operator decodes the keys they share once a call. */
+    for (int64_t s = begin, next; s < end; s = next) {
+        const int64_t first = w->a->sample[s];
+        for (next = s + 1; next < end && w->a->sample[next] == first + (next - s);)
+            next++;
+        AT_TRY(w->a->problem->op->decoy(w->a->problem, w->numerics, w->decoy, first, first + (next - s), &eval));
+    }
+    return AT_OK;
+}
+
+static void gather(const struct at_answer *a, int t, const double *whole, double *out) {
+    int64_t at = 0;
+    for (int64_t s = 0; s < a->n_sample; s++) {
+        int64_t first, count;
+        a->problem->op->row_span(a->problem, t, a->sample[s], &first, &count);
+        memcpy(out + at, whole + first, (size_t)count * sizeof *out);
+        at += count;
+    }
+}
+
+static at_status make_own(struct at_answer *a, const struct at_numerics *numerics, int threads) {
+    at_status status = AT_OK;
+    struct own_decoys w = { .a = a, .numerics = numerics };
+    for (int o = 0; o < a->n_outputs; o++) { /* NOLINT(clang-analyzer-unix.Malloc): outputs are different tensors */
+        int t = a->outputs[o];
+        w.whole[t] = calloc((size_t)a->count[t] + 1, sizeof(double));
+        if (!w.whole[t])
+            AT_FAIL_OUT(AT_NO_MEMORY, "no memory for decoys");
+    }
+    for (w.decoy = 0; w.decoy < a->problem->op->n_decoys; w.decoy++) {
+        struct at_decoy *d = &a->decoys[a->n_decoys - a->problem->op->n_decoys + w.decoy];
+        AT_TRY_OUT(at_parallel(a->n_sample, a->n_sample / (threads * 4) + 1, threads, own_chunk, &w));
+        for (int o = 0; o < a->n_outputs; o++)
+            gather(a, a->outputs[o], w.whole[a->outputs[o]], d->value[a->outputs[o]]);
+    }
+out:
+    for (int t = 0; t < AT_MAX_TENSORS; t++)
+        free(w.whole[t]);
+    return status;
+}
+
+static int counts(double decoy, double value, double threshold, enum at_format format) {
+    if (isnan(value) || isnan(decoy))
+        return isnan(value) != isnan(decoy);
+    if (isinf(value) || isinf(decoy))
+        return value != decoy;
+    if (format == AT_I32) /* a count has no rounding */
+        return value != decoy;
+    return fabs(decoy - value) > fmax(16 * at_ulp(format, value), threshold);
+}
+
+void at_decoys_count(struct at_answer *a, int t) {
+    const enum at_format format = a->problem->tensors[t].format;
+    for (int d = 0; d < a->n_decoys; d++)
+        a->decoys[d].counted[t] = 0;
+    for (int64_t s = 0, at = 0, first, count; s < a->n_sample; s++, at += count) {
+        a->problem->op->row_span(a->problem, t, a->sample[s], &first, &count);
+        const double threshold = sqrt(row_square_sum(a, t, a->sample[s]) / (double)(count ? count : 1)) / 4;
+        for (int d = 0; d < a->n_decoys; d++)
+            for (int64_t i = 0; i < count && !a->decoys[d].counted[t]; i++)
+                a->decoys[d].counted[t] =
+                    counts(a->decoys[d].value[t][at + i], a->value[t][first + i], threshold, format);
+    }
+}
+
+at_status at_answer_decoys(struct at_answer *a, const struct at_numerics *numerics, int threads) {
+    const struct at_op *op = a->problem->op;
+    /* A split that no row reaches makes the same decoys as none. */
+    const int64_t split = numerics->split < a->problem->sizes.max_sk ? numerics->split : 0;
+    if (a->decoy_split == split && a->decoy_exp == numerics->exp)
+        return AT_OK;
+    if (!a->sample) {
+        AT_TRY(choose_rows(a));
+        for (int g = 0; at_general_decoy(g); g++) {
+            struct at_decoy *d = &a->decoys[a->n_decoys++];
+            *d = (struct at_decoy){ .name = general[g].name, .meaning = general[g].meaning };
+            AT_TRY(allocate(a, d));
+            for (int o = 0; o < a->n_outputs; o++)
+                fill_general(a, g, a->outputs[o], d->value[a->outputs[o]]);
+        }
+        for (int i = 0; i < op->n_decoys; i++) {
+            struct at_decoy *d = &a->decoys[a->n_decoys++];
+            *d = (struct at_decoy){ .name = op->decoys[i].name, .meaning = op->decoys[i].meaning };
+            AT_TRY(allocate(a, d));
+        }
+    }
+    /* From these two alone, or a decoy would depend on which variants of the case came before. A flushed result is no
+     * fault of an exponential that is declared to flush. */
+    struct at_numerics used = at_numerics_default();
+    used.split = (int)split;
+    used.exp = numerics->exp;
+    AT_TRY(make_own(a, &used, threads));
+    for (int o = 0; o < a->n_outputs; o++)
+        at_decoys_count(a, a->outputs[o]);
+    a->decoy_split = split;
+    a->decoy_exp = numerics->exp;
+    return AT_OK;
+}
+
+static int same_class(double a, double b) { return (isnan(a) && isnan(b)) || (isinf(a) && a == b); }
+
+static int is_rejected(double decoy, double value, const double *limit, const double *model, const double *interval) {
+    if (limit && !same_class(decoy, value) && !(fabs(decoy - value) <= 2 * *limit))
+        return 1;
+    return model && !same_class(decoy, *model) && !(fabs(decoy - *model) <= 2 * *interval);
+}
+
+void at_decoys_try(const struct at_answer *a, int t, const double *limit, const double *model, const double *interval,
+                   struct at_decoy_report *report) {
+    const struct at_op *op = a->problem->op;
+    memset(report, 0, sizeof *report);
+    report->n = a->n_decoys;
+    for (int d = 0; d < a->n_decoys; d++) {
+        const int counted = a->decoys[d].counted[t];
+        int rejected = 0;
+        for (int64_t s = 0, at = 0, first, count; counted && s < a->n_sample && !rejected; s++) {
+            op->row_span(a->problem, t, a->sample[s], &first, &count);
+            for (int64_t i = first; i < first + count && !rejected; i++, at++)
+                rejected = is_rejected(a->decoys[d].value[t][at], a->value[t][i], limit ? &limit[i] : NULL,
+                                       model ? &model[i] : NULL, interval ? &interval[i] : NULL);
+        }
+        report->counted += counted;
+        report->rejected += counted && rejected;
+        report->passed += counted && !rejected;
+        report->fate[d] = (char)(!counted ? AT_DECOY_INERT : rejected ? AT_DECOY_REJECTED : AT_DECOY_PASSED);
+    }
+}

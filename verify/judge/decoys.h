@@ -1,0 +1,31 @@
+/* Decoys: wrong results fed to the same comparison, to prove on this very case that it can fail one.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef AT_DECOYS_H
+#define AT_DECOYS_H
+
+#include "verify/judge/answer.h"
+#include "verify/result/result.h"
+
+/* What the decoys said about one output tensor. */
+struct at_decoy_report {
+    int n, counted, rejected, passed;
+    char fate[AT_RESULT_DECOYS + 1];
+};
+
+/* Notes of each decoy whether it counts for an output: where |D - R| > max(16 ulp of the output, rms(row)/4) in some
+ * sampled element. Decided from the exact values alone, before any limit; at_answer_decoys() asks it of what it makes. */
+void at_decoys_count(struct at_answer *answer, int tensor);
+/* A decoy that counts is rejected when |D - R| > 2 limit somewhere (a wrong kernel also rounds) or, where the model
+ * decides, when it is off the model by more than twice the interval still allowed.
+ * `limit` and `model`, `interval`: whole tensors; a NULL pointer means that reference does not decide. */
+void at_decoys_try(const struct at_answer *answer, int tensor, const double *limit, const double *model,
+                   const double *interval, struct at_decoy_report *report);
+
+/* Names of the general decoys (those every operator gets), for `list` and the case checker; NULL past the end. */
+const struct at_decoy_spec *at_general_decoy(int i);
+/* 1 when general decoy i means something for the operator: only attention has heads and requests to mix up. */
+int at_decoy_applies(const struct at_op *op, int i);
+/* 1 when `name` is a general decoy or one of the operator's own. */
+int at_decoy_known(const struct at_op *op, const char *name);
+
+#endif

@@ -1,0 +1,88 @@
+/* The likely cause of a wrong output: which known mistake it looks like, and where the wrong elements lie.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "verify/judge/verdict.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "attest/attention.h"
+
+/* A wrong kernel rounds too: agreement with a decoy is within twice the limit and four units in the last place. */
+static int agrees(const struct at_evidence *e, int decoy) {
+    const struct at_answer *a = e->answer;
+    const struct at_comparison *c = e->comparison;
+    int64_t at = 0;
+    for (int64_t s = 0; s < a->n_sample; s++) {
+        int64_t first, count;
+        a->problem->op->row_span(a->problem, e->tensor, a->sample[s], &first, &count);
+        for (int64_t i = first; i < first + count; i++, at++) {
+            double want = a->decoys[decoy].value[e->tensor][at], got = at_tensor_get(c->got, i);
+            double limit = c->limit[i] < INFINITY ? c->limit[i] : 0;
+            if (isfinite(want) != isfinite(got))
+                return 0;
+            if (isfinite(want) && !(fabs(got - want) <= 2 * limit + 4 * at_ulp(c->got->format, want)))
+                return 0;
+        }
+    }
+    return at > 0;
+}
+
+/* Lowest and highest value of one coordinate over the wrong elements. */
+struct span {
+    int64_t low, high;
+};
+
+static void coordinate_spans(const struct at_evidence *e, struct span *spans, int rank, int64_t *wrong) {
+    const struct at_tensor *t = e->comparison->got;
+    *wrong = 0;
+    for (int d = 0; d < rank; d++)
+        spans[d] = (struct span){ INT64_MAX, -1 };
+    for (int64_t i = 0; i < e->comparison->count; i++) {
+        if (!at_compare_rejects(e->comparison, i))
+            continue;
+        ++*wrong;
+        int64_t rest = i;
+        for (int d = rank - 1; d >= 0; d--) {
+            int64_t x = rest % t->shape[d];
+            rest /= t->shape[d];
+            spans[d].low = x < spans[d].low ? x : spans[d].low;
+            spans[d].high = x > spans[d].high ? x : spans[d].high;
+        }
+    }
+}
+
+static void where_wrong(const struct at_evidence *e, char *text, size_t size) {
+    const struct at_tensor *t = e->comparison->got;
+    struct span spans[AT_MAX_RANK];
+    int64_t wrong;
+    coordinate_spans(e, spans, t->rank, &wrong);
+    int at = snprintf(text, size, "%lld of %lld elements wrong", (long long)wrong, (long long)e->comparison->count);
+    for (int d = 0; d < t->rank && wrong && at > 0 && at < (int)size; d++) {
+        const char *name = at_dim_word(e->answer->problem->op->tensors[e->tensor].dims[d]);
+        if (spans[d].low == 0 && spans[d].high == t->shape[d] - 1)
+            continue;
+        if (spans[d].low == spans[d].high)
+            at += snprintf(text + at, size - (size_t)at, "; only %s %lld", name, (long long)spans[d].low);
+        else
+            at += snprintf(text + at, size - (size_t)at, "; only %ss %lld..%lld", name, (long long)spans[d].low,
+                           (long long)spans[d].high);
+    }
+}
+
+void at_explain_wrong(const struct at_evidence *e, char *text, size_t size) {
+    where_wrong(e, text, size);
+    size_t at = strlen(text);
+    for (int d = 0; d < e->answer->n_decoys; d++)
+        if (e->decoys->fate[d] != AT_DECOY_INERT && agrees(e, d)) {
+            snprintf(text + at, size - at, "; looks like %s: %s", e->answer->decoys[d].name,
+                     e->answer->decoys[d].meaning);
+            return;
+        }
+    const struct at_comparison *c = e->comparison;
+    int64_t nan_only = 0;
+    for (int64_t i = 0; i < c->count; i++)
+        nan_only += isnan(at_tensor_get(c->got, i)) && !isnan(c->want[i]);
+    if (nan_only)
+        snprintf(text + at, size - at, "; %lld NaN where a number is due", (long long)nan_only);
+}

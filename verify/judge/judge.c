@@ -1,0 +1,294 @@
+/* One case against its variants: launch, further launches, comparison, verdict, one result a tensor.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "verify/judge/judge.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verify/judge/dump.h"
+#include "verify/judge/job.h"
+#include "verify/judge/verdict.h"
+
+static double case_work(const struct at_problem *p) {
+    double work = 0;
+    int64_t rows = p->op->rows(p);
+    for (int64_t r = 0; r < rows; r++)
+        work += p->op->row_work(p, r);
+    return work;
+}
+
+/* A plain loop does some 10^8 multiply-adds a second under the slowest sanitizer; a bit-exact tensor-core model 10^7.
+ */
+double at_job_time_limit(const struct at_job *j) {
+    if (j->bench->options->timeout > 0)
+        return j->bench->options->timeout;
+    return fmax(10.0, 20.0 * case_work(&j->bench->data.problem) / 5e7);
+}
+
+static void repro_line(const struct at_job *j, char *text, size_t size) {
+    const struct at_judge_options *o = j->bench->options;
+    int at = snprintf(text, size, "attest replay '%s/%s %s'", j->v->family, j->v->name, j->bench->item->c->id);
+    if (o->seed && at > 0 && at < (int)size)
+        at += snprintf(text + at, size - (size_t)at, " --seed %" PRIu64, o->seed);
+    if (strcmp(o->runner_spec, "cpu") != 0 && at > 0 && at < (int)size)
+        snprintf(text + at, size - (size_t)at, " --runner '%s'", o->runner_spec);
+}
+
+static void describe(const struct at_job *j, struct at_result *r) {
+    const struct at_case *c = j->bench->item->c;
+    memset(r, 0, sizeof *r);
+    r->plan_index = j->plan_index;
+    at_result_begin(r);
+    r->ratio_max = NAN;
+    r->p_zero_share = NAN;
+    snprintf(r->case_id, sizeof r->case_id, "%s", c->id);
+    snprintf(r->role, sizeof r->role, "%s", c->role);
+    snprintf(r->expect, sizeof r->expect, "%s", c->expect);
+    snprintf(r->op, sizeof r->op, "%s", c->op->name);
+    snprintf(r->family, sizeof r->family, "%s", j->v->family);
+    snprintf(r->variant, sizeof r->variant, "%s", j->v->name);
+    snprintf(r->path, sizeof r->path, "%s", j->v->path);
+    snprintf(r->sha256, sizeof r->sha256, "%s", j->v->sha256);
+    snprintf(r->runner, sizeof r->runner, "%s", j->bench->options->runner_spec);
+    if (at_numerics_format(&j->v->numerics, r->numerics, sizeof r->numerics) != AT_OK)
+        r->numerics[0] = 0;
+    repro_line(j, r->repro, sizeof r->repro);
+}
+
+/* The whole job has one fate: no output was judged. */
+static void one_fate(struct at_job *j, enum at_state state, const char *cause) {
+    j->n_results = 1;
+    describe(j, &j->results[0]);
+    j->results[0].state = state;
+    snprintf(j->results[0].cause, sizeof j->results[0].cause, "%.380s", cause);
+}
+
+enum at_state at_job_fate(enum at_run_outcome outcome) {
+    switch (outcome) {
+    case AT_RUN_UNSUPPORTED:
+        return AT_STATE_UNSUPPORTED;
+    case AT_RUN_RACY:
+        return AT_STATE_RACY;
+    case AT_RUN_DIRTY:
+        return AT_STATE_DIRTY;
+    case AT_RUN_DEADLOCKED:
+        return AT_STATE_HUNG;
+    default:
+        return AT_STATE_ERROR;
+    }
+}
+
+/* A failed launch is a result when it is the runner's doing, and a status when it is ours. */
+static at_status launch_failed(struct at_job *j, at_status status) {
+    char cause[sizeof j->results[0].cause];
+    snprintf(cause, sizeof cause, "%s", at_error_message());
+    switch (status) {
+    case AT_CRASHED:
+        one_fate(j, AT_STATE_CRASHED, cause);
+        return AT_OK;
+    case AT_HUNG:
+        one_fate(j, AT_STATE_HUNG, cause);
+        return AT_OK;
+    case AT_PROTOCOL:
+        one_fate(j, j->late_fate, cause);
+        return AT_OK;
+    default:
+        return status;
+    }
+}
+
+static void widen(struct at_job *j) {
+    double factor = j->bench->options->limit_factor;
+    for (int o = 0; factor != 1 && o < j->bench->answer.n_outputs; o++) {
+        int t = j->bench->answer.outputs[o];
+        for (int64_t i = 0; i < j->bench->answer.count[t]; i++) {
+            j->judgement.limit[t][i] *= factor;
+            if (j->judgement.interval[t])
+                j->judgement.interval[t][i] *= factor;
+        }
+    }
+}
+
+/* Names of required decoys that change no output of this case: then the case does not prove what it was written for. */
+static void required_inert(const struct at_job *j, char *text, size_t size) {
+    const struct at_case *c = j->bench->item->c;
+    const struct at_answer *a = &j->bench->answer;
+    size_t at = 0;
+    text[0] = 0;
+    for (int q = 0; q < c->n_require; q++) {
+        int counted = 0;
+        for (int d = 0; d < a->n_decoys; d++)
+            for (int o = 0; o < a->n_outputs; o++)
+                counted |=
+                    strcmp(a->decoys[d].name, c->require[q]) == 0 && j->decoys[a->outputs[o]].fate[d] != AT_DECOY_INERT;
+        if (!counted && at < size)
+            at += (size_t)snprintf(text + at, size - at, "%s%s", at ? " " : "", c->require[q]);
+    }
+}
+
+static void note_decoys(const struct at_job *j, int tensor, const char *inert, struct at_result *r) {
+    const struct at_answer *a = &j->bench->answer;
+    size_t at = 0;
+    r->n_decoys = a->n_decoys;
+    snprintf(r->decoy_fate, sizeof r->decoy_fate, "%s", j->decoys[tensor].fate);
+    for (int d = 0; d < a->n_decoys && at < sizeof r->decoy_names; d++)
+        at +=
+            (size_t)snprintf(r->decoy_names + at, sizeof r->decoy_names - at, "%s%s", d ? "," : "", a->decoys[d].name);
+    snprintf(r->required_inert, sizeof r->required_inert, "%s", inert);
+}
+
+static void note_ledger(const struct at_job *j, struct at_result *r) {
+    const struct at_answer *a = &j->bench->answer;
+    if (!a->has_ledger)
+        return;
+    const struct at_ledger_row *p = &a->ledger.stage[AT_STAGE_p];
+    r->has_ledger = 1;
+    r->ledger_modelled = j->judgement.has_model;
+    r->ledger = j->judgement.has_model ? j->judgement.ledger : a->ledger;
+    if (p->count)
+        r->p_zero_share = (double)p->zero / (double)p->count;
+}
+
+static at_status judge_tensor(struct at_job *j, int o, const char *inert) {
+    const struct at_answer *a = &j->bench->answer;
+    const struct at_problem *p = &j->bench->data.problem;
+    int t = a->outputs[o];
+    struct at_result *r = &j->results[o];
+    struct at_comparison c = { .got = &j->outputs.tensors[t],
+                               .want = a->value[t],
+                               .limit = j->judgement.limit[t],
+                               .model = j->judgement.model[t],
+                               .interval = j->judgement.interval[t],
+                               .classes = j->judgement.classes[t],
+                               .count = a->count[t] };
+    AT_TRY(at_compare(&c, r));
+    struct at_evidence e = { .numerics = &j->v->numerics,
+                             .answer = a,
+                             .judgement = &j->judgement,
+                             .comparison = &c,
+                             .decoys = &j->decoys[t],
+                             .tensor = t,
+                             .poison_read = j->poison_read[o],
+                             .required_inert = inert,
+                             .dirty = j->outputs.dirty[t][0] ? j->outputs.dirty[t] : NULL };
+    /* An input that was changed, or a band damaged beside one, is every output's fault. */
+    for (int i = 0; !e.dirty && o == 0 && i < p->op->n_tensors; i++)
+        if (p->op->tensors[i].role == AT_IN && j->outputs.dirty[i][0])
+            e.dirty = j->outputs.dirty[i];
+    note_decoys(j, t, inert, r);
+    note_ledger(j, r);
+    at_verdict(&e, r);
+    return AT_OK;
+}
+
+static at_status judge_outputs(struct at_job *j) {
+    struct at_bench *b = j->bench;
+    const struct at_numerics *numerics = &j->v->numerics;
+    char inert[256];
+    AT_TRY(at_judgement_open(&b->answer, numerics, b->options->threads, &j->judgement));
+    AT_TRY(at_answer_decoys(&b->answer, numerics, b->options->threads));
+    widen(j);
+    for (int o = 0; o < b->answer.n_outputs; o++) {
+        int t = b->answer.outputs[o], modelled = j->judgement.has_model;
+        at_decoys_try(&b->answer, t, modelled ? NULL : j->judgement.limit[t], j->judgement.model[t],
+                      j->judgement.interval[t], &j->decoys[t]);
+    }
+    required_inert(j, inert, sizeof inert);
+    for (int o = 0; o < b->answer.n_outputs; o++)
+        AT_TRY(judge_tensor(j, o, inert));
+    AT_TRY(at_job_keep(j));
+    if (b->options->dump)
+        AT_TRY(at_dump_job(b->options->dump, &b->answer, &j->judgement, &j->outputs, numerics));
+    return AT_OK;
+}
+
+/* Kernel first, reference second: nothing of the answer exists in memory while the first variant runs. */
+static at_status answer_for(struct at_bench *b) {
+    if (b->has_answer)
+        return AT_OK;
+    AT_TRY(at_answer_open(&b->data.problem, b->options->threads, b->options->seed, &b->answer));
+    b->has_answer = 1;
+    return AT_OK;
+}
+
+static void note_counters(const struct at_counters *counters, struct at_result *r) {
+#define X(name, meaning) r->counter_##name = counters->name;
+    AT_COUNTER_LIST(X)
+#undef X
+}
+
+static at_status run_job(struct at_job *j) {
+    struct at_bench *b = j->bench;
+    struct at_run_reply reply;
+    const struct at_run_mode mode = { .counters = b->options->counters };
+    at_status status = at_guarded_launch(b->runner, j->variant, &b->data.problem, AT_POISON_JUDGED, &mode,
+                                         at_job_seed(j, 0), at_job_time_limit(j), &reply, &j->outputs);
+    if (status != AT_OK)
+        return launch_failed(j, status);
+    if (reply.outcome != AT_RAN) {
+        one_fate(j, at_job_fate(reply.outcome), reply.reason);
+        return AT_OK;
+    }
+    j->path = reply.path;
+    j->capturable = reply.capturable;
+    AT_TRY(answer_for(b));
+    j->n_results = b->answer.n_outputs;
+    for (int o = 0; o < j->n_results; o++) {
+        int t = b->answer.outputs[o];
+        describe(j, &j->results[o]);
+        j->results[o].tensor_index = o;
+        j->results[o].seconds = reply.seconds;
+        if (reply.has_counters)
+            note_counters(&reply.counters, &j->results[o]);
+        snprintf(j->results[o].tensor, sizeof j->results[o].tensor, "%s", b->data.problem.op->tensors[t].name);
+        snprintf(j->results[o].format, sizeof j->results[o].format, "%s",
+                 at_format_info(b->data.problem.tensors[t].format)->name);
+    }
+    status = at_job_rerun(j);
+    if (status == AT_OK)
+        status = at_job_predict(j);
+    if (status == AT_OK)
+        status = at_job_graph(j);
+    if (status == AT_OK && !j->outputs.is_dirty)
+        status = at_job_other_batches(j);
+    if (status != AT_OK)
+        return launch_failed(j, status);
+    return judge_outputs(j);
+}
+
+static at_status judge_variant(struct at_bench *b, int i) {
+    struct at_job j = {
+        .late_fate = AT_STATE_ERROR, .bench = b, .variant = b->item->variants[i], .plan_index = b->item->first_index + i
+    };
+    at_status status = AT_OK;
+    if (b->options->is_done && b->options->is_done(b->options->context, j.plan_index))
+        return AT_OK;
+    j.v = at_runner_variant(b->runner, j.variant);
+    j.results = calloc(AT_MAX_TENSORS, sizeof *j.results);
+    if (!j.results)
+        AT_FAIL_OUT(AT_NO_MEMORY, "no memory for results");
+    AT_TRY_OUT(run_job(&j));
+    AT_TRY_OUT(b->options->emit(b->options->context, j.results, j.n_results));
+out:
+    at_judgement_close(&j.judgement);
+    at_outputs_release(&j.outputs);
+    free(j.results);
+    return status;
+}
+
+at_status at_judge_case(struct at_runner *runner, const struct at_plan_case *item,
+                        const struct at_judge_options *options) {
+    struct at_bench b = { .runner = runner, .item = item, .options = options };
+    at_status status = AT_OK;
+    AT_TRY(at_case_build(item->c, &b.data));
+    for (int i = 0; i < item->n_variants; i++)
+        AT_TRY_OUT(judge_variant(&b, i));
+out:
+    if (b.has_answer)
+        at_answer_close(&b.answer);
+    at_case_data_release(&b.data);
+    return status;
+}

@@ -1,0 +1,211 @@
+/* Selection by globs, the order of jobs, and sharding by the hash of the case id.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "verify/plan/plan.h"
+
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attest/buffer.h"
+#include "attest/names.h"
+#include "verify/judge/decoys.h"
+
+static int variant_selected(const struct at_selection *s, const struct at_variant *v, char *hits) {
+    char name[192];
+    int selected = s->n_globs == 0;
+    snprintf(name, sizeof name, "%s/%s", v->family, v->name);
+    for (int i = 0; i < s->n_globs; i++)
+        if (fnmatch(s->globs[i], name, FNM_EXTMATCH) == 0) {
+            hits[i] = 1;
+            selected = 1;
+        }
+    return selected;
+}
+
+static int case_selected(const struct at_selection *s, const struct at_case *c) {
+    char name[AT_CASE_ID_BYTES + 40];
+    if (s->case_line)
+        return 1;
+    snprintf(name, sizeof name, "%s:%s", c->role, c->id);
+    return fnmatch(s->cases_glob, name, FNM_EXTMATCH) == 0;
+}
+
+static at_status nothing_matches(const struct at_runner *runner, const char *glob) {
+    int n = at_runner_variant_count(runner);
+    char(*names)[192] = calloc((size_t)n + 1, sizeof *names);
+    const char **list = calloc((size_t)n + 1, sizeof *list);
+    const char *nearest = NULL;
+    for (int i = 0; names && list && i < n; i++) {
+        const struct at_variant *v = at_runner_variant(runner, i);
+        snprintf(names[i], sizeof names[i], "%s/%s", v->family, v->name);
+        list[i] = names[i];
+    }
+    if (names && list)
+        nearest = at_nearest_name(glob, list, n);
+    at_status status =
+        AT_FAIL(AT_NOT_FOUND, "no variant of runner %s matches '%s'%s%s; `attest list kernels` names all",
+                at_runner_device(runner), glob, nearest ? "; nearest is " : "", nearest ? nearest : "");
+    free(list);
+    free(names);
+    return status;
+}
+
+static at_status load_cases(const struct at_selection *s, struct at_case_list *cases) {
+    if (s->case_line)
+        return at_case_parse(s->case_line, "line", "command line", cases);
+    char dir[1024];
+    snprintf(dir, sizeof dir, "%s/%s", at_datasets_dir(), s->cases_dir ? s->cases_dir : "cases");
+    return at_case_load_dir(dir, cases);
+}
+
+/* The selected variants that belong to the case's family; their indices go to item->variants. */
+static at_status match_variants(const struct at_runner *runner, const char *chosen, struct at_plan_case *item) {
+    int n = at_runner_variant_count(runner);
+    item->variants = calloc((size_t)n + 1, sizeof *item->variants);
+    if (!item->variants)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for a plan");
+    for (int i = 0; i < n; i++)
+        if (chosen[i] && strcmp(at_runner_variant(runner, i)->family, item->c->family->name) == 0)
+            item->variants[item->n_variants++] = i;
+    return AT_OK;
+}
+
+/* A case that requires a decoy its operator does not have would be VACUOUS for ever: say so at once. */
+static at_status check_required(const struct at_case *c) {
+    for (int i = 0; i < c->n_require; i++)
+        if (!at_decoy_known(c->op, c->require[i]))
+            return AT_FAIL(AT_USAGE, "%s: require=%s: operator %s has no such decoy", c->where, c->require[i],
+                           c->op->name);
+    return AT_OK;
+}
+
+static at_status add_cases(const struct at_selection *s, const struct at_runner *runner, const char *chosen,
+                           struct at_plan *plan) {
+    plan->items = calloc((size_t)plan->cases.n + 1, sizeof *plan->items);
+    if (!plan->items)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for %lld cases", (long long)plan->cases.n);
+    int64_t index = 0;
+    plan->cases_hash = AT_HASH_START;
+    for (int64_t i = 0; i < plan->cases.n; i++) {
+        const struct at_case *c = &plan->cases.items[i];
+        struct at_plan_case item = { .c = c, .first_index = index };
+        if (!case_selected(s, c))
+            continue;
+        AT_TRY(check_required(c));
+        AT_TRY(match_variants(runner, chosen, &item));
+        index += item.n_variants;
+        if (item.n_variants)
+            plan->cases_hash = at_hash_bytes(c->id, strlen(c->id) + 1, plan->cases_hash);
+        if (item.n_variants && (int)(c->hash % (uint64_t)s->shards) == s->shard) {
+            plan->items[plan->n_items++] = item;
+            plan->n_jobs += item.n_variants;
+        } else {
+            free(item.variants);
+        }
+    }
+    return AT_OK;
+}
+
+at_status at_plan_make(const struct at_selection *selection, const struct at_runner *runner, struct at_plan *plan) {
+    at_status status = AT_OK;
+    int n = at_runner_variant_count(runner);
+    char *chosen = calloc((size_t)n + 1, 1), *hits = calloc((size_t)selection->n_globs + 1, 1);
+    memset(plan, 0, sizeof *plan);
+    if (!chosen || !hits)
+        AT_FAIL_OUT(AT_NO_MEMORY, "no memory for a plan");
+    for (int i = 0; i < n; i++)
+        chosen[i] = (char)variant_selected(selection, at_runner_variant(runner, i), hits);
+    for (int i = 0; i < selection->n_globs; i++)
+        if (!hits[i]) {
+            status = nothing_matches(runner, selection->globs[i]);
+            goto out;
+        }
+    AT_TRY_OUT(load_cases(selection, &plan->cases));
+    AT_TRY_OUT(add_cases(selection, runner, chosen, plan));
+out:
+    free(chosen);
+    free(hits);
+    if (status != AT_OK)
+        at_plan_release(plan);
+    return status;
+}
+
+void at_plan_release(struct at_plan *plan) {
+    for (int64_t i = 0; i < plan->n_items; i++)
+        free(plan->items[i].variants);
+    free(plan->items);
+    at_case_list_release(&plan->cases);
+    memset(plan, 0, sizeof *plan);
+}
+
+/* 1 and *value for a whole number up to a million that is set; 0 for a name that is not set, or empty, and -1 else. */
+static int env_int(const char *name, int *value) {
+    const char *text = getenv(name);
+    char *end;
+    if (!text || !*text)
+        return 0;
+    long parsed = strtol(text, &end, 10);
+    if (*end || parsed < 0 || parsed > 1000000)
+        return -1;
+    *value = (int)parsed;
+    return 1;
+}
+
+/* The number of shards that `name` asks for; 0 when it does not. What cannot be read must not pass for "not set": then
+ * every process would judge everything. */
+static at_status env_count(const char *name, int *shards) {
+    *shards = 0;
+    if (env_int(name, shards) < 0)
+        return AT_FAIL(AT_USAGE, "%s is \"%.40s\", wanted a whole number", name, getenv(name));
+    return AT_OK;
+}
+
+static at_status shard_of_text(const char *text, int *shard, int *shards) {
+    long long i, n;
+    char tail;
+    if (sscanf(text, "%lld/%lld%c", &i, &n, &tail) != 2 || i < 1 || i > n || n > INT_MAX)
+        return AT_FAIL(AT_USAGE, "--shard: found \"%s\", wanted i/N with 1 <= i <= N", text);
+    *shard = (int)i - 1;
+    *shards = (int)n;
+    return AT_OK;
+}
+
+/* Tasks MIN, MIN + STEP, ... of a Slurm array. */
+static at_status shard_of_array(int *shard, int shards) {
+    int id, first, last, step = 1;
+    if (env_int("SLURM_ARRAY_TASK_ID", &id) != 1 || env_int("SLURM_ARRAY_TASK_MIN", &first) != 1)
+        return AT_FAIL(AT_USAGE, "SLURM_ARRAY_TASK_COUNT is %d, but SLURM_ARRAY_TASK_ID and _MIN are no numbers",
+                       shards);
+    if (env_int("SLURM_ARRAY_TASK_STEP", &step) < 0 || step < 1)
+        return AT_FAIL(AT_USAGE, "SLURM_ARRAY_TASK_STEP is no whole number above 0");
+    if (env_int("SLURM_ARRAY_TASK_MAX", &last) == 1 && last != first + (int64_t)(shards - 1) * step)
+        return AT_FAIL(AT_USAGE,
+                       "the Slurm array has gaps (%d tasks from %d to %d): wanted --array=A-B, or --shard i/N on the "
+                       "command line",
+                       shards, first, last);
+    if (id < first || (id - first) % step || (id - first) / step >= shards)
+        return AT_FAIL(AT_USAGE, "SLURM_ARRAY_TASK_ID %d is outside the array of %d tasks from %d", id, shards, first);
+    *shard = (id - first) / step;
+    return AT_OK;
+}
+
+at_status at_shard_parse(const char *text, int *shard, int *shards) {
+    *shard = 0;
+    *shards = 1;
+    if (text)
+        return shard_of_text(text, shard, shards);
+    AT_TRY(env_count("TEST_TOTAL_SHARDS", shards));
+    if (*shards > 0) {
+        if (env_int("TEST_SHARD_INDEX", shard) != 1 || *shard >= *shards)
+            return AT_FAIL(AT_USAGE, "TEST_TOTAL_SHARDS is %d, but TEST_SHARD_INDEX is not in 0..%d", *shards,
+                           *shards - 1);
+        return AT_OK;
+    }
+    AT_TRY(env_count("SLURM_ARRAY_TASK_COUNT", shards));
+    if (*shards > 0)
+        return shard_of_array(shard, *shards);
+    *shards = 1; /* a count of 0 in the environment means no sharding */
+    return AT_OK;
+}

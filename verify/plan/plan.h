@@ -1,0 +1,41 @@
+/* The plan of a run: which cases meet which variants, in which order, and which of them a shard takes.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef AT_PLAN_H
+#define AT_PLAN_H
+
+#include "datasets/language/case.h"
+#include "verify/runner/runner.h"
+
+/* One case with the variants of its family that were selected. Jobs of one case share their references. */
+struct at_plan_case {
+    const struct at_case *c;
+    int *variants; /* indices of the runner's list; owned */
+    int n_variants;
+    int64_t first_index; /* plan index of (this case, variants[0]) in the whole plan, same in every shard */
+};
+
+struct at_plan {
+    struct at_case_list cases; /* every case loaded, selected or not */
+    struct at_plan_case *items;
+    int64_t n_items, n_jobs;
+    uint64_t cases_hash; /* of the ids of all selected cases, in order, before sharding */
+};
+
+struct at_selection {
+    const char *const *globs; /* family/variant; none: all */
+    int n_globs;
+    const char *cases_glob; /* role:id */
+    const char *cases_dir;  /* folder of the case files below datasets; NULL: cases */
+    const char *case_line;  /* one case given as text instead of the case files; NULL otherwise */
+    int shard, shards;      /* 0-based; shards 1: everything */
+};
+
+/* Builds the plan. A GLOB that matches no variant is AT_NOT_FOUND and names the nearest. */
+at_status at_plan_make(const struct at_selection *selection, const struct at_runner *runner, struct at_plan *plan);
+void at_plan_release(struct at_plan *plan);
+
+/* "i/N" (1-based) -> 0-based shard; without text: TEST_SHARD_INDEX and TEST_TOTAL_SHARDS, or a Slurm array's
+ * SLURM_ARRAY_TASK_ID/_MIN/_MAX/_STEP/_COUNT, else the whole plan. AT_USAGE for what cannot be read. */
+at_status at_shard_parse(const char *text, int *shard, int *shards);
+
+#endif

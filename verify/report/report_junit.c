@@ -1,0 +1,164 @@
+/* JUnit XML: a suite per kernel family, a test case per result. tests/golden/junit.xsd describes it.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A state that fails the run is a <failure>, or an <error> when the variant gave no result (CRASHED, HUNG,
+ * ERROR); UNSUPPORTED and SKIPPED are <skipped>. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "verify/result/record.h"
+#include "verify/report/report_text.h"
+
+/* XML 1.0 has no control characters but tab, newline and return: they are shown as \xNN. U+FFFE and U+FFFF are
+ * no characters either. */
+static void put_xml(FILE *out, const char *text) {
+    while (*text) {
+        unsigned char c = (unsigned char)*text;
+        size_t n = at_text_char(text);
+        int excluded = n == 3 && c == 0xef && (unsigned char)text[1] == 0xbf && (unsigned char)text[2] >= 0xbe;
+        if (c == '&')
+            fputs("&amp;", out);
+        else if (c == '<')
+            fputs("&lt;", out);
+        else if (c == '>')
+            fputs("&gt;", out);
+        else if (c == '"')
+            fputs("&quot;", out);
+        else if (c < 0x20 || c == 0x7f || n == 0)
+            fprintf(out, "\\x%02x", c);
+        else if (excluded)
+            fputs("?", out);
+        else
+            fwrite(text, 1, n, out);
+        text += n ? n : 1;
+    }
+}
+
+static void put_attribute(FILE *out, const char *name, const char *text) {
+    fprintf(out, " %s=\"", name);
+    put_xml(out, text);
+    fputc('"', out);
+}
+
+enum outcome { GOOD, FAILED, BROKEN, NOT_RUN };
+
+static enum outcome outcome_of(const struct at_result *r, int strict) {
+    if (r->state == AT_STATE_UNSUPPORTED || r->state == AT_STATE_SKIPPED)
+        return NOT_RUN;
+    if (!at_state_fails(r->state, r->expect, strict))
+        return GOOD;
+    return r->state == AT_STATE_CRASHED || r->state == AT_STATE_HUNG || r->state == AT_STATE_ERROR ? BROKEN : FAILED;
+}
+
+struct totals {
+    int64_t tests, failures, errors, skipped;
+    double seconds;
+};
+
+/* family NULL: all. */
+static struct totals count(const struct at_run_record *record, const char *family, int strict) {
+    struct totals t = { 0 };
+    for (int64_t i = 0; i < record->n; i++) {
+        const struct at_result *r = &record->results[i];
+        if (family && strcmp(r->family, family) != 0)
+            continue;
+        enum outcome outcome = outcome_of(r, strict);
+        t.tests++;
+        t.failures += outcome == FAILED;
+        t.errors += outcome == BROKEN;
+        t.skipped += outcome == NOT_RUN;
+        if (isfinite(r->seconds))
+            t.seconds += r->seconds;
+    }
+    return t;
+}
+
+static void put_totals(FILE *out, const struct totals *t) {
+    fprintf(out,
+            " tests=\"%" PRId64 "\" failures=\"%" PRId64 "\" errors=\"%" PRId64 "\" skipped=\"%" PRId64
+            "\" time=\"%.6f\"",
+            t->tests, t->failures, t->errors, t->skipped, t->seconds);
+}
+
+static void put_details(FILE *out, const struct at_result *r) {
+    char place[256];
+    at_result_worst(r, place, sizeof place);
+    fprintf(out, "compared %" PRId64 " of %" PRId64 ", wrong %" PRId64 "\n", r->compared, r->total, r->wrong);
+    if (r->compared > 0 && r->worst_index >= 0) {
+        fputs("worst ", out);
+        put_xml(out, place);
+        fprintf(out, ": got %.9g, want %.9g, limit %.3g\n", r->worst_got, r->worst_want, r->worst_limit);
+    }
+    put_xml(out, r->repro);
+    fputc('\n', out);
+}
+
+static void put_outcome(FILE *out, const struct at_result *r, enum outcome outcome) {
+    static const char *const tags[] = { [GOOD] = "", [FAILED] = "failure", [BROKEN] = "error", [NOT_RUN] = "skipped" };
+    const char *message = r->cause[0] ? r->cause : at_state_meaning(r->state);
+    if (outcome == GOOD)
+        return;
+    fprintf(out, "      <%s", tags[outcome]);
+    put_attribute(out, "type", at_state_name(r->state));
+    put_attribute(out, "message", message);
+    if (outcome == NOT_RUN) {
+        fputs("/>\n", out);
+        return;
+    }
+    fputc('>', out);
+    put_details(out, r);
+    fprintf(out, "</%s>\n", tags[outcome]);
+}
+
+static void put_case(FILE *out, const struct at_result *r, int strict) {
+    char name[1200];
+    enum outcome outcome = outcome_of(r, strict);
+    snprintf(name, sizeof name, "%s:%s [%s]", r->role, r->case_id, r->tensor);
+    fputs("    <testcase", out);
+    put_attribute(out, "classname", r->variant);
+    put_attribute(out, "name", name);
+    put_attribute(out, "file", r->path);
+    fprintf(out, " time=\"%.6f\">\n", isfinite(r->seconds) ? r->seconds : 0.0);
+    put_outcome(out, r, outcome);
+    if (outcome == GOOD) {
+        fprintf(out, "      <system-out>%s, ", at_state_name(r->state));
+        put_details(out, r);
+        fputs("</system-out>\n", out);
+    }
+    fputs("    </testcase>\n", out);
+}
+
+static void put_suite(FILE *out, const struct at_run_record *record, int64_t first, int strict) {
+    const char *family = record->results[first].family;
+    struct totals t = count(record, family, strict);
+    fputs("  <testsuite", out);
+    put_attribute(out, "name", family);
+    put_totals(out, &t);
+    fputs(">\n", out);
+    for (int64_t i = first; i < record->n; i++)
+        if (strcmp(record->results[i].family, family) == 0)
+            put_case(out, &record->results[i], strict);
+    fputs("  </testsuite>\n", out);
+}
+
+static int seen_before(const struct at_run_record *record, int64_t i) {
+    for (int64_t k = i - 1; k >= 0; k--)
+        if (strcmp(record->results[k].family, record->results[i].family) == 0)
+            return 1;
+    return 0;
+}
+
+at_status at_report_junit(const struct at_run_record *record, int strict, const char *path) {
+    struct at_atomic_file file;
+    struct totals t = count(record, NULL, strict);
+    AT_TRY(at_atomic_open(path, &file));
+    fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"attest\"", file.stream);
+    put_totals(file.stream, &t);
+    fputs(">\n", file.stream);
+    for (int64_t i = 0; i < record->n; i++)
+        if (!seen_before(record, i))
+            put_suite(file.stream, record, i, strict);
+    fputs("</testsuites>\n", file.stream);
+    return at_atomic_commit(&file);
+}

@@ -1,0 +1,292 @@
+/* The table for people: one row a result, grouped by kernel family, then the summary.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Nothing is wider than 120 columns except the repro lines, which have to be copied in one piece. What all
+ * cases of a family have in common is said once above its rows; a row shows the words that differ. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "verify/result/record.h"
+#include "verify/report/report_summary.h"
+#include "verify/report/report_text.h"
+
+enum { WIDTH = 120, CELL_BYTES = 1200, GAP = 1 };
+
+enum column { STATE, VARIANT, CASE, TENSOR, ERROR, LIMIT, RATIO, ULP, ZERO, BITS, MEETS, DECOYS, COLUMNS };
+
+static const struct {
+    const char *title;
+    int right; /* numbers */
+} columns[COLUMNS] = {
+    [STATE] = { "STATE", 0 }, [VARIANT] = { "VARIANT", 0 }, [CASE] = { "CASE", 0 },   [TENSOR] = { "TENSOR", 0 },
+    [ERROR] = { "ERROR", 1 }, [LIMIT] = { "LIMIT", 1 },     [RATIO] = { "RATIO", 1 }, [ULP] = { "ULP99", 1 },
+    [ZERO] = { "P=0%", 1 },   [BITS] = { "BITS", 1 },       [MEETS] = { "MEETS", 0 }, [DECOYS] = { "DECOYS", 1 },
+};
+
+/* A family and runner: results that share a heading. */
+struct group {
+    const struct at_run_record *record;
+    const char *family;
+    char common[1024];
+    int strict, colour, brief;
+    int width[COLUMNS];
+    FILE *out;
+};
+
+/* ---- cells ---- */
+
+static void put_number(char *text, const char *format, double value) {
+    if (isnan(value))
+        snprintf(text, CELL_BYTES, "-");
+    else if (isinf(value))
+        snprintf(text, CELL_BYTES, value > 0 ? "inf" : "-inf");
+    else
+        snprintf(text, CELL_BYTES, format, value);
+}
+
+static void put_ulp(char *text, uint64_t ulp) {
+    if (ulp == UINT64_MAX)
+        snprintf(text, CELL_BYTES, "NaN");
+    else if (ulp < 1000000)
+        snprintf(text, CELL_BYTES, "%" PRIu64, ulp);
+    else
+        snprintf(text, CELL_BYTES, "%.0e", (double)ulp);
+}
+
+static const char *met(const struct at_result *r) {
+    if (r->model_exact)
+        return "MODEL-EXACT";
+    if (r->model_compared > 0 && r->model_equal == r->model_compared)
+        return "MODEL";
+    return r->within ? "WITHIN" : "-";
+}
+
+/* The numbers, when something was compared. */
+static void compared_cell(const struct at_result *r, enum column column, char *text) {
+    int rejected, counted;
+    at_result_decoys(r, &rejected, &counted);
+    switch (column) {
+    case ERROR:
+        put_number(text, "%.1e", r->err_max);
+        break;
+    case LIMIT:
+        put_number(text, "%.1e", r->limit_median);
+        break;
+    case RATIO:
+        put_number(text, "%.2g", r->ratio_max);
+        break;
+    case ULP:
+        put_ulp(text, r->ulp_p99);
+        break;
+    case ZERO:
+        put_number(text, "%.1f", 100 * r->p_zero_share);
+        break;
+    case BITS:
+        put_number(text, "%.1f", at_result_headroom(r));
+        break;
+    case MEETS:
+        snprintf(text, CELL_BYTES, "%s", met(r));
+        break;
+    case DECOYS:
+        snprintf(text, CELL_BYTES, counted ? "%d/%d" : "-", rejected, counted);
+        break;
+    default:
+        break;
+    }
+}
+
+static void cell(const struct group *g, const struct at_result *r, enum column column, char *text) {
+    switch (column) {
+    case STATE:
+        snprintf(text, CELL_BYTES, "%s", at_state_name(r->state));
+        break;
+    case VARIANT:
+        snprintf(text, CELL_BYTES, "%s", r->variant);
+        break;
+    case CASE:
+        at_case_short(r->case_id, g->common, text, CELL_BYTES);
+        break;
+    case TENSOR:
+        snprintf(text, CELL_BYTES, "%s", r->tensor);
+        break;
+    default:
+        snprintf(text, CELL_BYTES, "-");
+        if (r->compared > 0)
+            compared_cell(r, column, text);
+    }
+}
+
+/* ---- rows ---- */
+
+static int shown(const struct group *g, const struct at_result *r) {
+    if (strcmp(r->family, g->family) != 0)
+        return 0;
+    return !g->brief || r->state == AT_STATE_VACUOUS || at_state_fails(r->state, r->expect, g->strict);
+}
+
+/* As wide as the contents; what is too much is taken from the case, then from the variant. */
+static void find_widths(struct group *g) {
+    char text[CELL_BYTES];
+    int total = (COLUMNS - 1) * GAP;
+    for (int c = 0; c < COLUMNS; c++)
+        g->width[c] = at_text_width(columns[c].title);
+    for (int64_t i = 0; i < g->record->n; i++)
+        for (int c = 0; c < COLUMNS && shown(g, &g->record->results[i]); c++) {
+            cell(g, &g->record->results[i], (enum column)c, text);
+            int width = at_text_width(text);
+            g->width[c] = width > g->width[c] ? width : g->width[c];
+        }
+    for (int c = 0; c < COLUMNS; c++)
+        total += g->width[c];
+    static const struct {
+        enum column column;
+        int least;
+    } give[] = { { CASE, 16 }, { VARIANT, 12 }, { TENSOR, 6 }, { CASE, 4 } };
+    for (size_t i = 0; i < sizeof give / sizeof give[0] && total > WIDTH; i++) {
+        int spare = g->width[give[i].column] - give[i].least;
+        spare = spare < 0 ? 0 : spare > total - WIDTH ? total - WIDTH : spare;
+        g->width[give[i].column] -= spare;
+        total -= spare;
+    }
+}
+
+static const char *colour_of(const struct group *g, const struct at_result *r) {
+    if (!g->colour)
+        return "";
+    if (at_state_fails(r->state, r->expect, g->strict))
+        return "\x1b[31m";
+    if (r->state == AT_STATE_PASS)
+        return "\x1b[32m";
+    return "\x1b[33m";
+}
+
+static void put_row(const struct group *g, const struct at_result *r) {
+    char text[CELL_BYTES];
+    const char *colour = colour_of(g, r);
+    for (int c = 0; c < COLUMNS; c++) {
+        cell(g, r, (enum column)c, text);
+        fputs(c ? " " : colour, g->out);
+        at_text_fit(g->out, text, g->width[c], columns[c].right);
+        if (c == STATE && colour[0])
+            fputs("\x1b[0m", g->out);
+    }
+    fputc('\n', g->out);
+}
+
+static void put_titles(const struct group *g) {
+    for (int c = 0; c < COLUMNS; c++) {
+        fputs(c ? " " : "", g->out);
+        at_text_fit(g->out, columns[c].title, g->width[c], columns[c].right);
+    }
+    fputc('\n', g->out);
+}
+
+/* Where it is worst, why, and how to see it again. */
+static void put_failure(const struct group *g, const struct at_result *r) {
+    char text[1024];
+    if (r->worst_index >= 0 && r->compared > 0) {
+        char place[256], limit[32] = "none";
+        at_result_worst(r, place, sizeof place);
+        if (!isnan(r->worst_limit))
+            snprintf(limit, sizeof limit, "%.3g", r->worst_limit);
+        int used =
+            snprintf(text, sizeof text, "%s: got %.9g, want %.9g, limit %s", place, r->worst_got, r->worst_want, limit);
+        if (!isnan(r->worst_model) && used > 0 && (size_t)used < sizeof text)
+            used += snprintf(text + used, sizeof text - (size_t)used, ", model %.9g", r->worst_model);
+        if (used > 0 && (size_t)used < sizeof text)
+            snprintf(text + used, sizeof text - (size_t)used, "; %" PRId64 " of %" PRId64 " wrong", r->wrong,
+                     r->compared);
+        at_put_wrapped(g->out, "    worst ", text, WIDTH);
+    }
+    if (r->cause[0])
+        at_put_wrapped(g->out, "    cause ", r->cause, WIDTH);
+    if (r->repro[0]) {
+        fputs("    repro ", g->out);
+        at_text_fit(g->out, r->repro, at_text_width(r->repro), 0);
+        fputc('\n', g->out);
+    }
+}
+
+static void put_counters(const struct group *g, const struct at_result *r) {
+    char text[1024] = "";
+    size_t at = 0;
+    if (r->counter_lane_accesses < 0)
+        return;
+#define X(name, meaning) \
+    at += (size_t)snprintf(text + at, sizeof text - at, "%s%s %" PRId64, at ? ", " : "", #name, r->counter_##name);
+    AT_COUNTER_LIST(X)
+#undef X
+    at_put_wrapped(g->out, "    counts ", text, WIDTH);
+}
+
+/* ---- groups ---- */
+
+static void put_heading(const struct group *g) {
+    char label[96], text[1200];
+    const char *runner = NULL;
+    int runners = 0;
+    for (int64_t i = 0; i < g->record->n; i++) {
+        const struct at_result *r = &g->record->results[i];
+        if (strcmp(r->family, g->family) == 0 && (!runner || strcmp(runner, r->runner) != 0)) {
+            runner = r->runner;
+            runners++;
+        }
+    }
+    snprintf(label, sizeof label, "%s%s%s: ", g->family, runners == 1 ? " on " : "", runners == 1 ? runner : "");
+    snprintf(text, sizeof text, "every case %s", g->common[0] ? g->common : "differs");
+    at_put_wrapped(g->out, label, text, WIDTH);
+}
+
+static void put_group(struct group *g) {
+    int64_t rows = 0;
+    at_case_common(g->record, g->family, g->common, sizeof g->common);
+    for (int64_t i = 0; i < g->record->n; i++)
+        rows += shown(g, &g->record->results[i]);
+    put_heading(g);
+    if (g->brief)
+        at_put_family_counts(g->record, g->family, g->out);
+    if (rows) {
+        find_widths(g);
+        put_titles(g);
+    }
+    for (int64_t i = 0; i < g->record->n && rows; i++) {
+        const struct at_result *r = &g->record->results[i];
+        if (!shown(g, r))
+            continue;
+        put_row(g, r);
+        put_counters(g, r);
+        if (at_state_fails(r->state, r->expect, g->strict))
+            put_failure(g, r);
+    }
+    fputc('\n', g->out);
+}
+
+static int is_first_of_family(const struct at_run_record *record, int64_t i) {
+    for (int64_t k = i - 1; k >= 0; k--)
+        if (strcmp(record->results[k].family, record->results[i].family) == 0)
+            return 0;
+    return 1;
+}
+
+static void put_table(const struct at_run_record *record, int strict, int colour, int brief, FILE *out) {
+    for (int64_t i = 0; i < record->n; i++) {
+        struct group g = { .record = record,
+                           .family = record->results[i].family,
+                           .strict = strict,
+                           .colour = colour,
+                           .brief = brief,
+                           .out = out };
+        if (is_first_of_family(record, i))
+            put_group(&g);
+    }
+    at_put_summary(record, strict, out);
+}
+
+void at_report_table(const struct at_run_record *record, int strict, int colour, FILE *out) {
+    put_table(record, strict, colour, 0, out);
+}
+
+void at_report_table_brief(const struct at_run_record *record, int strict, int colour, FILE *out) {
+    put_table(record, strict, colour, 1, out);
+}

@@ -1,0 +1,166 @@
+/* Text that every report needs.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "verify/report/report_text.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "attest/op.h"
+#include "verify/result/record.h"
+
+/* RFC 3629: shortest forms only, no surrogates, nothing beyond U+10FFFF. */
+size_t at_text_char(const char *text) {
+    const unsigned char *s = (const unsigned char *)text;
+    size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
+    for (size_t i = 1; i < n; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f))
+        return 0;
+    if ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+        return 0;
+    return n;
+}
+
+void at_text_clean(char *text) {
+    while (*text) {
+        size_t n = at_text_char(text);
+        if (n == 0) {
+            *text = '?';
+            n = 1;
+        }
+        text += n;
+    }
+}
+
+int at_text_width(const char *text) {
+    int width = 0;
+    for (; *text; text++)
+        width += ((unsigned char)*text & 0xc0) != 0x80;
+    return width;
+}
+
+static void put_spaces(FILE *out, int n) {
+    if (n > 0)
+        fprintf(out, "%*s", n, "");
+}
+
+void at_text_fit(FILE *out, const char *text, int width, int right) {
+    int have = at_text_width(text), cut = have > width;
+    int keep = cut ? (width > 2 ? width - 2 : 0) : have;
+    if (right && !cut)
+        put_spaces(out, width - have);
+    for (int column = 0; *text && column < keep; column++) {
+        size_t n = at_text_char(text);
+        /* C0, DEL and the C1 controls, which are two bytes in UTF-8 */
+        int control = (unsigned char)*text < 0x20 || *text == 0x7f || n == 0 ||
+                      ((unsigned char)text[0] == 0xc2 && (unsigned char)text[1] < 0xa0);
+        if (control)
+            fputc('?', out);
+        else
+            fwrite(text, 1, n, out);
+        text += n ? n : 1;
+    }
+    if (cut)
+        fprintf(out, "%.*s", width, "..");
+    else if (!right)
+        put_spaces(out, width - have);
+}
+
+static int has_word(const char *text, const char *word, size_t n) {
+    while (*text) {
+        size_t length = strcspn(text, " ");
+        if (length == n && memcmp(text, word, n) == 0)
+            return 1;
+        text += length;
+        text += strspn(text, " ");
+    }
+    return 0;
+}
+
+/* Appends those words of `from` whose presence in `in` is `wanted`. */
+static void select_words(const char *from, const char *in, int wanted, char *text, size_t size) {
+    size_t used = 0;
+    text[0] = 0;
+    while (*from) {
+        size_t n = strcspn(from, " ");
+        if (n && has_word(in, from, n) == wanted && used + n + 2 <= size) {
+            if (used)
+                text[used++] = ' ';
+            memcpy(text + used, from, n);
+            used += n;
+            text[used] = 0;
+        }
+        from += n;
+        from += strspn(from, " ");
+    }
+}
+
+void at_case_common(const struct at_run_record *record, const char *family, char *common, size_t size) {
+    const char *last = NULL;
+    common[0] = 0;
+    for (int64_t i = 0; i < record->n; i++) {
+        const struct at_result *r = &record->results[i];
+        if (strcmp(r->family, family) != 0 || (last && strcmp(last, r->case_id) == 0))
+            continue;
+        char kept[sizeof r->case_id];
+        snprintf(kept, sizeof kept, "%s", last ? common : r->case_id);
+        select_words(kept, r->case_id, 1, common, size);
+        last = r->case_id;
+    }
+}
+
+void at_case_short(const char *case_id, const char *common, char *text, size_t size) {
+    select_words(case_id, common, 0, text, size);
+    if (!text[0])
+        snprintf(text, size, "(as above)");
+}
+
+void at_result_decoys(const struct at_result *result, int *rejected, int *counted) {
+    *rejected = *counted = 0;
+    for (const char *fate = result->decoy_fate; *fate; fate++) {
+        *rejected += *fate == AT_DECOY_REJECTED;
+        *counted += *fate == AT_DECOY_REJECTED || *fate == AT_DECOY_PASSED;
+    }
+}
+
+void at_result_decoys_of(const struct at_result *result, char fate, char *text, size_t size) {
+    const char *name = result->decoy_names;
+    size_t used = 0;
+    text[0] = 0;
+    for (const char *f = result->decoy_fate; *f && *name; f++) {
+        size_t n = strcspn(name, ",");
+        if (*f == fate && used + n + 3 <= size)
+            used += (size_t)snprintf(text + used, size - used, "%s%.*s", used ? ", " : "", (int)n, name);
+        name += n;
+        name += *name == ',';
+    }
+}
+
+double at_result_headroom(const struct at_result *result) {
+    static const enum at_stage stages[] = { AT_STAGE_score, AT_STAGE_scaled, AT_STAGE_gate_in, AT_STAGE_qk_acc };
+    double least = NAN;
+    if (!result->has_ledger)
+        return NAN;
+    for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++) {
+        const struct at_ledger_row *row = &result->ledger.stage[stages[i]];
+        if (row->count == 0)
+            continue;
+        double bits = row->inf ? -INFINITY : at_ledger_headroom(row);
+        if (!(least <= bits))
+            least = bits;
+    }
+    return least;
+}
+
+void at_result_worst(const struct at_result *result, char *text, size_t size) {
+    const struct at_op *op = at_op_find(result->op);
+    int tensor = op ? at_op_tensor_index(op, result->tensor) : -1;
+    size_t used = (size_t)snprintf(text, size, "%s[", result->tensor);
+    for (int i = 0; i < result->worst_rank && i < AT_MAX_RANK && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s %lld", i ? ", " : "",
+                                 tensor < 0 ? "index" : at_dim_word(op->tensors[tensor].dims[i]),
+                                 (long long)result->worst_at[i]);
+    if (used < size)
+        snprintf(text + used, size - used, "]");
+}

@@ -1,0 +1,196 @@
+/* A run's record: gathered, put in order, merged from shards, and judged as a whole.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "verify/result/record.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verify/report/report_text.h"
+
+void at_run_record_init(struct at_run_record *record) { *record = (struct at_run_record){ 0 }; }
+
+void at_run_record_release(struct at_run_record *record) {
+    free(record->request);
+    free(record->provenance);
+    free(record->results);
+    for (int i = 0; i < record->n_witness; i++)
+        free(record->witness[i]);
+    free(record->witness);
+    at_run_record_init(record);
+}
+
+static at_status reserve(struct at_run_record *record, int64_t n) {
+    if (n <= record->capacity)
+        return AT_OK;
+    int64_t capacity = record->capacity ? record->capacity : 16;
+    while (capacity < n)
+        capacity *= 2;
+    struct at_result *results = realloc(record->results, (size_t)capacity * sizeof *results);
+    if (!results)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for %" PRId64 " results of %zu bytes", capacity, sizeof *results);
+    record->results = results;
+    record->capacity = capacity;
+    return AT_OK;
+}
+
+static void clean_texts(struct at_result *result) {
+    const struct at_field *field;
+    for (int i = 0; (field = at_result_field(i)); i++)
+        if (field->kind == AT_FIELD_TEXT)
+            at_text_clean(at_field_at(field, result));
+}
+
+at_status at_run_record_add(struct at_run_record *record, const struct at_result *result) {
+    AT_TRY(reserve(record, record->n + 1));
+    record->results[record->n] = *result;
+    clean_texts(&record->results[record->n++]);
+    return AT_OK;
+}
+
+at_status at_run_record_add_witness(struct at_run_record *record, const char *folder) {
+    char **list = realloc(record->witness, ((size_t)record->n_witness + 1) * sizeof *list);
+    if (list)
+        record->witness = list;
+    if (!list || !(list[record->n_witness] = strdup(folder)))
+        return AT_FAIL(AT_NO_MEMORY, "no memory for a folder's name");
+    record->n_witness++;
+    return AT_OK;
+}
+
+static int compare_results(const void *a, const void *b) { return at_result_compare(a, b); }
+
+void at_run_record_sort(struct at_run_record *record) {
+    if (record->n > 1)
+        qsort(record->results, (size_t)record->n, sizeof record->results[0], compare_results);
+}
+
+/* ---- comparing canonical JSON ---- */
+
+static void put_value(const json_t *value, char *text, size_t size) {
+    char *dumped = value ? json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY) : NULL;
+    snprintf(text, size, "%.80s", dumped ? dumped : "missing");
+    at_text_clean(text);
+    free(dumped);
+}
+
+/* Goes down into objects, so that the key named is the one that differs. */
+static int find_difference(const char *path, const json_t *a, const json_t *b, char *text, size_t size) {
+    if (json_equal(a, b))
+        return 0;
+    if (json_is_object(a) && json_is_object(b)) {
+        const json_t *sides[2] = { a, b };
+        for (int side = 0; side < 2; side++)
+            for (void *it = json_object_iter((json_t *)sides[side]); it;
+                 it = json_object_iter_next((json_t *)sides[side], it)) {
+                char inner[256];
+                const char *key = json_object_iter_key(it);
+                snprintf(inner, sizeof inner, "%s%s%s", path, path[0] ? "." : "", key);
+                if (find_difference(inner, json_object_get(a, key), json_object_get(b, key), text, size))
+                    return 1;
+            }
+    }
+    char left[88], right[88];
+    put_value(a, left, sizeof left);
+    put_value(b, right, sizeof right);
+    snprintf(text, size, "%s: %s here, %s there", path[0] ? path : "all of it", left, right);
+    return 1;
+}
+
+int at_json_difference(const char *a, const char *b, char *text, size_t size) {
+    a = a ? a : "null";
+    b = b ? b : "null";
+    if (strcmp(a, b) == 0)
+        return 0;
+    json_t *left = json_loads(a, JSON_DECODE_ANY, NULL), *right = json_loads(b, JSON_DECODE_ANY, NULL);
+    int differs = 1;
+    if (left && right)
+        differs = find_difference("", left, right, text, size);
+    else
+        snprintf(text, size, "all of it: %.80s here, %.80s there", a, b);
+    json_decref(left);
+    json_decref(right);
+    return differs;
+}
+
+/* ---- merging ---- */
+
+static at_status same_run(const struct at_run_record *shards, int i) {
+    char difference[512];
+    if (at_json_difference(shards[0].request, shards[i].request, difference, sizeof difference))
+        return AT_FAIL(AT_USAGE, "shard %d answers another request than shard 1: %s", i + 1, difference);
+    if (at_json_difference(shards[0].provenance, shards[i].provenance, difference, sizeof difference))
+        return AT_FAIL(AT_USAGE, "shard %d was made by another build or machine than shard 1: %s", i + 1, difference);
+    return AT_OK;
+}
+
+static at_status refuse_duplicates(const struct at_run_record *record) {
+    for (int64_t i = 1; i < record->n; i++) {
+        const struct at_result *r = &record->results[i];
+        if (at_result_compare(r - 1, r) == 0)
+            return AT_FAIL(AT_USAGE, "two shards hold the same result: plan position %" PRId64 ", tensor %s, %s/%s",
+                           r->plan_index, r->tensor, r->family, r->variant);
+    }
+    return AT_OK;
+}
+
+static char *copy_text(const char *text) { return strdup(text ? text : "{}"); }
+
+at_status at_record_merge(const struct at_run_record *shards, int n, struct at_run_record *out) {
+    at_status status = AT_OK;
+    int64_t total = 0;
+    at_run_record_init(out);
+    if (n < 1)
+        return AT_FAIL(AT_USAGE, "nothing to merge: no shard given");
+    for (int i = 0; i < n; i++) {
+        AT_TRY_OUT(same_run(shards, i));
+        total += shards[i].n;
+    }
+    AT_TRY_OUT(reserve(out, total));
+    out->request = copy_text(shards[0].request);
+    out->provenance = copy_text(shards[0].provenance);
+    if (!out->request || !out->provenance)
+        AT_FAIL_OUT(AT_NO_MEMORY, "no memory to merge %d shards", n);
+    for (int i = 0; i < n; i++) {
+        for (int64_t k = 0; k < shards[i].n; k++)
+            AT_TRY_OUT(at_run_record_add(out, &shards[i].results[k]));
+        for (int k = 0; k < shards[i].n_witness; k++)
+            AT_TRY_OUT(at_run_record_add_witness(out, shards[i].witness[k]));
+    }
+    at_run_record_sort(out);
+    AT_TRY_OUT(refuse_duplicates(out));
+out:
+    if (status != AT_OK)
+        at_run_record_release(out);
+    return status;
+}
+
+at_status at_record_complete(const struct at_run_record *record, int64_t positions) {
+    int64_t next = 0;
+    for (int64_t i = 0; i < record->n; i++) {
+        int64_t at = record->results[i].plan_index;
+        if (at > next)
+            break;
+        if (at == next)
+            next++;
+    }
+    if (next < positions)
+        return AT_FAIL(AT_USAGE, "results are missing: plan position %" PRId64 " of %" PRId64 " has none", next,
+                       positions);
+    if (record->n && record->results[record->n - 1].plan_index >= positions)
+        return AT_FAIL(AT_USAGE, "a result is of plan position %" PRId64 ", but the plan has %" PRId64,
+                       record->results[record->n - 1].plan_index, positions);
+    return AT_OK;
+}
+
+int at_run_record_exit_code(const struct at_run_record *record, int strict) {
+    int64_t judged = 0;
+    for (int64_t i = 0; i < record->n; i++) {
+        const struct at_result *r = &record->results[i];
+        if (at_state_fails(r->state, r->expect, strict))
+            return 1;
+        judged += r->state != AT_STATE_UNSUPPORTED && r->state != AT_STATE_SKIPPED;
+    }
+    return judged ? 0 : 4;
+}

@@ -1,0 +1,64 @@
+/* A finished run: what was asked for and every result, however it was gathered (one process, resumed,
+ * sharded and merged). The archive and all reports are written from this alone.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef AT_RECORD_H
+#define AT_RECORD_H
+
+#include "verify/result/atomic_file.h"
+#include "verify/result/result.h"
+#include "verify/result/result_fields.h"
+
+struct at_run_record {
+    char *request;             /* canonical JSON of what was asked: selection, case hash, seed, options that change
+                                  results. No times, hosts, paths, shards or thread counts. */
+    char *provenance;          /* canonical JSON: version, commit, flags, compiler, BLAS core, numeric environment */
+    struct at_result *results; /* sorted by (case order in plan, variant, tensor) */
+    int64_t n, capacity;
+    char **witness; /* folders with the files of results that were kept (verify/archive/witness.h) */
+    int n_witness;
+};
+
+void at_run_record_init(struct at_run_record *record);
+void at_run_record_release(struct at_run_record *record);
+/* Appends a copy; bytes that are no UTF-8 become '?', so that every output has the same text. */
+at_status at_run_record_add(struct at_run_record *record, const struct at_result *result);
+/* -1, 0, 1: order of two results in a run: by (plan_index, tensor_index), then by names. */
+int at_result_compare(const struct at_result *a, const struct at_result *b);
+/* Adds a folder of witnesses, copied. */
+at_status at_run_record_add_witness(struct at_run_record *record, const char *folder);
+void at_run_record_sort(struct at_run_record *record);
+/* Joins the records of the shards of one run, in canonical order, into `out` (initialised here). AT_USAGE
+ * when requests or provenances differ (the key is named) or a result is there twice. */
+at_status at_record_merge(const struct at_run_record *shards, int n, struct at_run_record *out);
+/* AT_USAGE, naming the first gap, unless every plan position 0 .. positions - 1 has a result. Sorted record. */
+at_status at_record_complete(const struct at_run_record *record, int64_t positions);
+/* The exit code the results ask for: 0, 1 (a verdict fails the run) or 4 (nothing was judged). */
+int at_run_record_exit_code(const struct at_run_record *record, int strict);
+/* First difference of two canonical JSON objects as "key: A here, B there"; 0 when they are equal. */
+int at_json_difference(const char *a, const char *b, char *text, size_t size);
+
+/* One result as one line of canonical JSON (keys sorted, NaN and infinities as strings), and back. Integers
+ * are exact: those above 2^63 - 1 are decimal strings. `seconds` and `kept` are the
+ * only keys the archive does not keep.
+ * The caller frees *line. */
+at_status at_result_to_json(const struct at_result *result, char **line);
+at_status at_result_from_json(const char *line, const char *where, struct at_result *result);
+
+/* verify/archive: RUN.h5 as ARCHIVE.md says; byte-identical for equal records; temp + fsync + rename. */
+at_status at_archive_write(const struct at_run_record *record, const char *path);
+/* Reads it back (attest show, merge). Refuses a newer major, ignores unknown columns. */
+at_status at_archive_read(const char *path, struct at_run_record *record);
+
+/* Reports. Each writes to a temporary beside `path` and renames. */
+at_status at_report_junit(const struct at_run_record *record, int strict, const char *path);
+at_status at_report_jsonl(const struct at_run_record *record, const char *path);
+
+#include <stdio.h>
+/* Table for people, one row a result, at most 120 columns; colour: 1 with ANSI colours. */
+void at_report_table(const struct at_run_record *record, int strict, int colour, FILE *out);
+/* The same with rows only for results that fail or are VACUOUS, and a line of counts per family. */
+void at_report_table_brief(const struct at_run_record *record, int strict, int colour, FILE *out);
+/* GitHub workflow commands, at most 10 of a kind; the tenth says how many more there are. */
+void at_report_github(const struct at_run_record *record, int strict, FILE *out);
+
+#endif

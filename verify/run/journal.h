@@ -1,0 +1,19 @@
+/* The journal of a run of verify, `RUN.h5.jsonl`: every result that was printed survives a kill -9.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef AT_JOURNAL_H
+#define AT_JOURNAL_H
+
+#include "verify/run/journal_file.h"
+#include "verify/result/record.h"
+
+/* Opens or creates. With `resume`: reads the finished results of an earlier run into `done` after checking
+ * that its request equals record->request (AT_USAGE otherwise: what differs); a torn last line is dropped.
+ * Without: an existing journal is an error unless it is empty or its run ended. */
+at_status at_journal_open(const char *path, const struct at_run_record *record, int resume, struct at_run_record *done,
+                          struct at_journal **journal);
+/* Appends the results of one finished job (all tensors) as one durable step. */
+at_status at_journal_append(struct at_journal *journal, const struct at_result *results, int n);
+/* Reads a whole journal (for merge): record with request and results; *finished. */
+at_status at_journal_read(const char *path, struct at_run_record *record, char shard[32], int *finished);
+
+#endif

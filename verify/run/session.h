@@ -1,0 +1,29 @@
+/* A run: the jobs of a plan over several runners at once, journaled as they finish, gathered into one record.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef AT_SESSION_H
+#define AT_SESSION_H
+
+#include "verify/judge/judge.h"
+#include "verify/result/record.h"
+
+struct at_session_options {
+    struct at_selection selection;
+    const char *runner; /* spec */
+    const char *out;    /* RUN.h5; NULL: no archive, no journal */
+    int resume, fail_fast, strict, jobs, quiet, counters;
+    uint64_t seed;
+    double timeout, limit_factor;
+    const char *dump;
+    enum at_keep keep;   /* wants `out` */
+    char shard_text[32]; /* "i/N" or "" */
+};
+
+/* Defaults: all variants, runner cpu, cases of role smoke, as many jobs as processors. */
+struct at_session_options at_session_defaults(void);
+
+/* Opens the runners, plans, runs, and leaves the sorted results in `record` (initialised here; release it). With
+ * `out`: the journal is written as results come, and the archive at the end. Interrupted (SIGINT, SIGTERM): AT_IO after
+ * the running jobs, the journal stays and --resume goes on. */
+at_status at_session_run(const struct at_session_options *options, struct at_run_record *record);
+
+#endif

@@ -1,0 +1,25 @@
+/* One guarded launch: places a problem in the runner's memory, runs a variant, checks hygiene, brings outputs back.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef AT_LAUNCH_H
+#define AT_LAUNCH_H
+
+#include "verify/runner/poison.h"
+#include "verify/runner/runner.h"
+
+/* The outputs of one launch, copied out of the runner's memory. */
+struct at_outputs {
+    struct at_tensor tensors[AT_MAX_TENSORS]; /* data owned; NULL for inputs */
+    char dirty[AT_MAX_TENSORS][192];          /* hygiene findings by tensor; "" when clean */
+    int is_dirty;
+};
+
+/* Rows of k and v that no request owns hold what the variant's declared `tail` allows (verify/runner/poison.h). `seed` varies
+ * guard bytes and marks from launch to launch, so that what was left by the last one cannot pass as written. Inputs are
+ * copied in afresh. `mode` as for at_runner_run. Statuses as at_runner_run; hygiene findings are results, in `outputs`.
+ */
+at_status at_guarded_launch(struct at_runner *runner, int variant, const struct at_problem *problem,
+                            enum at_poison_turn turn, const struct at_run_mode *mode, uint64_t seed, double timeout,
+                            struct at_run_reply *reply, struct at_outputs *outputs);
+void at_outputs_release(struct at_outputs *outputs);
+
+#endif

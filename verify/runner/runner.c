@@ -1,0 +1,246 @@
+/* Runners: opened once, restarted after every crash, hang or breach of the protocol.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "verify/runner/runner.h"
+
+#include "attest/env.h"
+#include "verify/runner/runner_wire.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { FIRST_BYTES = 1 << 16, SPEC_BYTES = 4096 };
+static const double close_grace = 2.0, crash_grace = 2.0;
+
+struct at_runner {
+    char spec[SPEC_BYTES];    /* as given, for messages */
+    char program[SPEC_BYTES]; /* path of the program; "" for a shell command */
+    struct at_child child;
+    struct at_greeting greeting; /* of the first child; later ones must say the same */
+    enum at_transport transport; /* of the present child */
+    struct at_shared shared;
+    int64_t next_id;
+};
+
+/* ---- what to start ---- */
+
+/* `name` in the folder of the running program. */
+static at_status beside(const char *name, char *path, size_t size) {
+    ssize_t n = readlink("/proc/self/exe", path, size - 1);
+    if (n <= 0)
+        return AT_FAIL(AT_ENVIRONMENT, "cannot find this program's own path: %s", strerror(errno));
+    path[n] = '\0';
+    char *slash = strrchr(path, '/');
+    size_t used = slash ? (size_t)(slash - path) + 1 : 0;
+    if (used + strlen(name) >= size)
+        return AT_FAIL(AT_ENVIRONMENT, "this program's path is too long");
+    memcpy(path + used, name, strlen(name) + 1);
+    return AT_OK;
+}
+
+/* Runners that are called by a word and live beside attest. */
+static const struct {
+    const char *spec, *program, *remedy;
+} known[] = {
+    { "cpu", "attest-cpu", "build it with `make`" },
+    { "mutants", "attest-mutants", "build it with `make`" },
+    { "cuda", "attest-cuda",
+      "it is built where nvcc is installed; a GPU elsewhere is reached with --runner 'ssh HOST attest-cuda'" },
+};
+
+static at_status find_program(struct at_runner *runner) {
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (strcmp(runner->spec, known[i].spec) != 0)
+            continue;
+        AT_TRY(beside(known[i].program, runner->program, sizeof runner->program));
+        if (access(runner->program, X_OK) != 0)
+            return AT_FAIL(AT_ENVIRONMENT, "runner %s: there is no %s; %s", known[i].spec, runner->program,
+                           known[i].remedy);
+    }
+    return AT_OK;
+}
+
+/* ---- shared memory ---- */
+
+static at_status map_shared(struct at_shared *shared, int64_t bytes) {
+    if (ftruncate(shared->fd, bytes) != 0)
+        return AT_FAIL(AT_NO_MEMORY, "cannot grow the runner's memory to %lld bytes: %s", (long long)bytes,
+                       strerror(errno));
+    void *base = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, shared->fd, 0);
+    if (base == MAP_FAILED)
+        return AT_FAIL(AT_NO_MEMORY, "cannot map %lld bytes of the runner's memory: %s", (long long)bytes,
+                       strerror(errno));
+    if (shared->base)
+        munmap(shared->base, (size_t)shared->capacity);
+    shared->base = (uint8_t *)base;
+    shared->capacity = bytes;
+    return AT_OK;
+}
+
+/* Sealed against shrinking: a runner that cut the file short would kill attest at its next access. */
+static at_status create_shared(struct at_shared *shared) {
+    shared->fd = memfd_create("attest-block", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (shared->fd < 0 || fcntl(shared->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) != 0)
+        return AT_FAIL(AT_ENVIRONMENT, "cannot make sealed shared memory: %s", strerror(errno));
+    return map_shared(shared, FIRST_BYTES);
+}
+
+at_status at_runner_memory(struct at_runner *runner, int64_t bytes, uint8_t **base) {
+    if (bytes < 0 || bytes > AT_PROTOCOL_MAX_BYTES)
+        return AT_FAIL(AT_NO_MEMORY, "%lld bytes asked for; at most %lld fit a runner's block", (long long)bytes,
+                       (long long)AT_PROTOCOL_MAX_BYTES);
+    if (bytes > runner->shared.capacity)
+        AT_TRY(map_shared(&runner->shared, (bytes + FIRST_BYTES - 1) / FIRST_BYTES * FIRST_BYTES));
+    *base = runner->shared.base;
+    return AT_OK;
+}
+
+/* ---- starting and restarting ---- */
+
+/* Seconds a runner may take to greet: ssh and a GPU's start-up are slow. */
+static double start_seconds(void) {
+    const char *text = getenv("AT_RUNNER_START_SECONDS");
+    double seconds = text ? strtod(text, NULL) : 0;
+    return seconds > 0 ? seconds : 60;
+}
+
+/* Ends the child after `status` and starts the trail anew, with its fate in the message. */
+static at_status end_badly(struct at_runner *runner, at_status status, at_status as, const char *doing) {
+    char why[512], fate[640];
+    snprintf(why, sizeof why, "%s", at_error_message());
+    at_child_end(&runner->child, status == AT_CRASHED ? crash_grace : 0, fate, sizeof fate);
+    if (status == AT_CRASHED)
+        return AT_FAIL(as, "runner %.80s ended with %s, %s", runner->spec, fate, doing);
+    return AT_FAIL(as, "%s, %s", why, doing);
+}
+
+/* A restarted runner must be the one we know: variant numbers are held by callers. */
+static at_status check_same(const struct at_greeting *before, const struct at_greeting *now) {
+    int same = before->n == now->n;
+    for (int i = 0; same && i < now->n; i++)
+        same =
+            memcmp(&before->variants[i].numerics, &now->variants[i].numerics, sizeof now->variants[i].numerics) == 0 &&
+            strcmp(before->variants[i].family, now->variants[i].family) == 0 &&
+            strcmp(before->variants[i].name, now->variants[i].name) == 0 &&
+            strcmp(before->variants[i].sha256, now->variants[i].sha256) == 0;
+    if (!same)
+        return AT_FAIL(AT_PROTOCOL, "the runner announces other variants after its restart");
+    return AT_OK;
+}
+
+static at_status start(struct at_runner *runner) {
+    const char *const shell[] = { "/bin/sh", "-c", runner->spec, NULL };
+    const char *const program[] = { runner->program, NULL };
+    AT_TRY(at_child_start(&runner->child, runner->spec, runner->program[0] ? program : shell, runner->shared.fd));
+    struct at_greeting greeting;
+    at_status status = at_wire_greet(&runner->child, &runner->shared, &greeting, at_seconds() + start_seconds());
+    if (status != AT_OK)
+        return end_badly(runner, status, AT_ENVIRONMENT, "before it was ready to serve");
+    runner->transport = greeting.transport;
+    if (!runner->greeting.variants) {
+        runner->greeting = greeting;
+        return AT_OK;
+    }
+    status = check_same(&runner->greeting, &greeting);
+    at_greeting_release(&greeting);
+    return status == AT_OK ? AT_OK : end_badly(runner, status, AT_ENVIRONMENT, "so it cannot go on");
+}
+
+at_status at_runner_open(const char *spec, struct at_runner **out) {
+    at_status status = AT_OK;
+    *out = NULL;
+    struct at_runner *runner = calloc(1, sizeof *runner);
+    if (!runner)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for a runner");
+    runner->shared.fd = -1;
+    if (strlen(spec) >= sizeof runner->spec || strspn(spec, " \t") == strlen(spec))
+        AT_FAIL_OUT(AT_USAGE, "runner \"%.40s\"; wanted cpu, cuda or a command line of at most %d bytes", spec,
+                    SPEC_BYTES - 1);
+    memcpy(runner->spec, spec, strlen(spec) + 1);
+    AT_TRY_OUT(find_program(runner));
+    AT_TRY_OUT(create_shared(&runner->shared));
+    AT_TRY_OUT(start(runner));
+    *out = runner;
+    return AT_OK;
+out:
+    at_runner_close(runner);
+    return status;
+}
+
+void at_runner_close(struct at_runner *runner) {
+    if (!runner)
+        return;
+    if (runner->child.pid) /* a failure here changes nothing: the child is ended either way */
+        (void)at_child_write(&runner->child, "quit\n", 5, at_seconds() + close_grace);
+    at_child_end(&runner->child, close_grace, NULL, 0);
+    at_greeting_release(&runner->greeting);
+    if (runner->shared.base)
+        munmap(runner->shared.base, (size_t)runner->shared.capacity);
+    if (runner->shared.fd >= 0)
+        close(runner->shared.fd);
+    free(runner);
+}
+
+/* ---- looking and running ---- */
+
+const char *at_runner_device(const struct at_runner *runner) { return runner->greeting.device; }
+int at_runner_variant_count(const struct at_runner *runner) { return runner->greeting.n; }
+
+const struct at_variant *at_runner_variant(const struct at_runner *runner, int i) {
+    return &runner->greeting.variants[i];
+}
+
+static void fill_reply(const struct at_reply *from, struct at_run_reply *to) {
+    static const enum at_run_outcome outcomes[AT_REPLY_COUNT] = { AT_RAN,      AT_RUN_UNSUPPORTED, AT_RUN_FAILED,
+                                                                  AT_RUN_RACY, AT_RUN_DIRTY,       AT_RUN_DEADLOCKED };
+    *to = (struct at_run_reply){ .outcome = outcomes[from->kind],
+                                 .seconds = from->seconds,
+                                 .capturable = from->capturable,
+                                 .path = from->path,
+                                 .has_counters = from->has_counters,
+                                 .counters = from->counters,
+                                 .timing = from->timing };
+    snprintf(to->reason, sizeof to->reason, "%s", from->reason);
+}
+
+/* A child that died or spoke between jobs is replaced before it can spoil the next one. */
+static at_status make_ready(struct at_runner *runner) {
+    if (!at_child_is_disturbed(&runner->child))
+        return AT_OK;
+    at_child_end(&runner->child, 0, NULL, 0);
+    return start(runner);
+}
+
+at_status at_runner_run(struct at_runner *runner, int variant, const struct at_problem *problem, int64_t used,
+                        const struct at_run_mode *mode, double timeout, struct at_run_reply *reply) {
+    struct at_job job;
+    struct at_reply answer;
+    if (variant < 0 || variant >= runner->greeting.n || used < 0 || used > runner->shared.capacity || !(timeout > 0))
+        return AT_FAIL(AT_BUG, "variant %d of %d, %lld bytes of %lld, %g seconds", variant, runner->greeting.n,
+                       (long long)used, (long long)runner->shared.capacity, timeout);
+    AT_TRY(at_wire_job(problem, runner->shared.base, used, &job));
+    AT_TRY(make_ready(runner));
+    job.id = runner->next_id++;
+    job.variant = variant;
+    if (mode)
+        job.mode = *mode;
+    job.memory = runner->transport == AT_TRANSPORT_MEMFD ? runner->shared.capacity : 0;
+    job.timeout = timeout < 1e9 ? timeout : 1e9;
+    at_status status =
+        at_wire_run(&runner->child, &job, runner->transport, runner->shared.base, &answer, at_seconds() + timeout);
+    if (status != AT_OK) {
+        char doing[256];
+        const struct at_variant *v = &runner->greeting.variants[variant];
+        if (status == AT_HUNG)
+            snprintf(doing, sizeof doing, "%g s, while running %s/%s", timeout, v->family, v->name);
+        else
+            snprintf(doing, sizeof doing, "while running %s/%s", v->family, v->name);
+        return end_badly(runner, status, status, doing);
+    }
+    fill_reply(&answer, reply);
+    return AT_OK;
+}
