@@ -17,10 +17,11 @@ rule() { # folder -> sets own, outside
         reference/*) own="attest/|tensor_core/|${1#reference/}/" outside='' ;;
         datasets/*) own='attest/|tensor_core/|datasets/' outside='gsl/|Random123/|jansson.h|zlib.h' ;;
         kernels/host) own='attest/|tensor_core/|kernels/host/|('"$operators"')/' outside='cblas.h' ;;
-        kernels/device) own="attest/|kernels/device/|kernels/simt/(device|wgmma|tma|warp_roles|cluster|store_matrix)_simt.h|($operators)/" outside="cuda(_|.h)" ;;
+        kernels/device) own="attest/|kernels/device/|kernels/simt/(device|wgmma|tma|warp_roles|cluster|store_matrix)_simt.h" outside="cuda(_|.h)" ;;
         kernels/simt) own='attest/|tensor_core/|kernels/simt/' outside='elfutils/|sanitizer/|tuple' ;;
         kernels/runner) own='attest/|kernels/runner/|kernels/simt/finding.h|build_info.h' outside='cuda_runtime_api.h' ;;
-        kernels/*) own="attest/|kernels/host/|kernels/device/|($operators)/" outside='' ;;
+        kernels/attention | kernels/norm) own="attest/|kernels/device/|$1/|($operators)/" outside='' ;;
+        kernels/*) own="attest/|kernels/(host|device|attention|norm)/|$1/|($operators)/" outside='' ;;
         notebooks_export/plots) own='notebooks_export/plots/' outside='' ;;
         verify/archive) own='attest/|verify/|datasets/readers/reader.h' outside='hdf5|jansson.h' ;;
         verify | verify/*) own='attest/|tensor_core/|score_counts/|verify/|datasets/|fast/|build_info.h' outside='jansson.h|gsl/' ;;
