@@ -43,7 +43,9 @@ if [[ ${shared[0]} != kernels/host ]]; then
     maps=(-ffile-prefix-map="$work/=") # the last that fits counts
     for folder in "${shared[@]}"; do maps+=(-ffile-prefix-map="$work/$folder/=./$folder/"); done
     # shellcheck disable=SC2086
-    $CXX ${SIMT_FLAGS//-Werror/} -w -iquote "$work" "${maps[@]}" -ffile-prefix-map="$work/$source=$source" -x c++ -c "$work/$source" -o "$work/all.o"
+    $CXX ${SIMT_FLAGS//-Werror/} -w -iquote "$work" "${maps[@]}" -ffile-prefix-map="$work/$source=$source" -x c++ -c "$work/$source" \
+        -MMD -MP -MT "$out" -MF "$work/all.d" -o "$work/all.o"
+    sed "s|$work/||g" "$work/all.d" > "${out%.o}.d" # made again when a source in the tree changes
     make/simt_object.sh "$work/all.o" at_kernel_
 else
     headers_changed=$(diff -rq kernels/host "$work/kernels/host" | grep -c '\.h ' || [[ $? == 1 ]])

@@ -1,0 +1,31 @@
+/* Where the running program lies.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "attest/program_dir.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+const char *at_program_dir(void) {
+    static _Thread_local char dir[4096];
+    ssize_t n = readlink("/proc/self/exe", dir, sizeof dir - 1);
+    if (n <= 0)
+        return ".";
+    dir[n] = 0;
+    char *slash = strrchr(dir, '/');
+    if (slash)
+        *slash = 0;
+    return dir;
+}
+
+static int readable(char *path, size_t size, const char *between, const char *name) {
+    const int n = snprintf(path, size, "%s/%s%s", at_program_dir(), between, name);
+    return n > 0 && (size_t)n < size && access(path, R_OK) == 0;
+}
+
+int at_program_file(const char *name, char *path, size_t size) {
+    if (readable(path, size, "", name) || readable(path, size, "../share/attest/", name))
+        return 1;
+    snprintf(path, size, "%s/%s", at_program_dir(), name);
+    return 0;
+}
