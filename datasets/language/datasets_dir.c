@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "attest/program_dir.h"
 
@@ -22,7 +23,7 @@ static int in_build_tree(void) {
 #endif
 
 const char *at_datasets_dir(void) {
-    static _Thread_local char dir[PATH_MAX];
+    static _Thread_local char dir[PATH_MAX + 16];
     const char *given = getenv("AT_DATASETS");
     if (given && *given)
         return given;
@@ -30,8 +31,6 @@ const char *at_datasets_dir(void) {
     if (in_build_tree())
         return AT_SOURCE_DIR "/datasets";
 #endif
-    if (at_program_file("datasets", dir, sizeof dir))
-        return dir;
-    snprintf(dir, sizeof dir, "%s/../share/attest", at_program_dir());
-    return dir;
+    snprintf(dir, sizeof dir, "%s/datasets", at_program_dir());
+    return access(dir, R_OK) == 0 ? dir : at_program_share();
 }

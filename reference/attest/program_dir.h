@@ -9,7 +9,10 @@
  * text is the thread's own and the same at every call. */
 const char *at_program_dir(void);
 
-/* Path of a file or folder that belongs to the program: `name` beside it (a build, a bundle), else in ../share/attest (an
+/* share/attest of the folder above that one: where an installation has its data, whether it is there or not. */
+const char *at_program_share(void);
+
+/* Path of a file or folder that belongs to the program: `name` beside it (a build, a bundle), else in at_program_share() (an
  * installation). 1 where it can be read; 0 where it is in neither place: then `path` is where it would lie in the first. */
 int at_program_file(const char *name, char *path, size_t size);
 

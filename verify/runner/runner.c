@@ -40,11 +40,9 @@ static const struct {
     const char *spec, *program, *remedy;
 } known[] = {
     { "cpu", "attest-cpu", "build it with `make`" },
-    { "mutants", "attest-mutants",
-      "in the source tree `make` builds it; `make install MUTANTS=1` and `make bundle MUTANTS=1` take it along" },
+    { "mutants", "attest-mutants", "`make` builds it; `make install MUTANTS=1` installs it" },
     { "demo", "attest-demo", "`make demo` builds it" },
-    { "cuda", "attest-cuda",
-      "`make cuda` builds it where nvcc is; a GPU elsewhere is reached with --runner 'ssh HOST attest-cuda'" },
+    { "cuda", "attest-cuda", "`make cuda` builds it; a GPU elsewhere: --runner 'ssh HOST attest-cuda'" },
 };
 
 static at_status find_program(struct at_runner *runner) {
