@@ -30,7 +30,7 @@ rule() { # folder -> sets own, outside
         notebooks_export/plots) own='notebooks_export/plots/' outside='' ;;
         verify) own='attest/|verify/|build_info.h' outside='' ;;
         verify/cli) own="attest/|$(rooms cli)" outside='' ;;
-        verify/runner) own="attest/|datasets/fill/|$(rooms runner cli)" outside='' ;;
+        verify/runner) own="attest/|datasets/fill/|$(rooms runner)" outside='' ;;
         verify/result) own="attest/|$(rooms result)" outside='jansson.h' ;;
         verify/archive) own="attest/|datasets/readers/reader.h|$(rooms archive result)" outside='hdf5|jansson.h' ;;
         verify/report) own="attest/|$(rooms report result)" outside='jansson.h' ;;
