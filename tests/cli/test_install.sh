@@ -11,6 +11,18 @@ done
 golden=share/attest/measurements/h200_tensor_core.txt
 head -n 6 "$scratch/one/$golden" > "$scratch/golden" && mv "$scratch/golden" "$scratch/one/$golden"
 
+# What stands in one installation is seen from there alone, whether or not the source tree is there.
+echo 'uclip_norm tokens=3 channels=16 dtype=f16 seed=4711' >> "$scratch/one/share/attest/cases/smoke.cases"
+wants 0 'seed=4711' "$scratch/one/bin/attest" list cases
+for other in "$scratch/two/bin/attest" "$attest"; do
+    wants 0 'smoke:' "$other" list cases
+    ! grep -q seed=4711 "$scratch/out" || fail "$other shows a case of the first installation"
+done
+mv "$scratch/two" "$scratch/moved"
+wants 0 'smoke:' "$scratch/moved/bin/attest" list cases
+rm -r "$scratch/moved/share/attest/cases"
+wants 2 'wanted a folder of case files' "$scratch/moved/bin/attest" list cases
+
 # Every command, in a folder that is not the tree's, with the tree hidden: an empty file system lies over it.
 cat > "$scratch/run.sh" <<'SH'
 attest=$scratch/one/bin/attest
@@ -33,15 +45,6 @@ wants 0 "$share" "$attest" doctor
 wants 3 'the wrong kernels are not installed' "$attest" selftest
 wants 3 'make install MUTANTS=1' "$attest" verify '*/*' --runner mutants
 
-# What stands in one installation is not seen from the other.
-echo 'uclip_norm tokens=3 channels=16 dtype=f16 seed=4711' >> "$share/cases/smoke.cases"
-wants 0 'seed=4711' "$attest" list cases
-wants 0 'smoke:' "$scratch/two/bin/attest" list cases
-! grep -q seed=4711 "$scratch/out" || fail "the second installation shows a case of the first"
-rm -r "$share/cases"
-wants 3 'wanted a folder of case files' "$attest" list cases
-mv "$scratch/two" "$scratch/moved"
-wants 0 'smoke:' "$scratch/moved/bin/attest" list cases
 echo "to the end"
 SH
 export scratch; export -f wants fail
