@@ -13,8 +13,9 @@ elif [[ -f "kernels/$of.cu" ]]; then source=kernels/$of.cu shared=(kernels/devic
 else die "mutant-of: $of, but there is no kernels/$of.c and no kernels/$of.cu"; fi
 [[ "${of%%/*}" == "$family" ]] || die "stands in $family/ and patches a variant of ${of%%/*}/"
 
-work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
-mkdir -p "$work/kernels/$family" "$(dirname "$out")"
+# The same place each time: a compiler cache knows a mutant by the names of its sources too.
+work=${out%.o}.work; rm -rf "$work"; trap 'rm -rf "$work"' EXIT
+mkdir -p "$work/kernels/$family"
 for folder in "${shared[@]}"; do
     mkdir -p "$work/$folder"
     find "$folder" -name '*.h' -exec cp -t "$work/$folder" {} +
