@@ -17,5 +17,5 @@ done | sort -u | grep -vE '/(libc|libm|libresolv|libdl|libpthread|librt|ld-linux
 # attest-cpu and attest-mutants keep their debug information: the SIMT machine names lines by it.
 for program in "$top/attest" "$top"/attest-cuda*; do [[ ! -e "$program" ]] || strip --strip-debug "$program"; done
 strip --strip-unneeded "$top"/lib/*
-XZ_OPT=-9e tar -C "$work" --sort=name --owner=0 --group=0 -caf "$out" attest
+tar -C "$work" --sort=name --owner=0 --group=0 -caf "$out" attest
 echo "$out: $(du -h --apparent-size "$out" | cut -f1), unpacked $(du -sh --apparent-size "$top" | cut -f1): $(cd "$top" && du -h --apparent-size -- attest* lib datasets | awk '$2 !~ /\// { printf "%s%s %s", n++ ? ", " : "", $2, $1 }')"

@@ -83,8 +83,11 @@ mutant_list() {
         while IFS= read -r line; do
             [[ "$line" == '--- '* ]] && break
             [[ "$line" =~ ^([a-z-]+):\ *(.*)$ ]] || continue
-            [[ "${BASH_REMATCH[1]}" =~ ^(mutant-of|expect|cases|fault|runs-on)$ ]] || die "$patch: unknown key in its head: $line"
             key=${BASH_REMATCH[1]} value=${BASH_REMATCH[2]}
+            case "$key" in
+                mutant-of | expect | cases | fault | runs-on) ;;
+                *) die "$patch: unknown key in its head: $line" ;;
+            esac
             values[$key]=${values[$key]:-$value}
         done < "$patch"
         for key in mutant-of expect cases fault; do
