@@ -3,8 +3,9 @@ module is needed, and one browser is started for all pages.
 
 SPDX-License-Identifier: Apache-2.0
 
-usage: browser.py check PAGE.html:FIGURES...      measures each page at both widths, light and dark, and on paper; FIGURES: how
-                                                  many figures it has at least
+usage: browser.py check FAULTY.html PAGE.html:FIGURES...   first plants each fault of FAULTS into FAULTY.html and wants it seen,
+                                                   then measures each page at both widths, light and dark, and on paper;
+                                                   FIGURES: how many it has at least
        browser.py picture PAGE.html OUT.png WIDTH HEIGHT [light|dark]
 The last line of check is "N pages fine". exit 77: there is no chromium
 """
@@ -26,7 +27,7 @@ TIMEOUT = 300
 MEASURE = r"""
 ((width, figures, paper) => {
   const said = [];
-  const say = (text, node) => { if (said.length < 12) said.push(node ? `${text}: "${node.textContent.trim().slice(0, 60)}"` : text); };
+  const say = (text, node) => { if (said.length < 40) said.push(node ? `${text}: "${node.textContent.trim().slice(0, 60)}"` : text); };
   for (const d of document.querySelectorAll('details')) d.open = true;
   const root = document.documentElement;
   if (document.compatMode !== 'CSS1Compat') say('quirks mode');
@@ -38,18 +39,27 @@ MEASURE = r"""
       if (o === 'auto' || o === 'scroll') return true;
       if (o !== 'visible') return false; }
     return false; };
-  if (root.scrollWidth > width || document.body.scrollWidth > width)
-    say(`the page is ${Math.max(root.scrollWidth, document.body.scrollWidth)} wide on ${width} pixels`);
+  const wide = Math.max(root.scrollWidth, document.body.scrollWidth);
+  if (wide > width) {
+    const out = [...document.querySelectorAll('body *')].find(e => !e.ownerSVGElement && e.getBoundingClientRect().right > width + 0.5 && !scrolls(e.parentElement));
+    say(`the page is ${wide} wide on ${width} pixels, ${out ? `first <${out.localName} class="${out.getAttribute('class')}">` : 'by a margin'}`, out);
+  }
 
   // ---- contrast and size of every text
   const parse = (c) => { const n = c.match(/[\d.]+/g).map(Number); return [n[0], n[1], n[2], n.length > 3 ? n[3] : 1]; };
   const light = ([r, g, b]) => [r, g, b].map(v => v / 255).map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
       .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
   const contrast = (a, b) => { const x = light(a), y = light(b); return (Math.max(x, y) + 0.05) / (Math.min(x, y) + 0.05); };
-  const below = (e) => { for (; e; e = e.parentElement) {
-      const c = parse(getComputedStyle(e).backgroundColor);
-      if (c[3] === 1 && !(paper && e !== root)) return c; }
-    return [255, 255, 255, 1]; };  // on paper backgrounds are left out
+  const known = new Map(), shines = (c) => c[3] !== 1;
+  const below = (e) => {  // asked once of each element: tables are large
+    if (!e) return [255, 255, 255, 1];
+    if (!known.has(e)) {
+      const style = getComputedStyle(e), c = parse(style.backgroundColor);
+      if (style.opacity !== '1' || c[3] !== 0 && shines(c)) say('something shines through', e);
+      known.set(e, c[3] === 0 || paper && e !== root ? below(e.parentElement) : c);  // paper has no backgrounds
+    }
+    return known.get(e);
+  };
   const inverted = (svg) => { const f = getComputedStyle(svg).filter;
     if (f === 'none') return 0;
     const m = f.match(/^invert\(([\d.]+)\)$/);
@@ -81,11 +91,9 @@ MEASURE = r"""
     const large = size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700);
     const found = contrast(front, back);
     if (!(found >= (large ? 3 : 4.5))) say(`contrast ${found.toFixed(2)}, ${front} on ${back}`, node);
-    if (!(front[3] === 1)) say('a text that shines through', node);
+    if (shines(front)) say('a text that shines through', node);
     if (!paper && !(size >= 9)) say(`letters of ${size.toFixed(1)} pixels`, node);
   }
-  for (const e of document.querySelectorAll('body *'))
-    if (getComputedStyle(e).opacity !== '1') { say('opacity', e); break; }
 
   // ---- figures are there
   let drawn = 0;
@@ -119,6 +127,35 @@ MEASURE = r"""
   if (texts < 10) say(`only ${texts} texts`);
   return JSON.stringify(said);
 })"""
+
+PHONE, DARK, WIDE, PAPERED = (390, "light", "screen"), (390, "dark", "screen"), (1400, "light", "screen"), (PAPER, "dark", "print")
+# What is planted into a page, by which look it is seen, and what is said of it.
+FAULTS = [
+    (".wide { overflow-x: auto;", ".wide {", PHONE, "wide on 390 pixels"),
+    (".wide { overflow-x: auto;", "html, body { overflow-x: hidden } .wide {", PHONE, "a text ends at"),
+    ("figure { margin", ".panels svg { min-width: 900px } figure { margin", PHONE, "a figure ends at"),
+    ("<h1>", "<script>console.log('said')</script><h1>", WIDE, "console: "),
+    ("<h1>", "<script>throw 1</script><h1>", WIDE, "console: "),
+    ("<h1>", "<img src='no.png' alt=''><h1>", WIDE, "fetches "),
+    ("--dim: #565656", "--dim: #808080", WIDE, "contrast 3.9"),
+    ("--fine: #6cd2ac", "--fine: #075a43", DARK, "contrast "),
+    ("filter: invert(1);", "", DARK, "contrast "),
+    ("filter: invert(1);", "filter: invert(0.6);", DARK, "contrast "),
+    (".s.none { color: #000;", ".s.none {", PAPERED, "contrast "),
+    (".also { display: block;", ".also { display: block; opacity: 0.9;", WIDE, "shines through"),
+    ("font-size: 0.87em; color: var(--dim)", "font-size: 0.87em; color: #000000a0", WIDE, "shines through"),
+    (".also { display: block; font-size: 0.87em", ".also { display: block; font-size: 0", WIDE, "a text without a box"),
+    ("font: 15px/1.45", "font: 10px/1.45", WIDE, "letters of "),
+    ("figure { margin", "figure svg { display: none } figure { margin", WIDE, "an empty figure"),
+    ("<figure", "<div hidden></div><span", WIDE, "figures, wanted"),
+    (".s.doubt::before", ".nothing::before", WIDE, "a state without a mark"),
+    ('.s.fine::before { content: "\\2713', '.s.fine::before { content: "\\2717', WIDE, "the same mark"),
+    ("border-color: var(--bad); font-weight: bold", "border-color: var(--bad)", WIDE, "the same frame"),
+    (".s.bad { border-width: 2px; }", ".s.bad { font-weight: normal; }", PAPERED, "the same frame"),
+    ('class="row" id="r', 'class="row" id="x', WIDE, "a link to #r"),
+    ("<title>", "<title></title><desc hidden>", WIDE, "no title"),
+    ("<!DOCTYPE html>", "", WIDE, "quirks mode"),
+]
 
 
 class Browser:
@@ -216,19 +253,41 @@ def complaints(browser, url):
             yield f"fetches {p['request']['url'][:80]}"
 
 
-def check(browser, path, figures):
+def look_at(browser, path, figures, looks):
+    """What is wrong with a page."""
     found = []
-    looks = [(width, scheme, "screen") for width in WIDTHS for scheme in ("light", "dark")] + [(PAPER, "dark", "print")]
-    browser.look(*WIDTHS[:1], 900)
+    browser.look(*looks[0][:1], 900)
     url = browser.open(path)
     for width, scheme, media in looks:
         browser.look(width, 900, scheme, media)
         said = browser.evaluate(f"{MEASURE}({width}, {figures}, {str(media == 'print').lower()})")
         found += [f"{width} pixels, {'on paper' if media == 'print' else scheme}: {line}" for line in json.loads(said)]
-    found += complaints(browser, url)
-    for line in found:
+    return found + list(complaints(browser, url))
+
+
+def check(browser, path, figures):
+    looks = [(width, scheme, "screen") for width in WIDTHS for scheme in ("light", "dark")] + [PAPERED]
+    found = look_at(browser, path, figures, looks)
+    for line in found[:12]:
         print(f"{os.path.basename(path)}: {line}")
     return not found
+
+
+def see_faults(browser, path):
+    """Whether each fault is told when it is planted."""
+    with open(path, encoding="utf-8") as file:
+        source = file.read()
+    planted = os.path.join(browser.folder.name, "planted.html")
+    unseen = 0
+    for old, new, look, words in FAULTS:
+        assert old in source, f"the page has no {old!r} to plant a fault in"
+        with open(planted, "w", encoding="utf-8") as file:
+            file.write(source.replace(old, new))
+        found = look_at(browser, planted, 1, [look])
+        if not any(words in line for line in found):
+            print(f"planted {new!r} in place of {old!r}, wanted {words!r}, found {found[:3]}")
+            unseen += 1
+    return unseen == 0
 
 
 def picture(browser, path, out, width, height, scheme="light"):
@@ -246,6 +305,7 @@ def main():
     if what == "picture":
         picture(browser, *arguments)
     else:
+        fine = see_faults(browser, arguments.pop(0))
         for argument in arguments:
             path, figures = argument.rsplit(":", 1)
             fine &= check(browser, path, int(figures))

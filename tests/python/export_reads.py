@@ -186,6 +186,7 @@ class Page(html.parser.HTMLParser):
     def __init__(self):
         super().__init__()
         self.open, self.seen, self.words, self.results = [], {}, [], 0
+        self.matrix, self.rows, self.why, self.row = None, [], {}, None
 
     def handle_starttag(self, tag, attributes):
         self.seen[tag] = self.seen.get(tag, 0) + 1
@@ -196,6 +197,14 @@ class Page(html.parser.HTMLParser):
             assert name != "href" or value.startswith("#"), value
         if tag not in self.EMPTY:
             self.open.append(tag)
+        if tag == "table":
+            self.matrix = dict(attributes).get("class") == "matrix"
+        if self.matrix and tag == "tr":
+            self.rows.append([])
+        if self.matrix and tag in ("th", "td"):
+            self.rows[-1].append("")
+        if ("class", "row") in attributes:
+            self.row = int(dict(attributes)["id"][1:])
 
     def handle_startendtag(self, tag, attributes):
         assert tag in self.EMPTY, tag
@@ -207,6 +216,10 @@ class Page(html.parser.HTMLParser):
 
     def handle_data(self, data):
         self.words.append(data)
+        if self.matrix and self.rows and self.rows[-1] and self.open[-1] != "table":
+            self.rows[-1][-1] += f" {data}" if self.open[-1] == "span" else data
+        if self.row is not None:
+            self.why[self.row] = self.why.get(self.row, "") + data
 
 
 def read_page(path):
@@ -222,6 +235,37 @@ def read_page(path):
     assert "url(" not in style and "@import" not in style and "@media print" in style and "@page" in style
     assert not any(ord(c) < 32 and c not in "\n\t" for c in source)
     return page
+
+
+def check_matrix(file, page):
+    """Cells of the matrix against the archive: states and how often, by variant and role; and what was got in failing rows."""
+    results, roles = file["results"], utf8(file["cases/role"][...])
+    states = text(results["state"].attrs["flag_meanings"]).split()
+    columns = list(dict.fromkeys(roles))
+    want = {}
+    for state, case, kernel in zip(results["state"][...], results["case"][...], results["kernel"][...]):
+        cell = want.setdefault((kernel, roles[case]), {})
+        cell[states[state]] = cell.get(states[state], 0) + 1
+    rows = [row for row in page.rows[1:] if len(row) > 1]
+    assert page.rows[0][1:] == columns and len(rows) == len(file["kernels/kernel"]), page.rows[0]
+    variants = utf8(file["kernels/variant"][...])
+    for row in rows:
+        kernel = variants.index(row[0])
+        for role, cell in zip(columns, row[1:]):
+            words = cell.replace(",", " ").split()
+            have = dict(zip(words[:1] + words[3::2], map(int, words[1:2] + words[2::2])))
+            assert have == want.get((kernel, role), {}), (row[0], role, cell)
+    number = lambda x: "NaN" if numpy.isnan(x) else "%.6g" % x
+    said = 0
+    for i in range(len(results["result"])):
+        expect = utf8(file["cases/expect"][...])[results["case"][i]].split(",")
+        state = states[results["state"][i]]
+        if state in ("PASS", "VACUOUS", "UNSUPPORTED", "SKIPPED") or state in expect or results["worst_index"][i] < 0:
+            continue
+        got = f"got {number(results['worst_got'][i])}, want {number(results['worst_want'][i])}, limit {number(results['worst_limit'][i])}"
+        assert got in page.why[i], (i, got, page.why[i])
+        said += 1
+    return said
 
 
 def check_html(archive, prefix):
@@ -241,6 +285,8 @@ def check_html(archive, prefix):
                     assert passed > 0, (group, name)
         for study in studies_of(file):
             assert study in said
+        if "results" in file and len(file["results/result"]) and not os.path.basename(archive).startswith("hostile"):
+            assert check_matrix(file, page) > 0
         assert page.results == (len(file["results/result"]) if "results" in file else 0), page.results
         plots = "bench" in file or "studies" in file or "distributions" in file or "results/err_hist" in file
         assert not plots or page.seen.get("svg", 0) > 0
