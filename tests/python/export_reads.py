@@ -216,7 +216,7 @@ class Page(html.parser.HTMLParser):
 
     def handle_data(self, data):
         self.words.append(data)
-        if self.matrix and self.rows and self.rows[-1] and self.open[-1] != "table":
+        if self.matrix and {"th", "td"} & set(self.open):
             self.rows[-1][-1] += f" {data}" if self.open[-1] == "span" else data
         if self.row is not None:
             self.why[self.row] = self.why.get(self.row, "") + data
@@ -246,15 +246,20 @@ def check_matrix(file, page):
     for state, case, kernel in zip(results["state"][...], results["case"][...], results["kernel"][...]):
         cell = want.setdefault((kernel, roles[case]), {})
         cell[states[state]] = cell.get(states[state], 0) + 1
-    rows = [row for row in page.rows[1:] if len(row) > 1]
-    assert page.rows[0][1:] == columns and len(rows) == len(file["kernels/kernel"]), page.rows[0]
-    variants = utf8(file["kernels/variant"][...])
-    for row in rows:
-        kernel = variants.index(row[0])
+    assert page.rows[0][1:] == columns, page.rows[0]
+    kernels = list(zip(utf8(file["kernels/family"][...]), utf8(file["kernels/variant"][...])))
+    seen, family = set(), None
+    for row in page.rows[1:]:
+        if len(row) == 1:
+            family = row[0].strip()
+            continue
+        kernel = kernels.index((family, row[0]))
+        seen.add(kernel)
         for role, cell in zip(columns, row[1:]):
             words = cell.replace(",", " ").split()
             have = dict(zip(words[:1] + words[3::2], map(int, words[1:2] + words[2::2])))
             assert have == want.get((kernel, role), {}), (row[0], role, cell)
+    assert len(seen) == len(kernels) == len(set(kernels)), (len(seen), len(kernels))
     number = lambda x: "NaN" if numpy.isnan(x) else "%.6g" % x
     said = 0
     for i in range(len(results["result"])):
