@@ -14,10 +14,10 @@ page() { # archive: writes its page
 
 if [[ -n "$picture" ]]; then
     [[ -x "$BUILD/attest-mutants" ]] || { echo "the picture wants attest-mutants (make all)"; exit 77; }
-    wants 1 'results fail the run' "$attest" verify 'asynct_prefill/0[1-6]_*' --runner mutants --out "$scratch/run.h5" \
-        --cases '@(smoke|edge|real):asynct_prefill*'
+    wants 1 'results fail the run' "$attest" verify 'asynct_prefill/0[236]_*' 'softmax_prefill/0[17]_*' --runner mutants \
+        --cases '@(smoke|edge|real):*_prefill*' --out "$scratch/run.h5"
     page "$scratch/run.h5"
-    "${browser[@]}" picture "$scratch/run.html" "$picture" 1240 1240 || fail "no picture"
+    "${browser[@]}" picture "$scratch/run.html" "$picture" 960 1282 || fail "no picture"
     exit 0
 fi
 
