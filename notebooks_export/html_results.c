@@ -127,7 +127,11 @@ static const char *met(const struct table *t, int64_t i) {
 }
 
 static void put_value(FILE *f, const char *name, double value) {
-    fprintf(f, isnan(value) ? "%s NaN" : "%s %.6g", name, value); /* the sign of a NaN says nothing */
+    fprintf(f, "%s ", name);
+    if (isnan(value))
+        fputs("NaN", f); /* its sign says nothing */
+    else
+        fprintf(f, "%.6g", value);
 }
 
 /* The worst element, where one was found: its place, what stood there and what was wanted. */

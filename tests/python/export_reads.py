@@ -6,6 +6,8 @@ SPDX-License-Identifier: Apache-2.0
 usage: export_reads.py csv,svg,html,ipynb ARCHIVE.h5 FOLDER    any of these kinds, with commas
        export_reads.py hostile IN.h5 OUT.h5     a copy whose texts try to break out of everything
        export_reads.py later IN.h5 OUT.h5       a copy with columns and groups of a later minor version
+       export_reads.py many IN.h5 OUT.h5        a copy with more variants and roles than the matrix of the page has room for
+       export_reads.py many_read PREFIX         looks at the pages PREFIX.html and PREFIX_no_role.html of these
        export_reads.py newer GROUP IN.h5 OUT.h5 a copy whose GROUP is of a later major version
        export_reads.py all LIST                 each line of the file LIST is the arguments of one of these, apart by tabs: Python
                                                 and its libraries take longer to start than most of them take
@@ -378,14 +380,55 @@ def make_later(source, target):
                 file[name].create_dataset("later_kind", data=numpy.zeros(n, dtype=[("a", "i4"), ("b", "f4")]))
 
 
+def make_many(source, target):
+    """400 variants, which the results take in turn from the last on, and 20 roles; no role at all in a second copy."""
+    with copy(source, target) as file:
+        kernels, n = file["kernels"], 400
+        for name in list(kernels):
+            data = kernels[name]
+            values, attributes = numpy.resize(data[...], n), dict(data.attrs)
+            if name == "kernel":
+                values = numpy.arange(n, dtype=data.dtype)
+            elif name == "variant":
+                values = numpy.array([f"{i:03}_variant" for i in range(n)], dtype=object)
+            kind = data.dtype if data.dtype.kind != "O" else h5py.string_dtype()
+            del kernels[name]
+            new = kernels.create_dataset(name, data=values, dtype=kind)
+            for key in ("units", "long_name"):
+                if key in attributes:
+                    new.attrs[key] = attributes[key]
+        kernels["kernel"].make_scale("kernel")
+        for name in kernels:
+            if name != "kernel":
+                kernels[name].dims[0].attach_scale(kernels["kernel"])
+        results, roles = file["results/kernel"][...], file["cases/role"][...]
+        file["results/kernel"][...] = [n - 1 - i % n for i in range(len(results))]
+        file["cases/role"][...] = [f"role{i % 20}" for i in range(len(roles))]
+    shutil.copyfile(target, target[:-3] + "_no_role.h5")
+    with h5py.File(target[:-3] + "_no_role.h5", "r+") as file:
+        del file["cases/role"]
+
+
+def check_many(prefix):
+    """The worst variants have lines, the rest are counted; so are cases of the last roles."""
+    page = read_page(f"{prefix}.html")
+    said, rows = "".join(page.words), [row for row in page.rows[1:] if len(row) > 1]
+    assert page.rows[0][1:] == [f"role{i}" for i in range(16)] + ["other roles"], page.rows[0]
+    assert len(rows) == 300 and "100 more variants have no row here" in said, len(rows)
+    assert all(any(row[1:]) for row in rows) and any(row[-1] for row in rows)
+    page = read_page(f"{prefix}_no_role.html")
+    assert page.rows[0] == ["variant", "all cases"] and len(page.rows) == 302, page.rows[0]
+
+
 def make_newer(group, source, target):
     with copy(source, target) as file:
         file[group].attrs["encoding-version"] = "2.0.0"
 
 
 def one(what, *arguments):
-    if what in ("hostile", "later", "newer"):
-        {"hostile": make_hostile, "later": make_later, "newer": make_newer}[what](*arguments)
+    made = {"hostile": make_hostile, "later": make_later, "newer": make_newer, "many": make_many, "many_read": check_many}
+    if what in made:
+        made[what](*arguments)
         return
     archive, folder = arguments
     prefix = os.path.join(folder, os.path.basename(archive)[:-3])
