@@ -164,8 +164,10 @@ static void put_why(FILE *f, struct table *t, int64_t i, enum at_html_class clas
         at_html_text(f, at_frame_text(column(t, "repro"), i));
         fputs("</code>", f);
     } else {
+        const char *cause = at_frame_text(column(t, "cause"), i); /* why it was not judged */
         put_case(f, t, i);
-        at_html_text(f, at_frame_text(column(t, "cause"), i)); /* why it was not judged */
+        fputs(*cause ? "- " : "", f);
+        at_html_text(f, cause);
     }
     fputs("</div></td></tr>\n", f);
 }
