@@ -18,7 +18,7 @@ if [[ -n "$picture" ]]; then
     wants 1 'results fail the run' "$attest" verify 'asynct_prefill/0[236]_*' 'softmax_prefill/0[17]_*' --runner mutants \
         --cases '@(smoke|edge|real):*_prefill*' --out "$scratch/run.h5"
     page "$scratch/run.h5"
-    "${browser[@]}" picture "$scratch/run.html" "$picture" 960 1282 || fail "no picture"
+    "${browser[@]}" picture "$scratch/run.html" "$picture" 1020 1284 || fail "no picture"
     exit 0
 fi
 
