@@ -15,7 +15,7 @@ import struct
 import sys
 import time
 
-PROTOCOL = 4
+PROTOCOL = 5
 MISBEHAVIOURS = ("crash", "exit0", "hang", "garbage", "nul", "wrong_id", "bad_length", "wrong_result", "chatter",
                  "long_line", "half_line", "close_output", "fails", "unsupported", "noise", "bad_hello", "no_hello",
                  "bad_numerics", "many_variants", "old_protocol")
