@@ -16,12 +16,7 @@ enum { TEXT = 40000 };
 /* ---- good lines to start from ---- */
 
 static void good_job(struct at_job *job) {
-    *job = (struct at_job){ .id = 3,
-                            .variant = 0,
-                            .op = "uclip_norm",
-                            .used = 4096,
-                            .timeout = 2,
-                            .n_tensors = 3 };
+    *job = (struct at_job){ .id = 3, .variant = 0, .op = "uclip_norm", .used = 4096, .timeout = 2, .n_tensors = 3 };
     at_problem_init(&job->problem, at_op_find(job->op), AT_BF16);
     job->problem.sizes.tokens = 2;
     job->problem.sizes.channels = 4;

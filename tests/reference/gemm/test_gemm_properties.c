@@ -27,7 +27,9 @@ static double *run(const struct at_problem *p, uint64_t seed) {
 
 /* The problem with other sizes, formats kept, factors 0. */
 static void like(const struct at_problem *p, int64_t m, int64_t n, int64_t k, struct at_test_problem *made) {
-    struct at_test_gemm_shape shape = { m, n, k, p->dtype, (enum at_format)at_gemm_own_of(p).out, (double)p->params.scale };
+    struct at_test_gemm_shape shape = {
+        m, n, k, p->dtype, (enum at_format)at_gemm_own_of(p).out, (double)p->params.scale
+    };
     at_test_gemm_problem(&shape, made);
 }
 
@@ -83,7 +85,8 @@ static void test_zeros_behind_the_last_product(void **state) {
         struct at_numerics numerics = at_test_gemm_numerics(&random, p);
         struct at_test_eval x, y;
         numerics.qk_lanes = 1;
-        like(p, at_gemm_own_of(p).m, at_gemm_own_of(p).n, at_gemm_own_of(p).k + 1 + at_test_below(&random, 130), &longer);
+        like(p, at_gemm_own_of(p).m, at_gemm_own_of(p).n, at_gemm_own_of(p).k + 1 + at_test_below(&random, 130),
+             &longer);
         for (int64_t i = 0; i < at_gemm_own_of(p).m; i++)
             copy_row(p, i, &longer.problem, i, "a", "a");
         for (int64_t j = 0; j < at_gemm_own_of(p).n; j++)

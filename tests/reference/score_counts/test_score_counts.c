@@ -45,7 +45,8 @@ static double sum_of(const struct at_problem *p, const struct at_test_eval *eval
     for (int64_t h = 0; h < p->sizes.h; h++)
         for (int64_t i = 0; i < AT_CODE_SLOTS; i++)
             if (slot < 0 || i == slot)
-                sum += eval->eval.value[AT_COUNTS_COUNTS][(h * at_counts_own_of(p).quantities + plane) * AT_CODE_SLOTS + i];
+                sum += eval->eval
+                           .value[AT_COUNTS_COUNTS][(h * at_counts_own_of(p).quantities + plane) * AT_CODE_SLOTS + i];
     return sum;
 }
 
