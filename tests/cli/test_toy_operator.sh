@@ -34,10 +34,18 @@ under 60 "$scratch/seconds"
 
 attest=$tree/$name/attest
 export AT_DATASETS=$tree/datasets
-wants 0 '0 failed' "$attest" verify 'ramp/0[01]*' --cases 'ramp:*' --strict --quiet --jobs 1 --json "$scratch/r.jsonl"
+wants 0 'no result fails the run' "$attest" verify 'ramp/0[01]*' --cases 'ramp:*' --strict --quiet --jobs 1 --json "$scratch/r.jsonl"
 for variant in 00_plain 01_thread_per_place; do
     grep "\"variant\":\"$variant\"" "$scratch/r.jsonl" | grep -q '"state":"PASS"' || fail "$variant: no case was judged"
-    grep "\"variant\":\"$variant\"" "$scratch/r.jsonl" | grep -q '"meets_model":true' || fail "$variant: not equal to its model"
+    grep "\"variant\":\"$variant\"" "$scratch/r.jsonl" | grep -q '"model_exact":true' || fail "$variant: not equal to its model"
 done
 wants 1 'WRONG' "$attest" verify 'ramp/02*' --case 'ramp lines=3 places=40 slope=0.25 dtype=f32' --strict
-wants 0 'slope=0.25 dtype=f32' "$attest" list cases --json
+wants 0 'ramp lines=7 places=33 slope=-0.25 dtype=bf16' "$attest" list cases --json
+wants 2 'wanted a number from -8 to 8' "$attest" verify 'ramp/*' --case 'ramp slope=9'
+wants 2 'ramp does not take this key' "$attest" verify 'ramp/*' --case 'ramp tokens=9'
+
+# A runner of before goes on, and declines the operator that has come since.
+python=$(command -v python3) || { echo "no python3: the runner of before was not asked"; exit 77; }
+client="$python $PWD/tests/golden/runner_client_v5.py --also ramp"
+wants 0 'PASS' "$attest" verify 'uclip_norm/*' --runner "$client" --case 'uclip_norm tokens=2 channels=24 dtype=bf16' --strict
+wants 4 '1 UNSUPPORTED' "$attest" verify 'ramp/*' --runner "$client" --case 'ramp dtype=f32'

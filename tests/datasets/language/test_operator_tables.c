@@ -40,6 +40,7 @@ static void test_scalars(void **state) {
         for (int i = 0; i < n; i++)
             at_assert_same(at_scalar_get(&p, at_op_scalar_at(op, i)), i + 1);
         assert_null(at_op_scalar_at(op, n));
+        at_assert_true(op->n_own <= 32, "%s: its own table does not fit the bits of `given`", op->name);
         assert_null(at_op_scalar_at(op, -1));
         at_assert_true(n > 0 && n + 16 + 12 <= 96, "%s: %d scalars do not fit a job line", op->name, n);
     }
