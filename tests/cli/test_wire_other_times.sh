@@ -18,7 +18,7 @@ job() { # ID OPERATOR SIZES
     job 1 uclip_norm 'size.tokens=1'
     job 2 uclip_norm 'size.tokens=1 size.channels=4 size.colours=3 param.taste=0x1p+0 param.lo=-0x1p+0'
     echo quit
-} | "$BUILD/attest-cpu" > "$scratch/said" 2> "$scratch/errors" || { cat "$scratch/errors"; fail "attest-cpu ended with $?"; }
+} | "$BUILD/attest-cpu" > "$scratch/said" 2> "$scratch/errors" || fail "attest-cpu ended with $?: $(< "$scratch/errors")"
 says() { grep -aq "$1" "$scratch/said" || { grep -a '^[a-z]* id=\|^error' "$scratch/said"; fail "does not say $1"; }; }
 says '^unsupported id=0 reason=this%20runner%20does%20not%20know%20the%20operator%20uclip_norm_of_tomorrow$'
 says '^unsupported id=1 reason=the%20job%20has%20no%20size.channels,'
