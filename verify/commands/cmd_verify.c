@@ -26,7 +26,7 @@ static const struct at_option options[] = {
     { "--keep", "WHEN", "tensors in the archive: never (default), wrong (what fails or is VACUOUS), all" },
     { "--resume", NULL, "go on from the journal of an interrupted run" },
     { "--fail-fast", NULL, "stop after the first failing job" },
-    { "--timeout", "SECONDS", "a job is HUNG after this long (default: 20 x expected, at least 10)" },
+    { "--timeout", "SECONDS", "a launch is HUNG after this much processor time, or ten times as long by the clock (default: 20 x expected, at least 10)" },
     { "--limit-factor", "X", "widen every limit by hand, to see what then becomes VACUOUS (default 1)" },
     { "--quiet", NULL, "no progress; rows only for what fails or is VACUOUS" },
     { NULL, NULL, NULL },

@@ -14,7 +14,7 @@ at_status at_keep_parse(const char *name, enum at_keep *keep);
 
 struct at_judge_options {
     uint64_t seed;       /* of marks, guard bytes and batch orders; data seeds are part of the case */
-    double timeout;      /* seconds; 0: 20 x the expected time and at least 10 s */
+    double timeout;      /* as for at_time_limit; 0: 20 x the expected time and at least 10 s */
     int threads;         /* for references */
     double limit_factor; /* 1; a test makes limits wider by hand and must see VACUOUS */
     const char *runner_spec;
