@@ -15,7 +15,7 @@ static const struct at_option options[] = {
     { "--runner", "R", "cpu (default), cuda, or any command line that speaks the protocol" },
     { "--strict", NULL, "VACUOUS results fail the run" },
     { "--shard", "i/N", "only this share of the cases; `attest merge` joins the shards" },
-    { "--jobs", "N", "cases judged at the same time (default: processors)" },
+    { "--jobs", "N", "jobs judged at the same time (default: processors)" },
     { "--seed", "S", "of marks, guard bytes and batch orders (data seeds are part of a case)" },
     { "--out", "RUN.h5", "write the archive, and while running the journal RUN.h5.jsonl" },
     { "--junit", "F.xml", "write JUnit XML" },
