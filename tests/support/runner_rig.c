@@ -205,6 +205,7 @@ int at_rig_serve_list(const struct at_kernel_list *list) {
                               .kernels = *list,
                               .in = STDIN_FILENO,
                               .out = at_serve_claim_stdout() };
+    at_serve_end_with(&serve.in);
     at_status status = at_serve(&serve);
     at_host_device_release(&host);
     return at_status_exit_code(status);

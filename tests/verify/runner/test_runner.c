@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -346,6 +347,48 @@ static void test_two_clocks(void **state) {
     at_runner_close(runner);
 }
 
+/* attest is killed without warning while a kernel hangs, long before the kernel's alarm. */
+static void test_no_orphan_is_left(void **state) {
+    (void)state;
+    char note[] = "/tmp/at-test-runner-XXXXXX", command[8400];
+    const int file = mkstemp(note);
+    assert_true(file >= 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0);
+    snprintf(command, sizeof command, "echo $$ > %s; %s", note, self_serve);
+    const pid_t attest = fork();
+    if (attest == 0) {
+        struct at_runner *runner;
+        struct at_rig rig;
+        struct at_run_reply reply;
+        if (at_runner_open(command, &runner) == AT_OK && at_rig_place(runner, 0, &rig) == AT_OK)
+            (void)at_runner_run(runner, AT_RIG_SPINS, &rig.problem, rig.used, NULL, at_time_limit(3600), &reply);
+        _exit(1);
+    }
+    char text[32] = "";
+    for (int i = 0; i < 6000 && !strchr(text, '\n'); i++) {
+        usleep(10000);
+        (void)!pread(file, text, sizeof text - 1, 0);
+    }
+    const pid_t runner = (pid_t)atol(text);
+    at_assert_true(runner > 1, "no runner was started");
+    for (int i = 0; i < 6000 && !(at_group_processor_seconds(runner) > 0.2); i++) /* it spins */
+        usleep(10000);
+    kill(attest, SIGKILL);
+    assert_int_equal(waitpid(attest, NULL, 0), attest);
+    int left = 1, how = 0;
+    for (int i = 0; i < 6000 && left; i++) {
+        usleep(10000);
+        left = waitpid(runner, &how, WNOHANG) != runner;
+    }
+    if (left) {
+        kill(runner, SIGKILL);
+        waitpid(runner, NULL, 0);
+    }
+    prctl(PR_SET_CHILD_SUBREAPER, 0);
+    close(file);
+    unlink(note);
+    at_assert_true(!left && WIFEXITED(how), "the runner outlived attest by a minute");
+}
+
 static void test_time_limits(void **state) {
     (void)state;
     const struct at_time_limit limit = at_time_limit(10);
@@ -391,19 +434,13 @@ int main(int argc, char **argv) {
         return 70;
     snprintf(self_serve, sizeof self_serve, "exec '%s' --serve", self);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_host_runner),
-        cmocka_unit_test(test_python_runner),
-        cmocka_unit_test(test_serving_side),
-        cmocka_unit_test(test_other_memory),
-        cmocka_unit_test(test_deaths),
-        cmocka_unit_test(test_hangs),
-        cmocka_unit_test(test_two_clocks),
-        cmocka_unit_test(test_time_limits),
-        cmocka_unit_test(test_breaches),
-        cmocka_unit_test(test_chatter),
-        cmocka_unit_test(test_outcomes),
-        cmocka_unit_test(test_broken_pipe),
-        cmocka_unit_test(test_runners_that_cannot_serve),
+        cmocka_unit_test(test_host_runner),     cmocka_unit_test(test_python_runner),
+        cmocka_unit_test(test_serving_side),    cmocka_unit_test(test_other_memory),
+        cmocka_unit_test(test_deaths),          cmocka_unit_test(test_hangs),
+        cmocka_unit_test(test_two_clocks),      cmocka_unit_test(test_no_orphan_is_left),
+        cmocka_unit_test(test_time_limits),     cmocka_unit_test(test_breaches),
+        cmocka_unit_test(test_chatter),         cmocka_unit_test(test_outcomes),
+        cmocka_unit_test(test_broken_pipe),     cmocka_unit_test(test_runners_that_cannot_serve),
         cmocka_unit_test(test_nothing_is_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
