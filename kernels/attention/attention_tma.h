@@ -1,0 +1,420 @@
+/* Attention in the shape of FlashAttention 3: a producer warp brings tiles by TMA, two warpgroups take turns at the
+ * tensor cores.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A block has 128 queries of one head. Shared memory: their q; two stages of K and of V, each with an mbarrier that
+ * says full and one that says empty; all in rows of 64 channels, swizzled as TMA writes and wgmma reads them. A
+ * warpgroup has 64 queries: scores of a tile of keys by wgmma; while those are made, the weights of the tile before
+ * multiply its V, from registers, V as its rows lie. Barriers with names let one warpgroup issue products while the
+ * other makes weights. How, is a class of its own, of which each warp has one:
+ *   Weights(view, queries)     begins, `queries` staying where they are
+ *   take<MASKED>(begin, sums)  scores of a tile become weights; not MASKED: every query sees all of its keys
+ *   put(o, p)                  sums so far are made to fit them; they become the operand of the next product
+ *   store(o)                   the end
+ *
+ * Keys that a query does not see: as in kernels/attention/attention_mma.h. Rows past the keys of the block are zeros, or
+ * what lies there: where V holds an infinity or a NaN in such a row, or one that is hidden from some query, the tile's
+ * P V is done for one query at a time. */
+#ifndef AT_DEVICE_ATTENTION_TMA_H
+#define AT_DEVICE_ATTENTION_TMA_H
+
+#include "kernels/attention/attention_mma.h"
+#include "kernels/device/tma.h"
+#include "kernels/device/warp_roles.h"
+
+constexpr int AT_TMA_QUERIES = 128, AT_TMA_KEYS = 64, AT_TMA_STAGES = 2, AT_TMA_THREADS = 384, AT_TMA_CHANNELS = 64;
+constexpr int AT_TMA_ROW = 2 * AT_TMA_CHANNELS, AT_TMA_GROUP_THREADS = 128, AT_TMA_GROUP_QUERIES = 64;
+constexpr int AT_TMA_TURN = 1; /* the first of two barriers with names */
+
+/* What lies where in shared memory, in elements; mbarriers behind. */
+template <class T, int D> struct at_tma_room {
+    static constexpr int PARTS = D / AT_TMA_CHANNELS, Q = AT_TMA_QUERIES * D, TILE = AT_TMA_KEYS * D;
+    static constexpr int Q_PART = AT_TMA_QUERIES * AT_TMA_CHANNELS, PART = AT_TMA_KEYS * AT_TMA_CHANNELS;
+    T *memory;
+
+    __device__ T *q() const { return memory; }
+    __device__ T *k(int stage) const { return memory + Q + 2 * stage * TILE; }
+    __device__ T *v(int stage) const { return k(stage) + TILE; }
+    __device__ at_mbarrier *barriers() const { return reinterpret_cast<at_mbarrier *>(k(AT_TMA_STAGES)); }
+    __device__ at_mbarrier *q_full() const { return barriers(); }
+    __device__ at_mbarrier *k_full(int stage) const { return barriers() + 1 + 4 * stage; }
+    __device__ at_mbarrier *k_empty(int stage) const { return k_full(stage) + 1; }
+    __device__ at_mbarrier *v_full(int stage) const { return k_full(stage) + 2; }
+    __device__ at_mbarrier *v_empty(int stage) const { return k_full(stage) + 3; }
+
+    static constexpr int64_t bytes() {
+        return (int64_t)sizeof(T) * (Q + 2 * AT_TMA_STAGES * TILE) +
+               (int64_t)sizeof(at_mbarrier) * (1 + 4 * AT_TMA_STAGES);
+    }
+};
+
+/* Which tile of keys: its stage, and the parity of the phases in which its barriers say full. */
+struct at_tma_turn {
+    int stage;
+    uint32_t parity;
+    __device__ explicit at_tma_turn(int tile)
+        : stage(tile % AT_TMA_STAGES), parity((uint32_t)(tile / AT_TMA_STAGES % 2)) {}
+};
+
+/* ---- the producer, one thread ---- */
+
+/* The row of K and V that holds key t of a request. */
+template <class T> __device__ int at_tma_slot(const at_attention_view<T> &a, int request, int t) {
+    const int column = a.page_of(t);
+    return a.rows[request * a.row_stride + column] * (a.page ? a.page : 1) + t - column * a.page;
+}
+
+/* A tile of K or of V: `rows` keys a copy; those of a copy whose first key lies past `keys` are zeros. */
+template <class T, int D>
+__device__ void at_tma_load_tile(const at_attention_view<T> &a, const at_tensor_map &map, int request, int kv_head,
+                                 int begin, int keys, int rows, int slots, T *tile, at_mbarrier *full) {
+    using room = at_tma_room<T, D>;
+    at_mbarrier_arrive_expect(full, room::TILE * (uint32_t)sizeof(T));
+    for (int t = begin; t < begin + AT_TMA_KEYS; t += rows) {
+        const int slot = t < keys ? at_tma_slot(a, request, t) : slots;
+        for (int part = 0; part < room::PARTS; part++)
+            at_tensor_load(tile + part * room::PART + (t - begin) * AT_TMA_CHANNELS, map,
+                           { part * AT_TMA_CHANNELS, kv_head, slot }, full);
+    }
+}
+
+template <class T, int D>
+__device__ void at_tma_produce(const at_attention_view<T> &a, const at_tensor_map &q_map, const at_tensor_map &k_map,
+                               const at_tensor_map &v_map, const at_mma_queries<T> &first, int keys, int rows,
+                               int slots, const at_tma_room<T, D> &room) {
+    const int token = a.query_start[first.request] + first.first, tiles = (keys + AT_TMA_KEYS - 1) / AT_TMA_KEYS;
+    at_mbarrier_arrive_expect(room.q_full(), room.Q * (uint32_t)sizeof(T));
+    for (int part = 0; part < room.PARTS; part++)
+        at_tensor_load(room.q() + part * room.Q_PART, q_map, { part * AT_TMA_CHANNELS, first.head, token },
+                       room.q_full());
+    for (int i = 0; i < tiles; i++) {
+        const at_tma_turn turn(i);
+        at_mbarrier_wait(room.k_empty(turn.stage), turn.parity ^ 1);
+        at_tma_load_tile<T, D>(a, k_map, first.request, first.kv_head, i * AT_TMA_KEYS, keys, rows, slots,
+                               room.k(turn.stage), room.k_full(turn.stage));
+        at_mbarrier_wait(room.v_empty(turn.stage), turn.parity ^ 1);
+        at_tma_load_tile<T, D>(a, v_map, first.request, first.kv_head, i * AT_TMA_KEYS, keys, rows, slots,
+                               room.v(turn.stage), room.v_full(turn.stage));
+    }
+}
+
+/* ---- the consumers, two warpgroups ---- */
+
+/* Sums as the registers of a product. */
+template <int N> __device__ float (&at_wgmma_registers(at_sum_f32 (&s)[N]))[N][4] {
+    return reinterpret_cast<float(&)[N][4]>(s);
+}
+template <int N, int GUARD> __device__ uint32_t (&at_wgmma_registers(at_sum_f16<GUARD> (&s)[N]))[N][2] {
+    return reinterpret_cast<uint32_t(&)[N][2]>(s);
+}
+/* Sums that are looked at after every step of 16 products: each is waited for. */
+template <class Sum> constexpr bool at_wgmma_guarded = false;
+template <> constexpr bool at_wgmma_guarded<at_sum_f16<AT_GUARD_ISINF>> = true;
+template <class Sum, int N> __device__ void at_wgmma_guard(Sum (&s)[N]) {
+    if constexpr (at_wgmma_guarded<Sum>) {
+        at_wgmma_commit();
+        at_wgmma_wait<0>(at_wgmma_registers(s));
+        for (int n = 0; n < N; n++)
+            for (int i = 0; i < 2; i++)
+                s[n].x[i] = Sum::guarded(s[n].x[i] & 0xffffu) | Sum::guarded(s[n].x[i] >> 16) << 16;
+        at_wgmma_fence(at_wgmma_registers(s));
+    }
+}
+
+/* Whether V holds an infinity or a NaN from row `from` on, or anywhere when that is negative: the same for all who ask
+ * for the same rows. */
+template <class T, int D> __device__ bool at_tma_not_finite(const T *v, int from) {
+    constexpr int EACH = 8, CHUNKS = AT_TMA_CHANNELS / EACH;
+    bool found = false;
+    from = from > 0 ? from : 0;
+    for (int i = at_lane(); i < (AT_TMA_KEYS - from) * CHUNKS * (D / AT_TMA_CHANNELS); i += 32) {
+        const int rows = AT_TMA_KEYS - from, row = from + i / CHUNKS % rows, part = i / CHUNKS / rows;
+        T x[EACH];
+        at_load16(v + part * at_tma_room<T, D>::PART + row * AT_TMA_CHANNELS + i % CHUNKS * EACH, x);
+        for (int j = 0; j < EACH; j++) {
+            const float y = at_float(x[j]);
+            found |= !(y - y == 0.0f);
+        }
+    }
+    return at_ballot(0xffffffffu, found) != 0;
+}
+
+/* o += P V of 16 keys from `key` of a tile on, by mma.sync, with rows as zeros that are hidden: once for all queries
+ * that see the same of them. */
+template <int D, class T, class Sum>
+__device__ void at_tma_values_by_query(const at_mma_queries<T> &queries, int begin, int key, const uint32_t (&p)[4],
+                                       const T *v, Sum (&o)[D / 8]) {
+    const auto seen_by = [&](int row) {
+        const int seen = queries.visible(row) - begin - key;
+        return seen < 0 ? 0 : seen < 16 ? seen : 16;
+    };
+    const int line = key + at_lane() / 8 % 2 * 8 + at_lane() % 8;
+    const int own[2] = { seen_by(at_lane() / 4), seen_by(at_lane() / 4 + 8) };
+    int last = 0; /* who sees none of them takes nothing */
+    for (int row = 0; row < AT_MMA_ROWS; row++) {
+        const int seen = seen_by(row);
+        if (seen == last)
+            continue; /* visible() does not fall */
+        last = seen;
+        AT_UNROLL
+        for (int i = 0; i < D / 8; i += 2) {
+            const int channel = 8 * i + at_lane() / 16 * 8;
+            const int place = at_swizzle<AT_TMA_ROW>(line * AT_TMA_ROW + channel % AT_TMA_CHANNELS * (int)sizeof(T));
+            uint32_t r[4];
+            at_ldmatrix_x4_trans(r, v + channel / AT_TMA_CHANNELS * at_tma_room<T, D>::PART + place / (int)sizeof(T));
+            AT_UNROLL
+            for (int n = 0; n < 2; n++) {
+                uint32_t b[2] = { r[2 * n], r[2 * n + 1] };
+                Sum sum = o[i + n];
+                at_mma_hide(b, seen);
+                sum.template add<T>(p, b);
+                AT_UNROLL
+                for (int half = 0; half < 2; half++)
+                    if (own[half] == seen)
+                        o[i + n].take(sum, half);
+            }
+        }
+    }
+}
+
+/* A warp of a warpgroup on its way along the tiles. */
+template <class T, int D, class Sum, class Weights> struct at_tma_consumer {
+    static constexpr int STEPS = AT_TMA_KEYS / 16;
+    static constexpr bool GUARDED = at_wgmma_guarded<Sum>; /* every step has been waited for */
+    const at_mma_queries<T> queries;
+    const at_tma_room<T, D> &room;
+    const int group, least; /* least: keys that all queries of the warpgroup see */
+    const bool alone;       /* the other warpgroup has no queries */
+    Weights weights;
+    Sum o[D / 8] = {};
+    uint32_t p[STEPS][4];
+
+    template <class View>
+    __device__ at_tma_consumer(const View &view, int tile, const at_tma_room<T, D> &of, int of_group, int sees,
+                               bool is_alone)
+        : queries(view, tile), room(of), group(of_group), least(sees), alone(is_alone), weights(view, queries) {}
+
+    /* The warpgroup's turn to issue products, and the other's. */
+    __device__ void turn() const {
+        if (!alone)
+            at_barrier(AT_TMA_TURN + group, 2 * AT_TMA_GROUP_THREADS);
+    }
+    __device__ void pass(int tile, int tiles) const {
+        if (!alone && (group == 0 || tile + 1 < tiles)) /* nobody waits for the end of the second's last turn */
+            at_barrier_arrive(AT_TMA_TURN + 1 - group, 2 * AT_TMA_GROUP_THREADS);
+    }
+    /* The warp has read a tile, each lane what it has read. */
+    __device__ static void release(at_mbarrier *empty) {
+        at_sync_warp();
+        if (at_lane() == 0)
+            at_mbarrier_arrive(empty);
+    }
+    __device__ void issue_scores(int stage, Sum (&sums)[AT_TMA_KEYS / 8]) const {
+        const T *q = room.q() + group * AT_TMA_GROUP_QUERIES * AT_TMA_CHANNELS, *k = room.k(stage);
+        AT_UNROLL
+        for (int i = 0; i < D / 16; i++) {
+            const int part = 16 * i / AT_TMA_CHANNELS, within = 16 * i % AT_TMA_CHANNELS * (int)sizeof(T);
+            at_wgmma(at_wgmma_registers(sums),
+                     at_matrix::swizzled<AT_TMA_ROW>(q + part * room.Q_PART, 8 * AT_TMA_ROW).moved(within),
+                     at_matrix::swizzled<AT_TMA_ROW>(k + part * room.PART, 8 * AT_TMA_ROW).moved(within), T{}, T{});
+            at_wgmma_guard(sums);
+        }
+        if (!GUARDED)
+            at_wgmma_commit();
+    }
+    __device__ void issue_values(const T *v) {
+        AT_UNROLL
+        for (int i = 0; i < STEPS; i++) {
+            at_wgmma(at_wgmma_registers(o), p[i],
+                     at_matrix_mn::swizzled<AT_TMA_ROW>(v, room.PART * (int)sizeof(T), 8 * AT_TMA_ROW)
+                         .moved(16 * i * AT_TMA_ROW),
+                     T{}, T{});
+            at_wgmma_guard(o);
+        }
+        if (!GUARDED)
+            at_wgmma_commit();
+    }
+    /* Issues the scores of tile i when its K is there and it is the warpgroup's turn. */
+    __device__ void begin_tile(const at_tma_turn &now, Sum (&sums)[AT_TMA_KEYS / 8]) {
+        at_mbarrier_wait(room.k_full(now.stage), now.parity);
+        turn();
+        at_wgmma_fence(at_wgmma_registers(sums), at_wgmma_registers(o), p);
+        issue_scores(now.stage, sums);
+    }
+    /* P V of a tile with nothing beside it. */
+    __device__ void values_alone(const at_tma_turn &now) {
+        at_wgmma_fence(at_wgmma_registers(o), p);
+        issue_values(room.v(now.stage));
+        if (!GUARDED)
+            at_wgmma_wait<0>(at_wgmma_registers(o));
+    }
+
+    /* The first `n` tiles, which all queries see whole: the products of one tile's V beside the scores of the next. */
+    __device__ void walk_whole(int n, int tiles) {
+        if (n <= 0)
+            return;
+        first_tile(tiles);
+        for (int i = 1; i < n; i++) {
+            const at_tma_turn now(i), before(i - 1);
+            Sum sums[AT_TMA_KEYS / 8] = {};
+            begin_tile(now, sums);
+            at_mbarrier_wait(room.v_full(before.stage), before.parity);
+            issue_values(room.v(before.stage));
+            pass(i, tiles);
+            if (!GUARDED)
+                at_wgmma_wait<1>(at_wgmma_registers(sums));
+            release(room.k_empty(now.stage));
+            weights.template take<false>(queries, i * AT_TMA_KEYS, sums);
+            if (!GUARDED)
+                at_wgmma_wait<0>(at_wgmma_registers(o));
+            release(room.v_empty(before.stage));
+            weights.put(o, p);
+        }
+        const at_tma_turn last(n - 1);
+        at_mbarrier_wait(room.v_full(last.stage), last.parity);
+        values_alone(last);
+        release(room.v_empty(last.stage));
+    }
+    __device__ void first_tile(int tiles) {
+        const at_tma_turn now(0);
+        Sum sums[AT_TMA_KEYS / 8] = {};
+        begin_tile(now, sums);
+        pass(0, tiles);
+        if (!GUARDED)
+            at_wgmma_wait<0>(at_wgmma_registers(sums));
+        release(room.k_empty(now.stage));
+        weights.template take<false>(queries, 0, sums);
+        weights.put(o, p);
+    }
+    /* The others, of which some query does not see some key. */
+    __device__ void walk_masked(int from, int tiles) {
+        for (int i = from; i < tiles; i++) {
+            const at_tma_turn now(i);
+            const int begin = i * AT_TMA_KEYS;
+            Sum sums[AT_TMA_KEYS / 8] = {};
+            begin_tile(now, sums);
+            pass(i, tiles);
+            if (!GUARDED)
+                at_wgmma_wait<0>(at_wgmma_registers(sums));
+            release(room.k_empty(now.stage));
+            weights.template take<true>(queries, begin, sums);
+            weights.put(o, p);
+            at_mbarrier_wait(room.v_full(now.stage), now.parity);
+            if (at_tma_not_finite<T, D>(room.v(now.stage), least - begin)) {
+                AT_UNROLL
+                for (int k = 0; k < STEPS; k++)
+                    at_tma_values_by_query<D>(queries, begin, 16 * k, p[k], room.v(now.stage), o);
+            } else {
+                values_alone(now);
+            }
+            release(room.v_empty(now.stage));
+        }
+    }
+    __device__ void walk(int tiles) {
+        const int whole = least / AT_TMA_KEYS;
+        if (!alone && group == 1)
+            at_barrier_arrive(AT_TMA_TURN, 2 * AT_TMA_GROUP_THREADS); /* the first warpgroup begins */
+        at_mbarrier_wait(room.q_full(), 0);
+        walk_whole(whole, tiles);
+        walk_masked(whole, tiles);
+    }
+};
+
+/* ---- the kernel ---- */
+
+template <class T, int D> __device__ void at_tma_begin(const at_tma_room<T, D> &room, int consumers) {
+    if (threadIdx.x == 0) {
+        at_mbarrier_init(room.q_full(), 1);
+        for (int stage = 0; stage < AT_TMA_STAGES; stage++) {
+            at_mbarrier_init(room.k_full(stage), 1);
+            at_mbarrier_init(room.v_full(stage), 1);
+            at_mbarrier_init(room.k_empty(stage), (uint32_t)consumers);
+            at_mbarrier_init(room.v_empty(stage), (uint32_t)consumers);
+        }
+        at_proxy_fence(); /* TMA uses the barriers, too */
+    }
+    at_sync();
+}
+
+/* rows: keys that one copy brings; slots: rows of K and V. */
+template <class T, int D, class Sum, template <class> class View, class Weights>
+static __global__ void __launch_bounds__(AT_TMA_THREADS, 1)
+    at_tma_prefill(View<T> a, const __grid_constant__ at_tensor_map q_map, const __grid_constant__ at_tensor_map k_map,
+                   const __grid_constant__ at_tensor_map v_map, int rows, int slots) {
+    constexpr int WARPS = AT_TMA_QUERIES / AT_MMA_ROWS, GROUP_WARPS = WARPS / 2;
+    AT_SHARED_TILES(T, memory);
+    const at_tma_room<T, D> room{ memory };
+    /* From a lane of its own: the compiler then knows that it is the same for a warp. */
+    const int warp = at_shuffle(0xffffffffu, (int)threadIdx.x / 32, 0), group = warp / GROUP_WARPS - 1,
+              tile = (int)blockIdx.z * WARPS;
+    const at_mma_queries<T> first(a, tile), second(a, tile + GROUP_WARPS), last(a, tile + WARPS - 1);
+    if (first.first >= first.end)
+        return;
+    const int keys = last.visible(AT_MMA_ROWS - 1); /* of the block */
+    const bool alone = second.first >= second.end;
+    at_tma_begin(room, alone ? GROUP_WARPS : WARPS);
+    if (group < 0) {
+        at_registers_give<24>();
+        if (threadIdx.x == 0)
+            at_tma_produce<T, D>(a, q_map, k_map, v_map, first, keys, rows, slots, room);
+        return;
+    }
+    at_registers_take<240>();
+    if (group == 1 && alone)
+        return;
+    at_tma_consumer<T, D, Sum, Weights> consumer(a, tile + warp - GROUP_WARPS, room, group,
+                                                 group ? second.least : first.least, alone);
+    consumer.walk((keys + AT_TMA_KEYS - 1) / AT_TMA_KEYS);
+    consumer.weights.store(consumer.queries, consumer.o);
+}
+
+/* A tensor of rows of D channels for each of `heads`, and a box of `box` rows of one head. */
+template <class T> at_tensor_box at_tma_rows(const T *base, int64_t d, int64_t heads, int64_t rows, int box) {
+    return { .base = base,
+             .rank = 3,
+             .element_bytes = (int)sizeof(T),
+             .size = { d, heads, rows },
+             .stride = { 0, d * (int64_t)sizeof(T), d * heads * (int64_t)sizeof(T) },
+             .box = { AT_TMA_CHANNELS, 1, box },
+             .swizzle = AT_TMA_ROW };
+}
+
+template <class T, class Sum, template <class> class View, template <class, int, class> class Weights>
+int at_tma_prefill_launch(const struct at_launch *launch) {
+    const struct at_problem *problem = launch->problem;
+    const struct at_sizes *z = &problem->sizes;
+    const dim3 grid = at_mma_grid(z, AT_TMA_QUERIES);
+    if (grid.x == 0 || grid.y == 0 || grid.z == 0)
+        return 0;
+    const auto a = View<T>::of(problem);
+    int rows = AT_TMA_KEYS;
+    while (z->page && z->page % rows)
+        rows /= 2;                                     /* no page ends within a copy */
+    const int64_t slots = z->slots > 0 ? z->slots : 1; /* without any, nothing is copied */
+    at_tensor_map q{}, k{}, v{};
+    at_tensor_box boxes[3] = { at_tma_rows(a.q, z->d, z->h, z->tokens, AT_TMA_QUERIES),
+                               at_tma_rows(z->slots > 0 ? a.k : a.q, z->d, z->hk, slots, rows),
+                               at_tma_rows(z->slots > 0 ? a.v : a.q, z->d, z->hk, slots, rows) };
+    int code = at_tensor_map_encode(&q, &boxes[0]);
+    code = code ? code : at_tensor_map_encode(&k, &boxes[1]);
+    code = code ? code : at_tensor_map_encode(&v, &boxes[2]);
+    if (code)
+        return code;
+    const auto with_head_size = [&]<int D>() {
+        return at_launch(at_tma_prefill<T, D, Sum, View, Weights<T, D, Sum>>, grid, dim3{ AT_TMA_THREADS, 1, 1 },
+                         at_tma_room<T, D>::bytes(), launch->stream, a, q, k, v, rows, (int)slots);
+    };
+    return z->d == 64 ? with_head_size.template operator()<64>() : with_head_size.template operator()<128>();
+}
+
+/* Reasons to decline but the format of activations. */
+static inline const char *at_tma_declines(const struct at_problem *problem) {
+    const struct at_sizes *z = &problem->sizes;
+    if (z->d != 64 && z->d != 128)
+        return "d is neither 64 nor 128";
+    if (z->slots >= INT32_MAX || z->tokens >= INT32_MAX)
+        return "more rows than a copy's 32-bit places reach";
+    return at_attention_declines(problem, 0);
+}
+
+#endif

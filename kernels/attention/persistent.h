@@ -1,0 +1,161 @@
+/* Attention by blocks or warps that stay: tiles of queries as numbered work, and who does which.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * What is computed for a tile does not depend on who takes it, nor when: bits repeat. */
+#ifndef AT_DEVICE_PERSISTENT_H
+#define AT_DEVICE_PERSISTENT_H
+
+#include "kernels/attention/attention_mma.h"
+
+static __global__ void at_mma_clear(uint32_t *counter) { *counter = 0; }
+
+/* Tiles of queries of every head and request, numbered as blocks of at_mma_grid start: heads first, then requests. */
+struct at_mma_work {
+    uint32_t *counter;
+    uint32_t items;
+    int h, b, queries; /* queries of a tile */
+
+    at_mma_work(const struct at_launch *launch, int of_tile) : queries(of_tile) {
+        const dim3 grid = at_mma_grid(&launch->problem->sizes, queries);
+        counter = static_cast<uint32_t *>(launch->workspace);
+        items = grid.x * grid.y * grid.z;
+        h = (int)grid.x;
+        b = (int)grid.y;
+    }
+    /* Of the workspace, with a counter alone. */
+    static int64_t bytes(const struct at_problem *) { return sizeof(uint32_t); }
+
+    /* The next tile for the thread that asks; `items` or more: there is none left. */
+    __device__ uint32_t take() const { return at_atomic_add(counter, 1u); }
+    __device__ int head(uint32_t item) const { return (int)item % h; }
+    __device__ int request(uint32_t item) const { return (int)item / h % b; }
+    __device__ int tile(uint32_t item) const { return (int)item / h / b; }
+
+    /* Tiles of all requests in another order, each for all heads: behind the counter. */
+    __device__ uint32_t *order() const { return counter + 1; }
+
+    int clear(const struct at_launch *launch) const {
+        const dim3 one{ 1, 1, 1 };
+        return at_launch(at_mma_clear, one, one, 0, launch->stream, counter);
+    }
+    /* As many blocks as have work when each takes `of_block` tiles at once, at most `most`. */
+    template <class View>
+    int launch(const struct at_launch *launch, void (*kernel)(View, at_mma_work), uint32_t of_block, uint32_t most,
+               int warps, int64_t shared) const {
+        const uint32_t busy = (items + of_block - 1) / of_block, blocks = busy < most ? busy : most;
+        if (items == 0)
+            return 0;
+        return at_launch(kernel, dim3{ blocks, 1, 1 }, dim3{ 32 * (unsigned)warps, 1, 1 }, shared, launch->stream,
+                         View::of(launch->problem), *this);
+    }
+};
+
+/* ---- schedulers of blocks ----
+ *
+ * prepare(launch, work, view): what must be launched first; bytes(problem): of the workspace; made from the work and
+ * two words of shared memory; next(item): for all threads of a block together, false when the block has done its work.
+ */
+
+/* Neighbouring tiles, as many for each block but one. */
+struct at_schedule_static {
+    uint32_t item, end;
+
+    static int64_t bytes(const struct at_problem *) { return 0; }
+    template <class View> static int prepare(const struct at_launch *, const at_mma_work &, const View &) { return 0; }
+
+    __device__ at_schedule_static(const at_mma_work &work, uint32_t (&)[2])
+        : item(share(work, blockIdx.x)), end(share(work, blockIdx.x + 1)) {}
+    __device__ static uint32_t share(const at_mma_work &work, uint32_t block) {
+        return (uint32_t)((uint64_t)work.items * block / gridDim.x);
+    }
+    __device__ bool next(uint32_t &out) {
+        out = item++;
+        return out < end;
+    }
+};
+
+/* Every gridDim.x-th tile. */
+struct at_schedule_round_robin {
+    uint32_t item, end;
+
+    static int64_t bytes(const struct at_problem *) { return 0; }
+    template <class View> static int prepare(const struct at_launch *, const at_mma_work &, const View &) { return 0; }
+
+    __device__ at_schedule_round_robin(const at_mma_work &work, uint32_t (&)[2]) : item(blockIdx.x), end(work.items) {}
+    __device__ bool next(uint32_t &out) {
+        out = item;
+        item += gridDim.x;
+        return out < end;
+    }
+};
+
+/* The next one, whoever asks first. Costs an atomic addition and a barrier of the block a tile. */
+struct at_schedule_atomic {
+    const at_mma_work &work;
+    uint32_t (&taken)[2]; /* in turn: the other one is written when all have read this one */
+    int turn = 0;
+
+    static int64_t bytes(const struct at_problem *problem) { return at_mma_work::bytes(problem); }
+    template <class View> static int prepare(const struct at_launch *launch, const at_mma_work &work, const View &) {
+        return work.clear(launch);
+    }
+
+    __device__ at_schedule_atomic(const at_mma_work &of, uint32_t (&memory)[2]) : work(of), taken(memory) {}
+    __device__ bool next(uint32_t &out) {
+        if (threadIdx.x == 0)
+            taken[turn] = work.take();
+        at_sync();
+        out = taken[turn];
+        turn = 1 - turn;
+        return out < work.items;
+    }
+};
+
+/* Tiles of all requests in the order of the keys that they see, most first; where as many, as they
+ * are numbered. One thread a tile counts those before it: there are few, and their keys are known on the device alone.
+ */
+template <class T> static __global__ void at_mma_longest_first(at_attention_view<T> a, at_mma_work work) {
+    const auto keys = [&](uint32_t tile) {
+        const int rows = work.queries / AT_MMA_ROWS;
+        const at_mma_queries<T> first(a, (int)tile % work.b, 0, (int)tile / work.b * rows);
+        const at_mma_queries<T> last(a, (int)tile % work.b, 0, (int)tile / work.b * rows + rows - 1);
+        return first.first < first.end ? last.visible(AT_MMA_ROWS - 1) : -1;
+    };
+    const uint32_t tiles = work.items / (uint32_t)work.h, own = blockIdx.x * blockDim.x + threadIdx.x;
+    if (own >= tiles)
+        return;
+    const int own_keys = keys(own);
+    uint32_t before = 0;
+    for (uint32_t i = 0; i < tiles; i++) {
+        const int n = keys(i);
+        before += n > own_keys || (n == own_keys && i < own);
+    }
+    work.order()[before] = own;
+}
+
+/* As atomic, the longest tiles first: what is left for the end is short. */
+struct at_schedule_longest_first : at_schedule_atomic {
+    static int64_t bytes(const struct at_problem *problem) {
+        const dim3 grid = at_mma_grid(&problem->sizes, AT_MMA_ROWS); /* tiles of more queries are fewer */
+        return (int64_t)sizeof(uint32_t) * (1 + (int64_t)grid.y * grid.z);
+    }
+    template <class T>
+    static int prepare(const struct at_launch *launch, const at_mma_work &work, const at_attention_view<T> &view) {
+        constexpr unsigned THREADS = 128;
+        const unsigned blocks = (work.items / (unsigned)work.h + THREADS - 1) / THREADS;
+        const int code = work.clear(launch);
+        return code ? code
+                    : at_launch(at_mma_longest_first<T>, dim3{ blocks, 1, 1 }, dim3{ THREADS, 1, 1 }, 0, launch->stream,
+                                view, work);
+    }
+
+    using at_schedule_atomic::at_schedule_atomic;
+    __device__ bool next(uint32_t &out) {
+        const bool more = at_schedule_atomic::next(out);
+        if (more)
+            out = work.order()[out / work.h] * work.h + out % work.h;
+        return more;
+    }
+};
+
+#endif

@@ -1,0 +1,97 @@
+/* What softmax kernels share: a problem as a kernel argument, one query of it, the weights of a row by a block.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef AT_DEVICE_SOFTMAX_H
+#define AT_DEVICE_SOFTMAX_H
+
+#include "kernels/attention/decode.h"
+#include "kernels/device/exp.h"
+#include "softmax_attention/softmax_attention.h"
+
+/* A problem with activations of type T; every pointer in device memory. */
+template <class T> struct at_softmax_view : at_attention_view<T> {
+    T *o;
+    float *lse;
+    float scale;
+
+    static at_softmax_view of(const struct at_problem *p) {
+        at_softmax_view view{};
+        view.attend_to(p);
+        view.o = static_cast<T *>(p->tensors[AT_SOFTMAX_O].data);
+        view.lse = static_cast<float *>(p->tensors[AT_SOFTMAX_LSE].data);
+        view.scale = p->params.scale;
+        return view;
+    }
+};
+
+/* What is subtracted from scores whose maximum is `most`: without any above -infinity they get weight 0, not NaN. */
+__device__ inline float at_softmax_base(float most) { return most == -INFINITY ? 0.0f : most; }
+
+/* What sums relative to a maximum of `old` are multiplied with when it becomes `now`. */
+__device__ inline float at_softmax_factor(float old, float now) {
+    return old == now ? 1.0f : at_exp(old - at_softmax_base(now));
+}
+
+/* One query head of one request, of a grid (query heads, requests, ...) unless the head is given. */
+template <class T> struct at_softmax_query : at_decode_query_of<T, at_softmax_view<T>> {
+    using at_decode_query_of<T, at_softmax_view<T>>::at_decode_query_of;
+    using at_decode_query_of<T, at_softmax_view<T>>::a;
+    using at_decode_query_of<T, at_softmax_view<T>>::token;
+    using at_decode_query_of<T, at_softmax_view<T>>::head;
+
+    __device__ float r(float dot) const { return dot * a.scale; }
+    /* Of weights relative to their maximum; without keys -infinity. */
+    __device__ void put_lse(float most, float sum) const { a.lse[(int64_t)token * a.h + head] = most + at_log(sum); }
+};
+
+/* The maximum of a row's scores (NaNs do not raise it) and the sum of its weights e^(s - most). */
+struct at_softmax_total {
+    float most, sum;
+};
+
+/* Weights in place of n scores in shared memory, by THREADS threads: each those it stored, i and every THREADS-th
+ * after, unless a barrier of the block stands before. The other threads' weights can be read afterwards. */
+template <int THREADS> static __device__ at_softmax_total at_softmax_weights(float *row, int n) {
+    constexpr int WARPS = THREADS / 32;
+    AT_SHARED(float[WARPS], maxima);
+    AT_SHARED(float[WARPS], sums);
+    const int thread = (int)threadIdx.x, warp = thread / 32;
+    at_softmax_total all{ -INFINITY, 0.0f };
+    for (int t = thread; t < n; t += THREADS)
+        all.most = fmaxf(all.most, row[t]);
+    all.most = at_group_max<32>(all.most);
+    if (at_lane() == 0)
+        maxima[warp] = all.most;
+    at_sync();
+    for (int i = 0; i < WARPS; i++)
+        all.most = fmaxf(all.most, maxima[i]);
+    float own = 0.0f;
+    for (int t = thread; t < n; t += THREADS) {
+        row[t] = at_exp(row[t] - at_softmax_base(all.most));
+        own += row[t];
+    }
+    own = at_group_sum<32>(own);
+    if (at_lane() == 0)
+        sums[warp] = own;
+    at_sync();
+    for (int i = 0; i < WARPS; i++)
+        all.sum += sums[i];
+    return all;
+}
+
+/* Attention of one query with its whole row of scores in shared memory, by a block of AT_DECODE_THREADS. */
+template <class T> static __device__ void at_softmax_row(const at_softmax_query<T> &query, float *row) {
+    const int keys = query.keys;
+    at_decode_scores<1>(query, 0, keys, row, [&](int t) { return at_chain(query.q(), query.k(t), query.a.d); });
+    const at_softmax_total all = at_softmax_weights<AT_DECODE_THREADS>(row, keys);
+    for (int c = (int)threadIdx.x; c < query.a.d; c += AT_DECODE_THREADS)
+        query.put(c, keys > 0 ? at_decode_every(query, row, 0, keys, c) / all.sum : 0.0f);
+    if (threadIdx.x == 0)
+        query.put_lse(all.most, all.sum);
+}
+
+/* Reasons to decline that decode kernels share: `bytes_per_key` of shared memory for a whole row of keys. */
+static inline const char *at_softmax_decode_declines(const struct at_problem *problem, int64_t bytes_per_key) {
+    return problem->sizes.max_sq > 1 ? "at most one query a request" : at_attention_declines(problem, bytes_per_key);
+}
+
+#endif

@@ -1,0 +1,162 @@
+/* A group's tile as a whole, and its end: values of rows, outputs, and the tile's words, which all threads join.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef AT_DEVICE_SCORE_COUNTS_GROUP_CLOSE_H
+#define AT_DEVICE_SCORE_COUNTS_GROUP_CLOSE_H
+
+#include "kernels/score_counts/score_counts_group_page.h"
+
+/* ---- rows and outputs ---- */
+
+/* Thread of page 0; the other pages' largest scores come through memory that is free. */
+template <class T, int TAPS, bool FULL> __device__ void at_counts_tile_group<T, TAPS, FULL>::statistics() {
+    double *of_pages = m.weights + row * AT_COUNTS_ROW_STEP;
+    sync();
+    of_pages[page] = has_nan ? at_plain_from_bits(0x7ff8000000000000) : most;
+    sync();
+    if (page == 0 && n > 0)
+        a.count_row(head, at_counts_most_of_pages(of_pages), sum, weight0, terms);
+}
+
+/* Gives the number that this thread counted. */
+template <class T, int TAPS, bool FULL> __device__ uint32_t at_counts_tile_group<T, TAPS, FULL>::outputs() {
+    const int own = first + thread / 32 * 8, lane = at_lane();
+    uint32_t *plane = a.plane(AT_COUNTS_OF_OUT, head), count = 0;
+    if (!a.wants(AT_COUNTS_OF_OUT))
+        return 0;
+    AT_UNROLL
+    for (int r = 0; r < (FULL ? 8 : 0); r++) {
+        AT_UNROLL
+        for (int j = 0; j < AT_COUNTS_CHANNELS_OUT; j++)
+            if (own + r < a.queries && lane + 32 * j < a.d) {
+                at_counts_see_one(a, plane, o[r][j], own + r, -1, (uint32_t)(own + r), tally[4], f.rare.field[4]);
+                count++;
+            }
+    }
+    return count;
+}
+
+/* ---- words ---- */
+
+/* What the threads of a tile join at its end: sums of 32 bits, then of every stage the largest and the first. */
+enum {
+    AT_COUNTS_G_ELEMENT_ZERO,
+    AT_COUNTS_G_TILE_ZERO,
+    AT_COUNTS_G_PAIRS,
+    AT_COUNTS_G_OUTPUTS,
+    AT_COUNTS_G_ZERO,
+    AT_COUNTS_G_MOST = AT_COUNTS_G_ZERO + AT_COUNTS_STAGES,
+    AT_COUNTS_G_FIRST = AT_COUNTS_G_MOST + AT_COUNTS_STAGES,
+    AT_COUNTS_G_WORDS = AT_COUNTS_G_FIRST + AT_COUNTS_STAGES
+};
+
+/* Pages of the tile without p; the last row sees most. */
+template <class T, int TAPS, bool FULL> __device__ uint32_t at_counts_tile_group<T, TAPS, FULL>::dead_pages() const {
+    const int last = first + AT_COUNTS_TILE < a.queries ? first + AT_COUNTS_TILE - 1 : a.queries - 1;
+    const int pages = (a.visible(last) + AT_COUNTS_PAGE - 1) / AT_COUNTS_PAGE;
+    uint32_t dead = 0;
+    for (int i = thread; wants_p() && i < pages; i += THREADS) {
+        uint32_t live = 0;
+        for (int own = first; own <= last; own++)
+            if (i * AT_COUNTS_PAGE < a.visible(own))
+                live |= a.live_row(head, own)[i];
+        dead += live == 0;
+    }
+    return dead;
+}
+
+/* A warp's words joined as word `word` of a tile. */
+static __device__ inline uint64_t at_counts_join_warp(int word, uint64_t mine) {
+    for (int step = 16; step > 0; step /= 2) {
+        const uint32_t low = at_shuffle_xor(0xffffffffu, (uint32_t)mine, step),
+                       high = at_shuffle_xor(0xffffffffu, (uint32_t)(mine >> 32), step);
+        mine = at_counts_join(word, mine, (uint64_t)high << 32 | low);
+    }
+    return mine;
+}
+
+/* How word i of those above is joined, as a word of a tile. */
+static __device__ inline int at_counts_word_kind(int i) {
+    return i < AT_COUNTS_G_MOST ? 0
+                                : AT_COUNTS_W_LEDGER + (i < AT_COUNTS_G_FIRST ? AT_COUNTS_W_MOST : AT_COUNTS_W_FIRST);
+}
+
+/* The tile's words, all of its threads together, and zeros to their slots. count: outputs that this thread counted. */
+template <class T, int TAPS, bool FULL> __device__ void at_counts_tile_group<T, TAPS, FULL>::close(uint32_t count) {
+    static_assert(at_counts_group_memory::TILE >= AT_COUNTS_G_WORDS * WARPS, "words fit where scores stood");
+    uint64_t *joined = reinterpret_cast<uint64_t *>(m.scores); /* [AT_COUNTS_G_WORDS][WARPS] */
+    sync();                                                    /* every bit of p and every score has been read */
+    uint64_t mine[AT_COUNTS_G_WORDS] = { wants_p() ? element_zero : 0, dead_pages(), pairs, count };
+    AT_UNROLL
+    for (int s = 0; s < AT_COUNTS_STAGES; s++) {
+        const uint64_t of_row = s < AT_COUNTS_STAGES - 1 ? at_counts_place(query, (int)tally[s].first - 1)
+                                                         : at_counts_place((int)tally[s].first, -1);
+        mine[AT_COUNTS_G_ZERO + s] = tally[s].zero;
+        mine[AT_COUNTS_G_MOST + s] = tally[s].most;
+        mine[AT_COUNTS_G_FIRST + s] = tally[s].first == 0xffffffffu ? AT_COUNTS_NOWHERE : of_row;
+    }
+    AT_UNROLL
+    for (int i = 0; i < AT_COUNTS_G_WORDS; i++) {
+        const uint64_t word = at_counts_join_warp(at_counts_word_kind(i), mine[i]);
+        if (at_lane() == 0)
+            joined[i * WARPS + thread / 32] = word;
+    }
+    sync();
+    store_words(joined);
+}
+
+template <class T, int TAPS, bool FULL>
+__device__ void at_counts_tile_group<T, TAPS, FULL>::store_words(const uint64_t *joined) {
+    uint64_t *words = a.words + (int64_t)(head * a.tiles + tile) * AT_COUNTS_WORDS;
+    if (thread < AT_COUNTS_DISTANCES) {
+        words[AT_COUNTS_W_MASS + thread] = (uint64_t)f.mass[AT_COUNTS_DISTANCES + thread] << 32 | f.mass[thread];
+        f.mass[thread] = f.mass[AT_COUNTS_DISTANCES + thread] = 0;
+    }
+    if (thread >= AT_COUNTS_G_WORDS)
+        return;
+    const int s = (thread - AT_COUNTS_G_ZERO) % AT_COUNTS_STAGES, stage = AT_COUNTS_W_LEDGER + s * AT_COUNTS_W_STAGE;
+    uint64_t x = joined[thread * WARPS];
+    for (int w = 1; w < WARPS; w++)
+        x = at_counts_join(at_counts_word_kind(thread), x, joined[thread * WARPS + w]);
+    if (thread >= AT_COUNTS_G_MOST) {
+        words[stage + (thread < AT_COUNTS_G_FIRST ? AT_COUNTS_W_MOST : AT_COUNTS_W_FIRST)] = x;
+    } else if (thread >= AT_COUNTS_G_ZERO) {
+        uint32_t *field = f.rare.field[s], *plane = a.plane(s < 4 ? AT_COUNTS_OF_RAW + s : AT_COUNTS_OF_OUT, head);
+        for (int j = AT_COUNTS_COUNT + 1; j < AT_COUNTS_W_MOST; j++) {
+            words[stage + j] = field[j] + (j == AT_COUNTS_ZERO ? x : 0);
+            field[j] = 0;
+        }
+        if (plane && x)
+            at_atomic_add(plane + a.codes.infinity + 1, (uint32_t)x);
+    } else if (thread < AT_COUNTS_G_PAIRS) {
+        words[thread == AT_COUNTS_G_ELEMENT_ZERO ? AT_COUNTS_W_ELEMENT_ZERO : AT_COUNTS_W_TILE_ZERO] = x;
+    } else {
+        for (int i = 0; i < AT_COUNTS_STAGES; i++)
+            if ((i == AT_COUNTS_STAGES - 1) == (thread == AT_COUNTS_G_OUTPUTS))
+                words[AT_COUNTS_W_LEDGER + i * AT_COUNTS_W_STAGE + AT_COUNTS_COUNT] = wants(i) ? x : 0;
+    }
+}
+
+/* ---- a tile ---- */
+
+/* A tile of queries, whole. steps: tiles of scores that the group has counted since it swept; gives that number. */
+template <class T, int TAPS, bool FULL> __device__ int at_counts_tile_group<T, TAPS, FULL>::work(int steps) {
+    const int last = first + AT_COUNTS_TILE < a.queries ? first + AT_COUNTS_TILE - 1 : a.queries - 1;
+    const int end = a.visible(last), reach = AT_COUNTS_TILE * (a.n_taps - 1);
+    constexpr int SWEEP = AT_COUNTS_SWEEP<AT_COUNTS_GROUPS<TAPS, FULL>>;
+    count_queries();
+    for (int k0 = 0, turn = 0; k0 < end; k0 += AT_COUNTS_KEYS, turn = 1 - turn) {
+        multiply(k0, steps == SWEEP);
+        steps = steps == SWEEP ? 1 : steps + 1;
+        repeat(k0);
+        count_page(m.halo + turn * reach, m.halo + (1 - turn) * reach, k0);
+        if (FULL)
+            weigh(k0, end);
+    }
+    give_mass();
+    if (FULL)
+        statistics();
+    close(FULL ? outputs() : 0);
+    return steps;
+}
+
+#endif
