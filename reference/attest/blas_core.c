@@ -83,9 +83,9 @@ void at_blas_core_text(char *text, size_t size) {
     else if (own[0])
         snprintf(text, size, "%s, chosen by attest for this processor; OpenBLAS took %s", openblas_get_corename(), own);
     else if (set)
-        snprintf(text, size, "%s, with %s=%.40s", openblas_get_corename(), VARIABLE, set);
+        snprintf(text, size, "%s, by %s=%.40s", openblas_get_corename(), VARIABLE, set);
     else
-        snprintf(text, size, "%s, OpenBLAS's own choice", openblas_get_corename());
+        snprintf(text, size, "%s", openblas_get_corename());
 }
 
 int at_blas_core_advice(char *text, size_t size) {

@@ -13,8 +13,8 @@
  * (at_blas_alone before it): no matrix product runs, nothing else reads the environment. Without OpenBLAS in the program,
  * nothing. */
 void at_blas_core_choose(void);
-/* The kernels in use and why, for people: "SkylakeX, OpenBLAS's own choice"; "no OpenBLAS". Until at_blas_core_choose():
- * as if OpenBLAS had chosen. */
+/* The kernels in use and, unless OpenBLAS chose them, who did: "SkylakeX"; "SkylakeX, chosen by attest for this processor;
+ * OpenBLAS took Prescott"; "Haswell, by OPENBLAS_CORETYPE=Haswell"; "no OpenBLAS". */
 void at_blas_core_text(char *text, size_t size);
 /* 1 when OpenBLAS keeps kernels that are older than this processor; then `text` says what that costs and what to set. */
 int at_blas_core_advice(char *text, size_t size);

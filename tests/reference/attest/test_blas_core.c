@@ -73,6 +73,8 @@ static void test_fitting_kernels_are_taken(void **state) {
     NEED_A_CHOICE();
     at_blas_alone();
     fall_back_to("Prescott");
+    at_blas_core_text(text, sizeof text);
+    assert_string_equal(text, "Prescott");
     at_assert_true(at_blas_core_advice(advice, sizeof advice) || !__builtin_cpu_supports("avx2"), "no advice");
     at_blas_core_choose();
     at_blas_core_text(text, sizeof text);
@@ -95,7 +97,7 @@ static void test_an_explicit_choice_stays(void **state) {
     setenv("OPENBLAS_CORETYPE", "Prescott", 1);
     at_blas_core_choose();
     at_blas_core_text(text, sizeof text);
-    assert_string_equal(text, "Prescott, with OPENBLAS_CORETYPE=Prescott");
+    assert_string_equal(text, "Prescott, by OPENBLAS_CORETYPE=Prescott");
     unsetenv("OPENBLAS_CORETYPE");
 }
 
