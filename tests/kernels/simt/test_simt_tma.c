@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "kernels/device/tensor_box.h"
-#include "kernels/simt/bulk.h"
+#include "kernels/simt/simt_bulk.h"
 #include "tests/support/simt_scene.h"
 
 enum { THREADS = 64, TILE_WORDS = 1024, TILE_BYTES = 4 * TILE_WORDS };
