@@ -15,12 +15,12 @@
  *   at_bulk_commit(), at_bulk_wait_read<N>(), at_bulk_wait<N>()   a group of this thread's stores; waits until all groups
  *                                           but its last N have read their source, or are over
  *
- * A box in shared memory: its elements one behind the other, dimension 0 first. With a swizzle of W = 32, 64 or 128 its
+ * A box in shared memory is contiguous, dimension 0 first. With a swizzle of W = 32, 64 or 128 its
  * rows have W bytes and lie as at_matrix::swizzled<W> and at_matrix_mn::swizzled<W> of kernels/device/wgmma.h take
  * them.
  *
  * These copies go by the async proxy: what threads wrote, the mbarrier itself included, they see or write over only
- * past an at_proxy_fence(). A load may be read by whoever has waited for its mbarrier, or is ordered after that; wgmma
+ * past an at_proxy_fence(). A load may be read by threads that have waited for its mbarrier or are ordered after that; wgmma
  * then needs no fence. Findings: bytes read or written before that, or again before those that read them have arrived
  * somewhere the loading thread waits; a block that ends before its copies do; a wrong number of bytes is a deadlock. */
 #ifndef AT_TMA_H

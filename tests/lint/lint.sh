@@ -89,6 +89,12 @@ step 'layers: who may include whom' tests/lint/layers.sh
 step 'layers: a planted include is seen' tests/lint/layers.sh --self-test
 step 'sources: every citation resolves' tests/lint/sources.sh
 step 'sources: unknown ones are seen' tests/lint/sources.sh --self-test
+step 'names: files and pages named in comments are there' tests/lint/names.sh
+step 'names: lost ones are seen' tests/lint/names.sh --self-test
+step 'heads: what every variant says of itself' tests/lint/heads.sh
+step 'heads: missing fields are seen' tests/lint/heads.sh --self-test
+step 'words: those that the field uses' tests/lint/words.sh
+step 'words: each of the others is seen' tests/lint/words.sh --self-test
 step 'no banned calls' banned
 step 'first lines and licences' first_line
 step 'file lengths' length

@@ -221,7 +221,7 @@ static void test_plain_bytes_and_stores(void **state) {
 
 static enum fault {
     RIGHT,
-    WAITED_BY_ANOTHER, /* right: who comes after it by a barrier needs no wait of its own */
+    WAITED_BY_ANOTHER, /* right: a thread that a barrier orders after the wait needs none of its own */
     NO_WAIT,
     NO_WAIT_BUT_BARRIERS,
     WAITED_FOR_THE_PHASE_BEFORE,
