@@ -95,6 +95,8 @@ step 'heads: what every variant says of itself' tests/lint/heads.sh
 step 'heads: missing fields are seen' tests/lint/heads.sh --self-test
 step 'words: those that the field uses' tests/lint/words.sh
 step 'words: each of the others is seen' tests/lint/words.sh --self-test
+step 'operators: told by their tables; one protocol version' tests/lint/operators.sh
+step 'operators: planted guesses and versions are seen' tests/lint/operators.sh --self-test
 step 'no banned calls' banned
 step 'first lines and licences' first_line
 step 'file lengths' length
