@@ -87,6 +87,8 @@ other_compiler_name='clang builds it without a warning'
 
 step 'layers: who may include whom' tests/lint/layers.sh
 step 'layers: a planted include is seen' tests/lint/layers.sh --self-test
+step 'circles: no module includes itself by another' tests/lint/circles.sh
+step 'circles: a planted one is seen' tests/lint/circles.sh --self-test
 step 'sources: every citation resolves' tests/lint/sources.sh
 step 'sources: unknown ones are seen' tests/lint/sources.sh --self-test
 step 'names: files and pages named in comments are there' tests/lint/names.sh
