@@ -22,7 +22,7 @@ first_line() { # every source says what it is for, and its licence
     local bad=0 f
     for f in $(sources); do
         head -n 1 "$f" | grep -q '^/\* ' || { echo "$f: line 1 does not say what the file is for"; bad=1; }
-        head -n 6 "$f" | grep -q 'SPDX-License-Identifier: Apache-2.0' || { echo "$f: no SPDX line at the top"; bad=1; }
+        head -n 6 "$f" | grep -qE '^ \* SPDX-License-Identifier: Apache-2.0( \*/)?$' || { echo "$f: no SPDX line of its own at the top"; bad=1; }
     done
     return $bad
 }

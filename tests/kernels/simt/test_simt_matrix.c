@@ -1,5 +1,6 @@
 /* The SIMT machine: matrix loads of a warp. Where an element belongs is said here as the
- * PTX ISA says it, lane by lane, and not as the machine does. SPDX-License-Identifier: Apache-2.0 */
+ * PTX ISA says it, lane by lane, and not as the machine does.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/at_test.h"
 
 #include "kernels/simt/simt_matrix.h"

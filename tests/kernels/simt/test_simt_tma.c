@@ -1,5 +1,6 @@
 /* The SIMT machine: bulk copies by boxes and plain bytes, their layouts and edges, what they ask of mbarriers and
- * fences. SPDX-License-Identifier: Apache-2.0 */
+ * fences.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/at_test.h"
 
 #include <string.h>
