@@ -1,4 +1,4 @@
-/* Numbers and sequences of rows, and which keys are hot for whom.
+/* Numbers and sequences of rows, and which keys are hot for which query.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "datasets/fill/data_rows.h"
 
@@ -102,7 +102,7 @@ int at_hot_find(const struct at_data *data, int64_t request, int64_t t, struct a
         target->score = 3 * end; /* a third of each is taken from the next key */
         target->value = 0.0625;  /* and there are many of them: their own weight must not hide that key's */
     } else if (kinds & AT_HOT_HALO && t >= 14 && halo == 2 && !spoils_last) {
-        target->score = 1.2 * end; /* so its gate is open only for who forgets them */
+        target->score = 1.2 * end; /* a kernel that forgets them leaves its gate open */
     }
     return target->score != 0;
 }

@@ -50,7 +50,7 @@ struct at_hot_target {
     double score; /* after the scale */
     double value; /* what the key's V row is multiplied with */
 };
-/* Is key t of the request hot, and for whom? */
+/* Is key t of the request hot, and for which query? */
 int at_hot_find(const struct at_data *data, int64_t request, int64_t t, struct at_hot_target *target);
 
 #endif
