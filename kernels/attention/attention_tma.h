@@ -315,10 +315,7 @@ template <class T, int D, class Sum, class Weights> struct at_tma_consumer {
             release(room.v_empty(before.stage));
             weights.put(o, p);
         }
-        const at_tma_turn last(n - 1);
-        at_mbarrier_wait(room.v_full(last.stage), last.parity);
-        values_alone(last);
-        release(room.v_empty(last.stage));
+        last_values(n - 1);
     }
     __device__ void first_tile(int tiles) {
         const at_tma_turn now(0);
@@ -330,6 +327,13 @@ template <class T, int D, class Sum, class Weights> struct at_tma_consumer {
         release(room.k_empty(now.stage));
         weights.template take<false>(queries, 0, sums);
         weights.put(o, p);
+    }
+    /* P V of the last of them, with no scores beside it. */
+    __device__ void last_values(int tile) {
+        const at_tma_turn last(tile);
+        at_mbarrier_wait(room.v_full(last.stage), last.parity);
+        values_alone(last);
+        release(room.v_empty(last.stage));
     }
     /* The other tiles, each with a key that some query does not see: one after the other, masked. */
     __device__ void walk_masked(int tiles) {
