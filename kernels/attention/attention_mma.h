@@ -6,9 +6,9 @@
  * 8 by m16n8k8.
  *
  * A key that some query of the warp does not see has p = 0 for that query, and 0 * V must be 0: rows of V past the end
- * of the request are zeros, and where V holds an infinity or a NaN in a row that is hidden from some query, the step is
- * done for one query at a time, hidden rows replaced by zeros. A step of hidden keys adds 0 to a query's sums, which are
- * never -0: the unit gives +0 for every sum that is zero. */
+ * of the request are zeros, and where V holds an infinity or a NaN in a row that is hidden from some query, the step
+ * is done for one query at a time, hidden rows replaced by zeros. A step of hidden keys adds 0 to a query's sums,
+ * which are never -0: the unit gives +0 for every sum that is zero. */
 #ifndef AT_ATTENTION_MMA_H
 #define AT_ATTENTION_MMA_H
 

@@ -13,9 +13,9 @@
  *   put(o, p)                           rescales the sums so far and packs the weights as the next product's operand
  *   store(queries, o)                   the epilogue
  *
- * Keys that a query does not see: as in kernels/attention/attention_mma.h. Rows past the last key of the block are zeros,
- * or other rows of the same page: where V holds an infinity or a NaN in such a row, or in one that is hidden from some
- * query, P V of the tile is computed for one query at a time. */
+ * Keys that a query does not see: as in kernels/attention/attention_mma.h. Rows past the last key of the block are
+ * zeros, or other rows of the same page: where V holds an infinity or a NaN in such a row, or in one that is hidden
+ * from some query, P V of the tile is computed for one query at a time. */
 #ifndef AT_ATTENTION_TMA_H
 #define AT_ATTENTION_TMA_H
 
@@ -181,8 +181,8 @@ template <class T, int D> __device__ bool at_tma_not_finite(const T *v, int from
     return at_ballot(0xffffffffu, found) != 0;
 }
 
-/* o += P V of the 16 keys from `key` of a tile on, by mma.sync, hidden rows of V replaced by zeros: once for each number
- * of these keys that some query sees. */
+/* o += P V of the 16 keys from `key` of a tile on, by mma.sync, hidden rows of V replaced by zeros: once for each
+ * number of these keys that some query sees. */
 template <int D, class T, class Sum>
 __device__ void at_tma_values_by_query(const at_mma_queries<T> &queries, int begin, int key, const uint32_t (&p)[4],
                                        const T *v, Sum (&o)[D / 8]) {
