@@ -367,34 +367,7 @@ template <class T, int D, class Sum, class Weights> struct at_tma_consumer {
     }
 };
 
-/* ---- the kernel ---- */
-
-/* rows: keys that one copy loads; slots: rows of K and V. The kernel of variants that have none of their own. */
-template <class T, int D, class Sum, template <class> class View, class Weights>
-static __global__ void __launch_bounds__(AT_TMA_THREADS, 1)
-    at_tma_prefill(View<T> a, const __grid_constant__ at_tensor_map q_map, const __grid_constant__ at_tensor_map k_map,
-                   const __grid_constant__ at_tensor_map v_map, int rows, int slots) {
-    AT_SHARED_TILES(T, memory);
-    const at_tma_room<T, D> room{ memory };
-    const at_tma_block<T> block(a);
-    if (block.empty())
-        return;
-    at_tma_begin(room, block.consumers());
-    if (block.produces()) {
-        at_registers_give<24>();
-        if (threadIdx.x == 0)
-            at_tma_produce(a, q_map, k_map, v_map, block.first, block.keys, rows, slots, room);
-        return;
-    }
-    at_registers_take<240>();
-    if (block.idle())
-        return;
-    at_tma_consumer<T, D, Sum, Weights> consumer(a, block, room);
-    consumer.begin();
-    consumer.walk_whole(block.tiles());
-    consumer.walk_masked(block.tiles());
-    consumer.weights.store(consumer.queries, consumer.o);
-}
+/* ---- the launch ---- */
 
 /* A tensor of rows of D channels for each of `heads`, and a box of `box` rows of one head. */
 template <class T> at_tensor_box at_tma_rows(const T *base, int64_t d, int64_t heads, int64_t rows, int box) {
@@ -407,7 +380,8 @@ template <class T> at_tensor_box at_tma_rows(const T *base, int64_t d, int64_t h
              .swizzle = AT_TMA_ROW };
 }
 
-/* Launches a kernel for the head size; it takes what at_tma_prefill does. kernel.operator()<D>() is its address. */
+/* Launches kernel.operator()<D>() for the head size D. A kernel takes the view, the tensor maps of q, k and v, the
+ * number of keys that one copy loads and the number of rows of K and V. */
 template <class View, class Kernel> int at_tma_launch(const struct at_launch *launch, Kernel kernel) {
     const struct at_problem *problem = launch->problem;
     const struct at_sizes *z = &problem->sizes;
@@ -435,12 +409,7 @@ template <class View, class Kernel> int at_tma_launch(const struct at_launch *la
     return z->d == 64 ? with_head_size.template operator()<64>() : with_head_size.template operator()<128>();
 }
 
-template <class T, class Sum, template <class> class View, template <class, int, class> class Weights>
-int at_tma_prefill_launch(const struct at_launch *launch) {
-    return at_tma_launch<View<T>>(launch, []<int D>() { return at_tma_prefill<T, D, Sum, View, Weights<T, D, Sum>>; });
-}
-
-/* Reasons to decline but the format of activations. */
+/* Reasons to decline other than the format of activations. */
 static inline const char *at_tma_declines(const struct at_problem *problem) {
     const struct at_sizes *z = &problem->sizes;
     if (z->d != 64 && z->d != 128)

@@ -7,7 +7,7 @@
  *   at_registers_give<N>(), at_registers_take<N>()   setmaxnreg: all four warps of a warpgroup go on with N registers a
  *                                    thread, a multiple of 8 from 24 to 256: fewer than before, or more, for which they
  *                                    wait until other warps have given enough up. The kernel must be declared with
- *                                    __launch_bounds__(threads, 1) and starts with 65536 / threads registers a thread */
+ *                                    __launch_bounds__(threads, 1), and starts with 65536 / threads registers each */
 #ifndef AT_WARP_ROLES_H
 #define AT_WARP_ROLES_H
 

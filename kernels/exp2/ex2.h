@@ -1,12 +1,12 @@
 /* 2^x by the hardware's approximation, and the kernel that applies it to each element.
  * SPDX-License-Identifier: Apache-2.0
  *
- * ex2.approx.f32 is within two units in the last place of the correctly rounded result (PTX ISA 9.1, 9.7.3.21), and that
- * is all that is published: its bits are a table of the hardware's. So the SIMT machine has no stand-in for it, which
- * would be wrong by a unit here and there and yet look like a prediction; kernels that use it decline there. Their bits
- * are pinned by `attest study exp2` on a device. */
-#ifndef AT_DEVICE_EX2_H
-#define AT_DEVICE_EX2_H
+ * ex2.approx.f32 is within two units in the last place of the correctly rounded result (PTX ISA 9.1, 9.7.3.21), which
+ * is all that its manual says; the hardware's table of coefficients decides the bits. The SIMT machine does not model
+ * it: a stand-in would be wrong by a unit here and there and yet look like a prediction. So kernels that use it decline
+ * there; `attest study exp2` records their bits on a device. */
+#ifndef AT_EX2_H
+#define AT_EX2_H
 
 #include "attest/kernel.h"
 #include "exp2/exp2.h"
