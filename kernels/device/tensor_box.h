@@ -1,4 +1,4 @@
-/* A tensor in global memory and the box of it that one copy moves: what a tensor map says. For C and C++.
+/* A tensor in global memory and the box of it that one copy moves: the content of a tensor map. For C and C++.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef AT_TENSOR_BOX_H
 #define AT_TENSOR_BOX_H

@@ -6,8 +6,8 @@
  * project, ptx-math by B. Carleton, has a model of them for older GPUs, whose results an H200's equal on every f32 input.
  * The SIMT machine has no model yet, and a mere approximation would look like a prediction while it is wrong by a unit
  * here and there: kernels that use the unit decline there. `attest study exp2` pins their bits on a device. */
-#ifndef AT_DEVICE_EX2_H
-#define AT_DEVICE_EX2_H
+#ifndef AT_EX2_H
+#define AT_EX2_H
 
 #include "attest/kernel.h"
 #include "exp2/exp2.h"
