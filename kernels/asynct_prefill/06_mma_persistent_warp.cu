@@ -26,8 +26,8 @@ template <int D> using shared = at_mma_shared<T, D, KEYS, WARPS>;
 template <int D> __global__ void __launch_bounds__(32 * WARPS, 1) attend(at_asynct_view<T> a, at_mma_work work) {
     AT_SHARED_DYNAMIC(T, memory);
     const shared<D> tile{ memory };
-    const int warp = (int)threadIdx.x / 32;
-    T *k = tile.k(warp), *v = tile.v(warp);
+    const int own = (int)threadIdx.x / 32;
+    T *k = tile.k(own), *v = tile.v(own);
     for (;;) {
         const uint32_t item = at_shuffle(0xffffffffu, at_lane() == 0 ? work.take() : 0u, 0);
         if (item >= work.items)
@@ -35,23 +35,19 @@ template <int D> __global__ void __launch_bounds__(32 * WARPS, 1) attend(at_asyn
         const at_mma_queries<T> queries(a, work.request(item), work.head(item), work.tile(item));
         if (queries.first >= queries.end)
             continue;
-        const at_score_rows<T, KEYS> rows(a, queries.head, tile.rows(warp, a.n_taps));
-        const at_mma_q<D, T> q(queries);
-        sum o[D / 8] = {};
+        at_mma_warp<T, D, sum, KEYS> warp(a, queries, tile.rows(own, a.n_taps));
         for (int begin = 0; begin < queries.keys; begin += KEYS) {
             at_mma_stage<D, KEYS>(a, queries.request, queries.kv_head, begin, queries.keys, k, v, at_lane(), 32);
             at_sync_warp();
-            sum s[KEYS / 8] = {};
-            at_mma_scores(q, k, s);
-            rows.put(s);
+            warp.scores(k);
             at_sync_warp();
             uint32_t p[KEYS / 4];
-            rows.gates(queries, begin, p);
-            at_mma_values<D>(queries, begin, p, v, o);
+            warp.gates(begin, p);
+            warp.values(begin, p, v);
             at_sync_warp();
-            rows.keep_tail();
+            warp.keep_tail();
         }
-        at_asynct_store(a, queries, o);
+        warp.store();
     }
 }
 
