@@ -1,7 +1,7 @@
 /* AsyncT decode: rows of K are copied to shared memory while those before are multiplied.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Unlike 11_split_k_paired, keys come by cp.async in tiles of 32 rows. A tile is on its way from the step before to
+ * Unlike 11_split_k_paired, keys come by cp.async in tiles of 32 rows. A tile is in flight from the step before to
  * the one that reads it: two stages, one barrier before a stage is read and one before it is copied to again.
  *
  * Numerically: as 11_split_k_paired.

@@ -95,7 +95,7 @@ __device__ void at_asynct_store(const at_asynct_view<T> &a, const at_mma_queries
     }
 }
 
-/* A warp on its way along the keys: its 16 queries with their q and o, and the steps that it takes with each tile. A
+/* A warp and its walk over the keys: its 16 queries with their q and o, and the steps that it takes with each tile. A
  * tile has one step of STEP keys, or several: `key` is the first of the step within the tile. Scores, a barrier of the
  * warp, gates and products, a barrier of the warp, keep_tail; in this order the rows of scores are whole when gates
  * reads them and all lanes have left the tile behind the second barrier. Load: how operands come from shared memory.
