@@ -31,26 +31,22 @@ template <int D> __global__ void __launch_bounds__(32 * WARPS, 1) attend(at_asyn
     if (block.empty())
         return;
     const at_mma_queries<T> &queries = block.queries;
-    const at_score_rows<T, KEYS> rows(a, queries.head, tile.rows(block.warp, a.n_taps));
-    const at_mma_q<D, T> q(queries);
-    sum o[D / 8] = {};
+    at_mma_warp<T, D, sum, KEYS> warp(a, queries, tile.rows(block.warp, a.n_taps));
     for (int begin = 0; begin < block.keys; begin += KEYS) {
         at_mma_stage<D, KEYS>(a, queries.request, queries.kv_head, begin, block.keys, tile.k(), tile.v());
         at_sync();
         if (begin < queries.keys) {
-            sum s[KEYS / 8] = {};
-            at_mma_scores(q, tile.k(), s);
-            rows.put(s);
+            warp.scores(tile.k());
             at_sync_warp();
             uint32_t p[KEYS / 4];
-            rows.gates(queries, begin, p);
-            at_mma_values<D>(queries, begin, p, tile.v(), o);
+            warp.gates(begin, p);
+            warp.values(begin, p, tile.v());
             at_sync_warp();
-            rows.keep_tail();
+            warp.keep_tail();
         }
         at_sync();
     }
-    at_asynct_store(a, queries, o);
+    warp.store();
 }
 
 int launch(const struct at_launch *launch) {

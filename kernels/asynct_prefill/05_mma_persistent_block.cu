@@ -23,6 +23,31 @@ using sum = at_sum_f32;
 constexpr int WARPS = 4, KEYS = AT_MMA_KEYS, BLOCKS = 264;
 template <int D> using shared = at_mma_shared<T, D, KEYS>;
 
+/* A tile of queries, as in 04_mma. */
+template <int D>
+__device__ __forceinline__ void attend_to(const at_asynct_view<T> &a, const at_mma_block<T, WARPS> &block,
+                                          const shared<D> &tile) {
+    if (block.empty())
+        return;
+    const at_mma_queries<T> &queries = block.queries;
+    at_mma_warp<T, D, sum, KEYS> warp(a, queries, tile.rows(block.warp, a.n_taps));
+    for (int begin = 0; begin < block.keys; begin += KEYS) {
+        at_mma_stage<D, KEYS>(a, queries.request, queries.kv_head, begin, block.keys, tile.k(), tile.v());
+        at_sync();
+        if (begin < queries.keys) {
+            warp.scores(tile.k());
+            at_sync_warp();
+            uint32_t p[KEYS / 4];
+            warp.gates(begin, p);
+            warp.values(begin, p, tile.v());
+            at_sync_warp();
+            warp.keep_tail();
+        }
+        at_sync();
+    }
+    warp.store();
+}
+
 template <int D> __global__ void __launch_bounds__(32 * WARPS, 1) attend(at_asynct_view<T> a, at_mma_work work) {
     AT_SHARED_DYNAMIC(T, memory);
     AT_SHARED(uint32_t[2], taken); /* alternating: the other word is written while threads may still read this one */
@@ -35,29 +60,7 @@ template <int D> __global__ void __launch_bounds__(32 * WARPS, 1) attend(at_asyn
         if (item >= work.items)
             return;
         const at_mma_block<T, WARPS> block(a, work.request(item), work.head(item), work.tile(item));
-        if (block.empty())
-            continue;
-        const at_mma_queries<T> &queries = block.queries;
-        const at_score_rows<T, KEYS> rows(a, queries.head, tile.rows(block.warp, a.n_taps));
-        const at_mma_q<D, T> q(queries);
-        sum o[D / 8] = {};
-        for (int begin = 0; begin < block.keys; begin += KEYS) {
-            at_mma_stage<D, KEYS>(a, queries.request, queries.kv_head, begin, block.keys, tile.k(), tile.v());
-            at_sync();
-            if (begin < queries.keys) {
-                sum s[KEYS / 8] = {};
-                at_mma_scores(q, tile.k(), s);
-                rows.put(s);
-                at_sync_warp();
-                uint32_t p[KEYS / 4];
-                rows.gates(queries, begin, p);
-                at_mma_values<D>(queries, begin, p, tile.v(), o);
-                at_sync_warp();
-                rows.keep_tail();
-            }
-            at_sync();
-        }
-        at_asynct_store(a, queries, o);
+        attend_to<D>(a, block, tile);
     }
 }
 

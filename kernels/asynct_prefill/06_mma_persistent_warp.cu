@@ -23,35 +23,37 @@ using sum = at_sum_f32;
 constexpr int WARPS = 4, KEYS = AT_MMA_KEYS, BLOCKS = 264;
 template <int D> using shared = at_mma_shared<T, D, KEYS, WARPS>;
 
+/* A tile of queries by one warp, which has k, v and the rows of scores for itself. */
+template <int D>
+__device__ __forceinline__ void attend_to(const at_asynct_view<T> &a, const at_mma_queries<T> &queries, T *k, T *v,
+                                          float *rows) {
+    if (queries.first >= queries.end)
+        return;
+    at_mma_warp<T, D, sum, KEYS> warp(a, queries, rows);
+    for (int begin = 0; begin < queries.keys; begin += KEYS) {
+        at_mma_stage<D, KEYS>(a, queries.request, queries.kv_head, begin, queries.keys, k, v, at_lane(), 32);
+        at_sync_warp();
+        warp.scores(k);
+        at_sync_warp();
+        uint32_t p[KEYS / 4];
+        warp.gates(begin, p);
+        warp.values(begin, p, v);
+        at_sync_warp();
+        warp.keep_tail();
+    }
+    warp.store();
+}
+
 template <int D> __global__ void __launch_bounds__(32 * WARPS, 1) attend(at_asynct_view<T> a, at_mma_work work) {
     AT_SHARED_DYNAMIC(T, memory);
     const shared<D> tile{ memory };
     const int warp = (int)threadIdx.x / 32;
-    T *k = tile.k(warp), *v = tile.v(warp);
     for (;;) {
         const uint32_t item = at_shuffle(0xffffffffu, at_lane() == 0 ? work.take() : 0u, 0);
         if (item >= work.items)
             return;
         const at_mma_queries<T> queries(a, work.request(item), work.head(item), work.tile(item));
-        if (queries.first >= queries.end)
-            continue;
-        const at_score_rows<T, KEYS> rows(a, queries.head, tile.rows(warp, a.n_taps));
-        const at_mma_q<D, T> q(queries);
-        sum o[D / 8] = {};
-        for (int begin = 0; begin < queries.keys; begin += KEYS) {
-            at_mma_stage<D, KEYS>(a, queries.request, queries.kv_head, begin, queries.keys, k, v, at_lane(), 32);
-            at_sync_warp();
-            sum s[KEYS / 8] = {};
-            at_mma_scores(q, k, s);
-            rows.put(s);
-            at_sync_warp();
-            uint32_t p[KEYS / 4];
-            rows.gates(queries, begin, p);
-            at_mma_values<D>(queries, begin, p, v, o);
-            at_sync_warp();
-            rows.keep_tail();
-        }
-        at_asynct_store(a, queries, o);
+        attend_to<D>(a, queries, tile.k(warp), tile.v(warp), tile.rows(warp, a.n_taps));
     }
 }
 

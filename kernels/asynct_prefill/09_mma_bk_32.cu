@@ -28,30 +28,25 @@ template <int D> __global__ void __launch_bounds__(32 * WARPS, 1) attend(at_asyn
     if (block.empty())
         return;
     const at_mma_queries<T> &queries = block.queries;
-    const at_score_rows<T, KEYS> rows(a, queries.head, tile.rows(block.warp, a.n_taps));
-    const at_mma_q<D, T> q(queries);
-    sum o[D / 8] = {};
+    at_mma_warp<T, D, sum, KEYS> warp(a, queries, tile.rows(block.warp, a.n_taps));
     for (int begin = 0; begin < block.keys; begin += KEYS) {
         at_mma_stage<D, KEYS>(a, queries.request, queries.kv_head, begin, block.keys, tile.k(), tile.v());
         at_sync();
         if (begin < queries.keys) {
-            for (int i = 0; i < KEYS; i += STEP) {
-                sum s[STEP / 8] = {};
-                at_mma_scores(q, tile.k() + i * AT_MMA_STRIDE<D>, s);
-                rows.put(s, i);
-            }
+            for (int key = 0; key < KEYS; key += STEP)
+                warp.scores(tile.k(), key);
             at_sync_warp();
-            for (int i = 0; i < KEYS; i += STEP) {
+            for (int key = 0; key < KEYS; key += STEP) {
                 uint32_t p[STEP / 4];
-                rows.gates(queries, begin, p, i);
-                at_mma_values<D>(queries, begin + i, p, tile.v() + i * AT_MMA_STRIDE<D>, o);
+                warp.gates(begin, p, key);
+                warp.values(begin, p, tile.v(), key);
             }
             at_sync_warp();
-            rows.keep_tail();
+            warp.keep_tail();
         }
         at_sync();
     }
-    at_asynct_store(a, queries, o);
+    warp.store();
 }
 
 int launch(const struct at_launch *launch) {

@@ -6,7 +6,7 @@
  *
  * Numerically: as mma.sync (04_mma): 16 products a step, sums in f32, P rounded to bf16, a key with p = 0 counts.
  *
- * Launch: grid (query heads, requests, tiles of 64 queries), a warpgroup;  * shared memory 192 d + 272 bytes and 256
+ * Launch: grid (query heads, requests, tiles of 64 queries), a warpgroup; shared memory 192 d + 272 bytes and 256
  * (15 + K) bytes of scores. Two barriers of the block a tile of 16 keys.
  *
  * Limits: sm_90a, elsewhere a launch traps; bf16; d 32, 64, 96 or 128.

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Unlike 20_wgmma_p_in_registers, one thread loads K and V by TMA, tiles of 64 keys into two stages; P V of a tile is
- * on its way while the scores of the next are gated, and one warpgroup multiplies while the other gates. The steps of
+ * in flight while the scores of the next are gated, and one warpgroup multiplies while the other gates. The steps of
  * the walk are in kernels/attention/attention_tma.h; the gate, in registers like P, is here.
  *
  * Numerically: as mma.sync (04_mma): 16 products a step, sums in f32, P rounded to bf16, a key with p = 0 counts.
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(AT_TMA_THREADS, 1)
         return;
     at_tma_consumer<T, D, sum, gates<D>> consumer(a, block, room);
     consumer.begin();
-    consumer.walk_whole(block.tiles());  /* tiles that all queries see whole, two on their way */
+    consumer.walk_whole(block.tiles());  /* tiles that all queries see whole, overlapped */
     consumer.walk_masked(block.tiles()); /* tiles at the causal edge, one at a time */
     at_asynct_store(a, consumer.queries, consumer.o);
 }

@@ -4,10 +4,10 @@
  * A warp has 16 queries of one head; the warps of a block share the tiles of keys.
  *
  * Load:     at_mma_stage (kernels/attention/attention_mma.h), K and V of a tile to shared memory
- * Scores:   at_mma_scores by m16n8k16, q in registers; at_score_rows::put, to the warp's rows in shared memory
- * Gate:     at_score_rows::gates; each lane filters and gates the elements of P that it needs as an operand
- * Products: at_mma_values by m16n8k16, or by m16n8k8 for tiles of 8 keys; P and o stay in registers
- * Store:    at_asynct_store */
+ * Scores:   at_mma_warp::scores by m16n8k16, q in registers; the scores go to the warp's rows in shared memory
+ * Gate:     at_mma_warp::gates; each lane filters and gates the elements of P that it needs as an operand
+ * Products: at_mma_warp::values by m16n8k16, or by m16n8k8 for tiles of 8 keys; P and o stay in registers
+ * Store:    at_mma_warp::store */
 #ifndef AT_ASYNCT_MMA_H
 #define AT_ASYNCT_MMA_H
 
@@ -94,6 +94,40 @@ __device__ void at_asynct_store(const at_asynct_view<T> &a, const at_mma_queries
                        at_pack<T>(o[i][2 * half], o[i][2 * half + 1]));
     }
 }
+
+/* A warp and its walk over the keys: its 16 queries with their q and o, and the steps that it takes with each tile. A
+ * tile has one step of STEP keys, or several: `key` is the first of the step within the tile. Scores, a barrier of the
+ * warp, gates and products, a barrier of the warp, keep_tail; in this order the rows of scores are whole when gates
+ * reads them and all lanes have left the tile behind the second barrier. Load: how operands come from shared memory.
+ * Inlined always: q and o stay in registers. */
+template <class T, int D, class Sum, int KEYS, class Load = at_mma_ldmatrix> struct at_mma_warp {
+    static constexpr int STEP = KEYS < AT_MMA_KEYS ? KEYS : AT_MMA_KEYS;
+    static_assert(KEYS == 8 || KEYS % AT_MMA_KEYS == 0, "whole steps of P V");
+    const at_mma_queries<T> &queries;
+    const at_score_rows<T, KEYS> rows;
+    const at_mma_q<D, T> q;
+    Sum o[D / 8] = {};
+
+    __device__ at_mma_warp(const at_asynct_view<T> &view, const at_mma_queries<T> &of, float *memory)
+        : queries(of), rows(view, of.head, memory), q(of) {}
+
+    /* q.k to the rows of scores. */
+    __device__ __forceinline__ void scores(const T *k, int key = 0) {
+        Sum s[STEP / 8] = {};
+        at_mma_scores<Load>(q, k + key * AT_MMA_STRIDE<D>, s);
+        rows.put(s, key);
+    }
+    /* P from the rows, an operand for values; the tile begins with key `begin`. */
+    __device__ __forceinline__ void gates(int begin, uint32_t (&p)[STEP / 4], int key = 0) const {
+        rows.gates(queries, begin, p, key);
+    }
+    /* o += P V. */
+    __device__ __forceinline__ void values(int begin, const uint32_t (&p)[STEP / 4], const T *v, int key = 0) {
+        at_mma_values<D, Load>(queries, begin + key, p, v + key * AT_MMA_STRIDE<D>, o);
+    }
+    __device__ void keep_tail() const { rows.keep_tail(); }
+    __device__ void store() const { at_asynct_store(rows.a, queries, o); }
+};
 
 /* The layout of shared memory: STAGES tiles of KEYS keys, K and V of each, then the rows of scores of each warp. */
 template <class T, int D, int KEYS, int STAGES = 1> struct at_mma_shared {
