@@ -4,8 +4,8 @@
  * A block has a tile of 64 queries of one head. It adds to the planes of counts by atomics, leaves a bit for every
  * visible p that is not 0, and its own sums as 64-bit words; kernels that follow it join both (score_counts_close.h).
  * Whole numbers are added alone, so that no order changes a result. */
-#ifndef AT_DEVICE_SCORE_COUNTS_H
-#define AT_DEVICE_SCORE_COUNTS_H
+#ifndef AT_KERNEL_SCORE_COUNTS_H
+#define AT_KERNEL_SCORE_COUNTS_H
 
 #include "attest/kernel.h"
 #include "kernels/device/device.h"
@@ -20,7 +20,7 @@ constexpr int AT_COUNTS_THREADS = 128;
 constexpr int AT_COUNTS_W_ELEMENT_ZERO = 0, AT_COUNTS_W_TILE_ZERO = 1, AT_COUNTS_W_MASS = 2,
               AT_COUNTS_W_LEDGER = AT_COUNTS_W_MASS + AT_COUNTS_DISTANCES;
 /* Of a stage of the ledger: counts, bits of the largest magnitude, the first place or ~0. */
-constexpr int AT_COUNTS_W_MOST = AT_COUNTS_FLUSHED + 1, AT_COUNTS_W_FIRST = AT_COUNTS_W_MOST + 1,
+constexpr int AT_COUNTS_W_MAX = AT_COUNTS_FLUSHED + 1, AT_COUNTS_W_FIRST = AT_COUNTS_W_MAX + 1,
               AT_COUNTS_W_STAGE = AT_COUNTS_W_FIRST + 1;
 constexpr int AT_COUNTS_WORDS = AT_COUNTS_W_LEDGER + AT_COUNTS_STAGES * AT_COUNTS_W_STAGE;
 constexpr uint64_t AT_COUNTS_NOWHERE = ~(uint64_t)0;
@@ -112,7 +112,7 @@ struct at_counts_stage {
             return subnormal;
         case AT_COUNTS_FLUSHED:
             return flushed;
-        case AT_COUNTS_W_MOST:
+        case AT_COUNTS_W_MAX:
             return most;
         default:
             return first;
@@ -123,7 +123,7 @@ struct at_counts_stage {
 /* Two words of the same kind become one. */
 static __device__ __forceinline__ uint64_t at_counts_join(int word, uint64_t a, uint64_t b) {
     const int field = word < AT_COUNTS_W_LEDGER ? 0 : (word - AT_COUNTS_W_LEDGER) % AT_COUNTS_W_STAGE;
-    if (field == AT_COUNTS_W_MOST)
+    if (field == AT_COUNTS_W_MAX)
         return a > b ? a : b;
     if (field == AT_COUNTS_W_FIRST)
         return a < b ? a : b;

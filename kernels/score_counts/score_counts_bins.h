@@ -6,8 +6,8 @@
  * pass 2^16: groups of threads that go on by themselves each sweep all words once in AT_COUNTS_SWEEP tiles. Of the
  * groups' last sweeps take the latest: it left no half above AT_COUNTS_LEFT, and no group has added more than
  * AT_COUNTS_SWEEP tiles since. */
-#ifndef AT_DEVICE_SCORE_COUNTS_BINS_H
-#define AT_DEVICE_SCORE_COUNTS_BINS_H
+#ifndef AT_KERNEL_SCORE_COUNTS_BINS_H
+#define AT_KERNEL_SCORE_COUNTS_BINS_H
 
 #include "kernels/score_counts/score_counts_tile.h"
 
@@ -117,8 +117,8 @@ __device__ void at_counts_give_word(const at_counts_view<T> &a, uint32_t *plane,
         at_atomic_add(plane + a.codes.infinity - code, word >> 16);
 }
 
-/* All words once, by thread `thread` of `threads`: halves beyond AT_COUNTS_LEFT are given away. Others may add and sweep
- * meanwhile. */
+/* All words once, by thread `thread` of `threads`: halves beyond AT_COUNTS_LEFT are given away. Others may add and
+ * sweep meanwhile. */
 template <class T>
 __device__ void at_counts_sweep_bins(const at_counts_view<T> &a, const at_counts_bins &bins, int head, int thread,
                                      int threads) {

@@ -1,7 +1,7 @@
 /* What stands before and behind the kernel that counts scores: zeros in the outputs, k and v, zeros of groups, sums.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef AT_DEVICE_SCORE_COUNTS_CLOSE_H
-#define AT_DEVICE_SCORE_COUNTS_CLOSE_H
+#ifndef AT_KERNEL_SCORE_COUNTS_CLOSE_H
+#define AT_KERNEL_SCORE_COUNTS_CLOSE_H
 
 #include "kernels/score_counts/score_counts.h"
 
@@ -69,9 +69,9 @@ static __device__ inline void at_counts_store_sum(double *sums, int word, uint64
     const int stage = (word - AT_COUNTS_W_LEDGER) / AT_COUNTS_W_STAGE;
     const int field = (word - AT_COUNTS_W_LEDGER) % AT_COUNTS_W_STAGE;
     double *row = sums + AT_COUNTS_LEDGER + stage * AT_COUNTS_LEDGER_FIELDS;
-    if (field < AT_COUNTS_W_MOST) {
+    if (field < AT_COUNTS_W_MAX) {
         row[field] = (double)x;
-    } else if (field == AT_COUNTS_W_MOST) {
+    } else if (field == AT_COUNTS_W_MAX) {
         row[AT_COUNTS_MAX_ABS] = at_plain_from_bits((int64_t)x);
     } else {
         const bool has = x != AT_COUNTS_NOWHERE;

@@ -3,8 +3,8 @@
  *
  * The groups of a block stand in its shared memory side by side, meet at barriers of their own, and have the counts of
  * score_counts_bins.h in common. score_counts_group_page.h counts, score_counts_group_close.h ends a tile. */
-#ifndef AT_DEVICE_SCORE_COUNTS_GROUP_H
-#define AT_DEVICE_SCORE_COUNTS_GROUP_H
+#ifndef AT_KERNEL_SCORE_COUNTS_GROUP_H
+#define AT_KERNEL_SCORE_COUNTS_GROUP_H
 
 #include "kernels/score_counts/score_counts_bins.h"
 

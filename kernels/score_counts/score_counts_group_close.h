@@ -1,7 +1,7 @@
 /* A group's tile as a whole, and its end: values of rows, outputs, and the tile's words, which all threads join.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef AT_DEVICE_SCORE_COUNTS_GROUP_CLOSE_H
-#define AT_DEVICE_SCORE_COUNTS_GROUP_CLOSE_H
+#ifndef AT_KERNEL_SCORE_COUNTS_GROUP_CLOSE_H
+#define AT_KERNEL_SCORE_COUNTS_GROUP_CLOSE_H
 
 #include "kernels/score_counts/score_counts_group_page.h"
 
@@ -14,7 +14,7 @@ template <class T, int TAPS, bool FULL> __device__ void at_counts_tile_group<T, 
     of_pages[page] = has_nan ? at_plain_from_bits(0x7ff8000000000000) : most;
     sync();
     if (page == 0 && n > 0)
-        a.count_row(head, at_counts_most_of_pages(of_pages), sum, weight0, terms);
+        a.count_row(head, at_counts_max_of_pages(of_pages), sum, weight0, terms);
 }
 
 /* Gives the number that this thread counted. */
@@ -44,8 +44,8 @@ enum {
     AT_COUNTS_G_PAIRS,
     AT_COUNTS_G_OUTPUTS,
     AT_COUNTS_G_ZERO,
-    AT_COUNTS_G_MOST = AT_COUNTS_G_ZERO + AT_COUNTS_STAGES,
-    AT_COUNTS_G_FIRST = AT_COUNTS_G_MOST + AT_COUNTS_STAGES,
+    AT_COUNTS_G_MAX = AT_COUNTS_G_ZERO + AT_COUNTS_STAGES,
+    AT_COUNTS_G_FIRST = AT_COUNTS_G_MAX + AT_COUNTS_STAGES,
     AT_COUNTS_G_WORDS = AT_COUNTS_G_FIRST + AT_COUNTS_STAGES
 };
 
@@ -76,8 +76,7 @@ static __device__ inline uint64_t at_counts_join_warp(int word, uint64_t mine) {
 
 /* How word i of those above is joined, as a word of a tile. */
 static __device__ inline int at_counts_word_kind(int i) {
-    return i < AT_COUNTS_G_MOST ? 0
-                                : AT_COUNTS_W_LEDGER + (i < AT_COUNTS_G_FIRST ? AT_COUNTS_W_MOST : AT_COUNTS_W_FIRST);
+    return i < AT_COUNTS_G_MAX ? 0 : AT_COUNTS_W_LEDGER + (i < AT_COUNTS_G_FIRST ? AT_COUNTS_W_MAX : AT_COUNTS_W_FIRST);
 }
 
 /* The tile's words, all of its threads together, and zeros to their slots. count: outputs that this thread counted. */
@@ -91,7 +90,7 @@ template <class T, int TAPS, bool FULL> __device__ void at_counts_tile_group<T, 
         const uint64_t of_row = s < AT_COUNTS_STAGES - 1 ? at_counts_place(query, (int)tally[s].first - 1)
                                                          : at_counts_place((int)tally[s].first, -1);
         mine[AT_COUNTS_G_ZERO + s] = tally[s].zero;
-        mine[AT_COUNTS_G_MOST + s] = tally[s].most;
+        mine[AT_COUNTS_G_MAX + s] = tally[s].most;
         mine[AT_COUNTS_G_FIRST + s] = tally[s].first == 0xffffffffu ? AT_COUNTS_NOWHERE : of_row;
     }
     AT_UNROLL
@@ -117,11 +116,11 @@ __device__ void at_counts_tile_group<T, TAPS, FULL>::store_words(const uint64_t 
     uint64_t x = joined[thread * WARPS];
     for (int w = 1; w < WARPS; w++)
         x = at_counts_join(at_counts_word_kind(thread), x, joined[thread * WARPS + w]);
-    if (thread >= AT_COUNTS_G_MOST) {
-        words[stage + (thread < AT_COUNTS_G_FIRST ? AT_COUNTS_W_MOST : AT_COUNTS_W_FIRST)] = x;
+    if (thread >= AT_COUNTS_G_MAX) {
+        words[stage + (thread < AT_COUNTS_G_FIRST ? AT_COUNTS_W_MAX : AT_COUNTS_W_FIRST)] = x;
     } else if (thread >= AT_COUNTS_G_ZERO) {
         uint32_t *field = f.rare.field[s], *plane = a.plane(s < 4 ? AT_COUNTS_OF_RAW + s : AT_COUNTS_OF_OUT, head);
-        for (int j = AT_COUNTS_COUNT + 1; j < AT_COUNTS_W_MOST; j++) {
+        for (int j = AT_COUNTS_COUNT + 1; j < AT_COUNTS_W_MAX; j++) {
             words[stage + j] = field[j] + (j == AT_COUNTS_ZERO ? x : 0);
             field[j] = 0;
         }

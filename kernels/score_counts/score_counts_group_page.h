@@ -3,8 +3,8 @@
  *
  * A thread goes along one query's page: raw and scaled scores, the FIR in registers, p. The scores that the next tile's
  * FIR looks back at go to the halo. Sums of rows and outputs are taken in order, tile by tile. */
-#ifndef AT_DEVICE_SCORE_COUNTS_GROUP_PAGE_H
-#define AT_DEVICE_SCORE_COUNTS_GROUP_PAGE_H
+#ifndef AT_KERNEL_SCORE_COUNTS_GROUP_PAGE_H
+#define AT_KERNEL_SCORE_COUNTS_GROUP_PAGE_H
 
 #include "kernels/score_counts/score_counts_group.h"
 
