@@ -15,7 +15,7 @@
 namespace {
 
 constexpr int MULTIPROCESSORS = 132;
-constexpr int64_t SHARED = 225 * 1024; /* dynamic; 2 KiB have names */
+constexpr int64_t SHARED = 225 * 1024; /* dynamic; 2 KiB are static */
 
 template <class T, int TAPS, bool FULL>
 __global__ void __launch_bounds__(AT_COUNTS_BLOCK *AT_COUNTS_GROUPS<TAPS, FULL>, 1)
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(AT_COUNTS_BLOCK *AT_COUNTS_GROUPS<TAPS, FULL>,
     const int groups = (int)gridDim.y * GROUPS, mine = (int)blockIdx.y * GROUPS + number;
     const at_counts_group_memory memory(dynamic + number * size, a.n_taps);
     int steps = 0;
-    for (int round = 0; round * groups < a.tiles; round++) { /* to and fro, the longest tiles first */
+    for (int round = 0; round * groups < a.tiles; round++) { /* alternating direction, the longest tiles first */
         const int i = round * groups + (round % 2 ? groups - 1 - mine : mine);
         if (i < a.tiles)
             steps = at_counts_tile_group<T, TAPS, FULL>(a, memory, block, bins, fields[number], number, a.tiles - 1 - i)

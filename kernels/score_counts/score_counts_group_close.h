@@ -1,4 +1,4 @@
-/* A group's tile as a whole, and its end: values of rows, outputs, and the tile's words, which all threads join.
+/* A group's walk over the keys of a tile, and its end: statistics of rows, outputs, the words that all threads join.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef AT_KERNEL_SCORE_COUNTS_GROUP_CLOSE_H
 #define AT_KERNEL_SCORE_COUNTS_GROUP_CLOSE_H
@@ -7,7 +7,7 @@
 
 /* ---- rows and outputs ---- */
 
-/* Thread of page 0; the other pages' largest scores come through memory that is free. */
+/* By the threads of page 0; the largest scores of the other pages pass through free shared memory. */
 template <class T, int TAPS, bool FULL> __device__ void at_counts_tile_group<T, TAPS, FULL>::statistics() {
     double *of_pages = m.weights + row * AT_COUNTS_ROW_STEP;
     sync();
@@ -17,7 +17,7 @@ template <class T, int TAPS, bool FULL> __device__ void at_counts_tile_group<T, 
         a.count_row(head, at_counts_max_of_pages(of_pages), sum, weight0, terms);
 }
 
-/* Gives the number that this thread counted. */
+/* Returns the number of outputs that this thread counted. */
 template <class T, int TAPS, bool FULL> __device__ uint32_t at_counts_tile_group<T, TAPS, FULL>::outputs() {
     const int own = first + thread / 32 * 8, lane = at_lane();
     uint32_t *plane = a.plane(AT_COUNTS_OF_OUT, head), count = 0;
@@ -49,7 +49,7 @@ enum {
     AT_COUNTS_G_WORDS = AT_COUNTS_G_FIRST + AT_COUNTS_STAGES
 };
 
-/* Pages of the tile without p; the last row sees most. */
+/* Pages of the tile where every p is 0; the last row sees the most keys. */
 template <class T, int TAPS, bool FULL> __device__ uint32_t at_counts_tile_group<T, TAPS, FULL>::dead_pages() const {
     const int last = first + AT_COUNTS_TILE < a.queries ? first + AT_COUNTS_TILE - 1 : a.queries - 1;
     const int pages = (a.visible(last) + AT_COUNTS_PAGE - 1) / AT_COUNTS_PAGE;
@@ -64,7 +64,7 @@ template <class T, int TAPS, bool FULL> __device__ uint32_t at_counts_tile_group
     return dead;
 }
 
-/* A warp's words joined as word `word` of a tile. */
+/* Joins a warp's words as word `word` of a tile. */
 static __device__ inline uint64_t at_counts_join_warp(int word, uint64_t mine) {
     for (int step = 16; step > 0; step /= 2) {
         const uint32_t low = at_shuffle_xor(0xffffffffu, (uint32_t)mine, step),
@@ -79,7 +79,7 @@ static __device__ inline int at_counts_word_kind(int i) {
     return i < AT_COUNTS_G_MAX ? 0 : AT_COUNTS_W_LEDGER + (i < AT_COUNTS_G_FIRST ? AT_COUNTS_W_MAX : AT_COUNTS_W_FIRST);
 }
 
-/* The tile's words, all of its threads together, and zeros to their slots. count: outputs that this thread counted. */
+/* Stores the tile's words, by all of its threads, and adds the zeros to their slots. count: this thread's outputs. */
 template <class T, int TAPS, bool FULL> __device__ void at_counts_tile_group<T, TAPS, FULL>::close(uint32_t count) {
     static_assert(at_counts_group_memory::TILE >= AT_COUNTS_G_WORDS * WARPS, "words fit where scores stood");
     uint64_t *joined = reinterpret_cast<uint64_t *>(m.scores); /* [AT_COUNTS_G_WORDS][WARPS] */
@@ -137,7 +137,7 @@ __device__ void at_counts_tile_group<T, TAPS, FULL>::store_words(const uint64_t 
 
 /* ---- a tile ---- */
 
-/* A tile of queries, whole. steps: tiles of scores that the group has counted since it swept; gives that number. */
+/* A whole tile of queries. steps: tiles of scores that the group has counted since its last sweep; returns it anew. */
 template <class T, int TAPS, bool FULL> __device__ int at_counts_tile_group<T, TAPS, FULL>::work(int steps) {
     const int last = first + AT_COUNTS_TILE < a.queries ? first + AT_COUNTS_TILE - 1 : a.queries - 1;
     const int end = a.visible(last), reach = AT_COUNTS_TILE * (a.n_taps - 1);
