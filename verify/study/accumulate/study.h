@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "verify/cli/commands.h"
+#include "verify/commands/content.h"
 #include "verify/result/record.h"
 #include "verify/result/result_fields.h"
 #include "verify/study/accumulate/study_inputs.h"
@@ -58,10 +59,11 @@ void at_study_table(const struct at_study_rows *rows, FILE *out);
 /* The demonstrations, a line each; each computes what it prints. */
 at_status at_study_demos(FILE *out);
 at_status at_study_attention_demos(FILE *out); /* those of them that are about attention */
-/* SVG files in the folder `dir`, which is made when it is not there. *n: how many. */
-at_status at_study_plots(const struct at_study_rows *rows, const char *dir, int *n);
 
 /* The kinds; each is a process's exit code. */
 int at_study_accumulate(const struct at_args *args);
+
+extern const struct at_table at_study_table_accumulate;
+extern const struct at_content at_content_accumulate;
 
 #endif
