@@ -23,7 +23,7 @@ template <class T> __global__ void __launch_bounds__(AT_GEMM_THREADS, 1) multipl
         at_wgmma_fence(sums);
         at_gemm_wgmma_multiply<T>(a[stage], b[stage], sums);
         at_wgmma_commit();
-        if (next < v.k) /* beside the products */
+        if (next < v.k) /* overlaps the products */
             at_gemm_wgmma_stage(v, row, column, next, a[1 - stage], b[1 - stage]);
         at_wgmma_wait<0>(sums);
         at_sync();

@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(AT_TMA_THREADS, 1)
     own.begin();
     if (whole > 0)
         own.first_tile(tiles);
-    for (int i = 1; i < whole; i++) { /* P V of a tile beside the scores of the next */
+    for (int i = 1; i < whole; i++) { /* P V of a tile overlaps the scores of the next */
         const at_tma_turn now(i), before(i - 1);
         sum sums[AT_TMA_KEYS / 8] = {};
         own.begin_tile(now, sums);
