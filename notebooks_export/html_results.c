@@ -43,7 +43,7 @@ static int badness(const struct table *t, int64_t i) {
     const char *expect = at_frame_text(at_frame_column(t->r->cases, "expect"), at_export_case(t->r, i));
     if (at_state_fails(state, expect, 0))
         return 0;
-    return at_state_fails(state, expect, 1) ? 1 : state == AT_STATE_UNSUPPORTED || state == AT_STATE_SKIPPED ? 3 : 2;
+    return at_state_fails(state, expect, 1) ? 1 : at_state_class(state) == AT_CLASS_DECLINED ? 3 : 2;
 }
 
 struct key {

@@ -16,7 +16,7 @@ int main(int argc, char **argv) {
     }
     at_status status = at_archive_write(&record, argv[1]);
     if (status == AT_OK && argc > 3)
-        status = at_report_junit(&record, 0, argv[3]);
+        status = at_report_write(AT_REPORT_junit, &record, 0, argv[3]);
     if (status != AT_OK)
         fprintf(stderr, "%s\n", at_error_trail());
     at_run_record_release(&record);

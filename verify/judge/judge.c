@@ -63,7 +63,7 @@ static void one_fate(struct at_job *j, enum at_state state, const char *cause) {
     j->n_results = 1;
     describe(j, &j->results[0]);
     j->results[0].state = state;
-    snprintf(j->results[0].cause, sizeof j->results[0].cause, "%.380s", cause);
+    at_result_set_cause(&j->results[0], cause);
 }
 
 enum at_state at_job_fate(enum at_run_outcome outcome) {
@@ -83,7 +83,7 @@ enum at_state at_job_fate(enum at_run_outcome outcome) {
 
 /* A failed launch is a result when it is the runner's doing, and a status when it is ours. */
 static at_status launch_failed(struct at_job *j, at_status status) {
-    char cause[sizeof j->results[0].cause];
+    char cause[AT_ERROR_MESSAGE_BYTES];
     snprintf(cause, sizeof cause, "%s", at_error_message());
     switch (status) {
     case AT_CRASHED:
@@ -184,11 +184,24 @@ static at_status judge_tensor(struct at_job *j, int o, const char *inert) {
     return AT_OK;
 }
 
+/* A declaration that the case cannot be evaluated with (pooled FIR order where taps are given, a tensor core's unit where
+ * the inputs are f32) is the variant's mistake, and costs this job alone. */
+static at_status declaration_failed(struct at_job *j, at_status status) {
+    char cause[AT_ERROR_MESSAGE_BYTES + 64];
+    if (status != AT_USAGE && status != AT_UNSUPPORTED)
+        return status;
+    snprintf(cause, sizeof cause, "the declared numerics do not fit this case: %s", at_error_message());
+    one_fate(j, AT_STATE_ERROR, cause);
+    return AT_OK;
+}
+
 static at_status judge_outputs(struct at_job *j) {
     struct at_bench *b = j->bench;
     const struct at_numerics *numerics = &j->v->numerics;
     char inert[256];
-    AT_TRY(at_judgement_open(&b->answer, numerics, b->options->threads, &j->judgement));
+    at_status status = at_judgement_open(&b->answer, numerics, b->options->threads, &j->judgement);
+    if (status != AT_OK)
+        return declaration_failed(j, status);
     AT_TRY(at_answer_decoys(&b->answer, numerics, b->options->threads));
     widen(j);
     for (int o = 0; o < b->answer.n_outputs; o++) {
@@ -264,7 +277,7 @@ static at_status judge_variant(struct at_bench *b, int i) {
         .late_fate = AT_STATE_ERROR, .bench = b, .variant = b->item->variants[i], .plan_index = b->item->first_index + i
     };
     at_status status = AT_OK;
-    if (b->options->is_done && b->options->is_done(b->options->context, j.plan_index))
+    if (b->options->is_off && b->options->is_off(b->options->context, j.plan_index))
         return AT_OK;
     j.v = at_runner_variant(b->runner, j.variant);
     j.results = calloc(AT_MAX_TENSORS, sizeof *j.results);

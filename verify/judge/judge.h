@@ -25,8 +25,8 @@ struct at_judge_options {
     const char *witness; /* folder for what is kept, which exists */
     /* Called after each job with its results, in plan order within the case; owns nothing. */
     at_status (*emit)(void *context, const struct at_result *results, int n);
-    /* 1: this job is already in the journal. May be NULL. */
-    int (*is_done)(void *context, int64_t plan_index);
+    /* 1: this job is not to be judged: it is in the journal already, or the run is being stopped. May be NULL. */
+    int (*is_off)(void *context, int64_t plan_index);
     void *context;
 };
 

@@ -54,7 +54,7 @@ static struct seen *judge(const char *line, const enum at_launch_kernel *kernels
                                         .limit_factor = 1,
                                         .runner_spec = "test",
                                         .emit = emit,
-                                        .is_done = done >= 0 ? is_done : NULL,
+                                        .is_off = done >= 0 ? is_done : NULL,
                                         .context = &seen };
     struct at_plan plan;
     at_assert_ok(at_plan_make(&selection, runner, &plan));

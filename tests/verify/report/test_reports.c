@@ -7,6 +7,7 @@
 #include "tests/at_test.h"
 #include "tests/support/sample_record.h"
 #include "verify/report/report_text.h"
+#include "verify/report/reports.h"
 
 enum { AS_TABLE, AS_BRIEF, AS_GITHUB };
 
@@ -20,7 +21,7 @@ static char *print(const struct at_run_record *record, int kind, int strict, int
     else if (kind == AS_BRIEF)
         at_report_table_brief(record, strict, colour, out);
     else
-        at_report_github(record, strict, out);
+        at_assert_ok(at_report_github(record, strict, out));
     assert_int_equal(fclose(out), 0);
     return text;
 }
@@ -256,7 +257,7 @@ static void test_junit(void **state) {
         assert_true(at_sample_record(&record, sizes[i]));
         if (sizes[i] > 3)
             snprintf(record.results[3].cause, sizeof record.results[3].cause, "]]> \x02 \x7f \xef\xbf\xbf &amp; 'q'");
-        at_assert_ok(at_report_junit(&record, 0, path));
+        at_assert_ok(at_report_write(AT_REPORT_junit, &record, 0, path));
         char *text = load(path);
         char want[160];
         int states[AT_STATE_COUNT] = { 0 };
@@ -293,7 +294,7 @@ static void test_jsonl(void **state) {
     int fd = mkstemp(path), n = 0;
     assert_true(fd >= 0 && at_sample_record(&record, 26));
     close(fd);
-    at_assert_ok(at_report_jsonl(&record, path));
+    at_assert_ok(at_report_write(AT_REPORT_json, &record, 0, path));
     char *text = load(path), *rest = NULL;
     for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest), n++) {
         at_assert_ok(at_result_from_json(line, path, &back));
@@ -303,9 +304,9 @@ static void test_jsonl(void **state) {
     assert_int_equal(n, 26);
     free(text);
     unlink(path);
-    at_assert_fails(at_report_jsonl(&record, "/dev/full"), AT_IO, "/dev/full");
-    at_assert_fails(at_report_junit(&record, 0, "/dev/full"), AT_IO, "No space left");
-    at_assert_fails(at_report_junit(&record, 0, "/nowhere/x.xml"), AT_IO, "/nowhere/x.xml");
+    at_assert_fails(at_report_write(AT_REPORT_json, &record, 0, "/dev/full"), AT_IO, "/dev/full");
+    at_assert_fails(at_report_write(AT_REPORT_junit, &record, 0, "/dev/full"), AT_IO, "No space left");
+    at_assert_fails(at_report_write(AT_REPORT_junit, &record, 0, "/nowhere/x.xml"), AT_IO, "/nowhere/x.xml");
     at_run_record_release(&record);
 }
 
