@@ -1,28 +1,37 @@
 #!/bin/bash
 # One mutant: copies the sources the variant is made of, applies the patch with no fuzz, compiles what it changed, and
 # keeps one global symbol, so that many mutants of one file link into one program. Host variants are made with the shared
-# host bodies, device variants with kernels/device for the SIMT machine.
+# host bodies, device variants with the headers of their family, for the SIMT machine.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 patch=$1 out=$2 build=$3
 die() { echo "build_mutant: $patch: $*" >&2; exit 1; }
 of=$(sed -n 's/^mutant-of: *//p' "$patch" | head -n 1)
 family=$(basename "$(dirname "$patch")"); fault=$(basename "$patch" .patch)
-if [[ -f "kernels/$of.c" ]]; then source=kernels/$of.c shared=kernels/host
-elif [[ -f "kernels/$of.cu" ]]; then source=kernels/$of.cu shared=kernels/device
+if [[ -f "kernels/$of.c" ]]; then source=kernels/$of.c shared=(kernels/host)
+elif [[ -f "kernels/$of.cu" ]]; then source=kernels/$of.cu shared=(kernels/device kernels/attention kernels/norm "kernels/$family")
 else die "mutant-of: $of, but there is no kernels/$of.c and no kernels/$of.cu"; fi
 [[ "${of%%/*}" == "$family" ]] || die "stands in $family/ and patches a variant of ${of%%/*}/"
 
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
-mkdir -p "$work/$shared" "$work/kernels/$family" "$(dirname "$out")"
-cp "$shared"/*.[ch]* "$work/$shared/"
+mkdir -p "$work/kernels/$family" "$(dirname "$out")"
+for folder in "${shared[@]}"; do
+    mkdir -p "$work/$folder"
+    find "$folder" -name '*.h' -exec cp -t "$work/$folder" {} +
+done
+[[ ${shared[0]} != kernels/host ]] || cp kernels/host/*.c "$work/kernels/host/"
 cp "$source" "$work/$source"
+same() { # nothing of FOLDER is patched
+    local file
+    for file in "$work/$1"/*.[ch]; do [[ ! -e "$file" ]] || cmp -s "$file" "${file#"$work"/}" || return 1; done
+}
+all_same() { local folder; for folder in "${shared[@]}"; do same "$folder" || return 1; done; }
 patch --quiet -d "$work" -p1 -F0 --no-backup-if-mismatch < "$patch" > "$work/log" 2>&1 || { cat "$work/log" >&2; die "does not apply"; }
-diff -rq "$shared" "$work/$shared" > /dev/null && cmp -s "$source" "$work/$source" && die "changes nothing"
+all_same && cmp -s "$source" "$work/$source" && die "changes nothing"
 kernel="at_kernel_${of/\//_}" mutant="at_mutant_${family}_${fault}"
 
 # Wrong code may well have unused parts: warnings are not what a mutant is judged by.
-if [[ $shared == kernels/device ]]; then
+if [[ ${shared[0]} != kernels/host ]]; then
     # Messages name the source as it is known, not the copy: the same change gives the same object.
     if [[ -n "${NVCC_FLAGS:-}" ]]; then # by nvcc, for a device
         # nvcc has no -iquote: the copies come first on the include path.
@@ -31,9 +40,10 @@ if [[ $shared == kernels/device ]]; then
         objcopy --redefine-sym "$kernel=$mutant" "$work/all.o" "$out"
         exit 0
     fi
+    maps=(-ffile-prefix-map="$work/=") # the last that fits counts
+    for folder in "${shared[@]}"; do maps+=(-ffile-prefix-map="$work/$folder/=./$folder/"); done
     # shellcheck disable=SC2086
-    $CXX ${SIMT_FLAGS//-Werror/} -w -iquote "$work" -ffile-prefix-map="$work/=" \
-        -ffile-prefix-map="$work/kernels/device/=./kernels/device/" -x c++ -c "$work/$source" -o "$work/all.o"
+    $CXX ${SIMT_FLAGS//-Werror/} -w -iquote "$work" "${maps[@]}" -ffile-prefix-map="$work/$source=$source" -x c++ -c "$work/$source" -o "$work/all.o"
     make/simt_object.sh "$work/all.o" at_kernel_
 else
     headers_changed=$(diff -rq kernels/host "$work/kernels/host" | grep -c '\.h ' || [[ $? == 1 ]])

@@ -2,7 +2,7 @@
 # Mechanical mutants: every barrier, fence, arrival, wait and commit of every CUDA kernel left out in turn.
 #   mechanical.sh list PROOFS OBJECTS KERNEL.cu...   lines of mutants.tsv: FAMILY/VARIANT__FILE_LINE, variant, FILE:LINE of the
 #                                                  call, cases, what is left out; a sixth: the proof that it is redundant
-# A kernel has the calls of its file and of kernels/device that its object for the SIMT machine holds.
+# A kernel has the calls of its file and of the headers it includes that its object for the SIMT machine holds.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 die() { echo "mechanical: $*" >&2; exit 1; }
@@ -63,7 +63,11 @@ find_proof() { # VARIANT FILE LINE
 list() {
     local proofs=$1 objects=$2 kernel of file place text name i; shift 2
     read_proofs "$proofs"
-    sites "$@" kernels/device/*.h | sort > "$work/sites"
+    local headers=() header
+    for header in kernels/*/*.h; do
+        [[ "$header" == kernels/@(simt|host|runner)/* ]] || headers+=("$header")
+    done
+    sites "$@" "${headers[@]}" | sort > "$work/sites"
     for kernel in "$@"; do
         of=${kernel#kernels/} of=${of%.cu}
         [[ -e "$objects/${kernel%.cu}.o" ]] || die "$objects/${kernel%.cu}.o: not there"

@@ -122,6 +122,14 @@ const char *at_case_key_help(int i) {
     return text;
 }
 
+const char *at_case_family_key_help(const struct at_family *family, int i) {
+    const unsigned groups = at_key_groups(family, at_op_find(family->op));
+    for (int k = 0, n = 0; k < KEYS; k++)
+        if (table[k].groups & groups && n++ == i)
+            return at_case_key_help(k);
+    return NULL;
+}
+
 const char *at_case_data_help(int i) {
     static _Thread_local char text[256];
     if (i < 0 || i >= at_data_count())

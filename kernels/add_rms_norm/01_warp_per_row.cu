@@ -7,7 +7,7 @@
  * Limits: activations f32, f16 or bf16.
  * Source: 002 has the operator; this form is ours. */
 #include "add_rms_norm/add_rms_norm.h"
-#include "kernels/device/norm.h"
+#include "kernels/norm/norm.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
  * Limits: activations f32, f16 or bf16.
  * Source: 000 section 6.3. */
 #include "add_uclip_norm/add_uclip_norm.h"
-#include "kernels/device/norm.h"
+#include "kernels/norm/norm.h"
 
 namespace {
 

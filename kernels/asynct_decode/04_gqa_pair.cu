@@ -7,7 +7,7 @@
  * threads; shared memory 16 bytes a key.
  * Limits: f16 or bf16; d a multiple of 8; at most 14,080 keys a request.
  * Source: 000 section 5.1: half the blocks with twice the state each, slower there. */
-#include "kernels/device/asynct_decode.h"
+#include "kernels/attention/asynct_decode.h"
 
 namespace {
 

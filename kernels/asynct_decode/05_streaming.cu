@@ -6,7 +6,7 @@
  * barriers a tile.
  * Limits: f16 or bf16; d a multiple of 8, at most 512; at most 129 taps.
  * Source: 000 section 5.1: the barriers cost more than the shared memory saved there. */
-#include "kernels/device/asynct_decode.h"
+#include "kernels/attention/asynct_decode.h"
 
 namespace {
 

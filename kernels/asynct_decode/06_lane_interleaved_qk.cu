@@ -5,7 +5,7 @@
  * Launch: grid (query heads, requests), 128 threads; shared memory 8 bytes a key.
  * Limits: f16 or bf16; d a multiple of 8; at most 28,160 keys a request.
  * Source: 000 section 5.1: meant to coalesce the loads of K, slower there than a run a lane. */
-#include "kernels/device/asynct_decode.h"
+#include "kernels/attention/asynct_decode.h"
 
 namespace {
 

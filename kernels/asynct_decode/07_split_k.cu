@@ -7,7 +7,7 @@
  * key of a range and its halo; then grid (query heads, requests), 128 threads.
  * Limits: f16 or bf16; d a multiple of 8.
  * Source: 000 section 5.2. */
-#include "kernels/device/asynct_split.h"
+#include "kernels/asynct_decode/asynct_split.h"
 
 namespace {
 

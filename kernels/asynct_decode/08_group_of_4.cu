@@ -7,7 +7,7 @@
  * Source: 000 section 6.11: slower there than 8 at every shape. The source picks 8 threads a key, and 16 from 64
  * requests on. The order of a sum follows the width, and a variant declares one order, so each width is a variant (03
  * has 8, 18 has 16) and the choice is the caller's. */
-#include "kernels/device/asynct_decode.h"
+#include "kernels/attention/asynct_decode.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
  * key of a range and its halo; then grid (query heads, requests), 128 threads.
  * Limits: f16 or bf16; d 32, 64, 96, 128 or 256.
  * Source: 000 section 7.2. */
-#include "kernels/device/asynct_split.h"
+#include "kernels/asynct_decode/asynct_split.h"
 
 namespace {
 

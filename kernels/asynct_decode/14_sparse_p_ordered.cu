@@ -5,7 +5,7 @@
  * Launch: grid (query heads, requests), 128 threads; shared memory 12 bytes a key. One barrier for every 128 keys.
  * Limits: f16 or bf16; d 32, 64, 96, 128 or 256; at most 18,773 keys a request.
  * Source: ours. */
-#include "kernels/device/asynct_decode.h"
+#include "kernels/attention/asynct_decode.h"
 
 namespace {
 

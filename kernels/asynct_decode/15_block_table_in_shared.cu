@@ -5,7 +5,7 @@
  * Launch: grid (query heads, requests), 128 threads; shared memory 8 bytes a key and 4 bytes a page.
  * Limits: f16 or bf16; d 32, 64, 96, 128 or 256; paged keys; at most 28,160 keys a request, less 1 for every two pages.
  * Source: 000 section 7.3: the table is short and cached, so that copying it cost more there. */
-#include "kernels/device/asynct_decode.h"
+#include "kernels/attention/asynct_decode.h"
 
 namespace {
 

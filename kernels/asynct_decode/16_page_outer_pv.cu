@@ -6,7 +6,7 @@
  * Limits: f16 or bf16; d 32, 64, 96, 128 or 256; at most 28,160 keys a request.
  * Contiguous keys are one page.
  * Source: 000 section 7.3: half as fast there; a division by 16 costs less than a loop within a loop. */
-#include "kernels/device/asynct_decode.h"
+#include "kernels/attention/asynct_decode.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
  * Launch: grid (query heads, requests), 128 threads, d / 2 of which have channels in P.V; shared memory 8 bytes a key.
  * Limits: f16 or bf16; d 32, 64, 96, 128 or 256; at most 28,160 keys a request.
  * Source: 000 section 7.3: half the threads hide less latency; slower there. */
-#include "kernels/device/asynct_decode.h"
+#include "kernels/attention/asynct_decode.h"
 
 namespace {
 

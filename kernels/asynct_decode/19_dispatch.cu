@@ -7,7 +7,7 @@
  * as 11 with 16 chains a dot product, whatever way is taken. Launch: as 11, or grid (query heads, requests), 128
  * threads, shared memory 8 bytes a key of a range and its halo. Limits: f16 or bf16; d 32, 64, 96, 128 or 256. Source:
  * 000 sections 5.2, 6.11 and 7.2; that no choice changes the bits is ours. */
-#include "kernels/device/asynct_split.h"
+#include "kernels/asynct_decode/asynct_split.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
  * Limits: f16 or bf16; d 32, 64, 96, 128 or 256.
  * Source: ours. A tile is on its way from the step before to the one that reads it: two stages, one barrier before a
  * stage is read and one before it is copied to again. */
-#include "kernels/device/asynct_split.h"
+#include "kernels/asynct_decode/asynct_split.h"
 
 namespace {
 

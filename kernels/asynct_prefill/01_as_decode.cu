@@ -7,7 +7,7 @@
  * (tokens, query heads), 128 threads; shared memory 8 bytes a key.
  * Limits: f16 or bf16; d a multiple of 8; at most 28,160 keys a request.
  * Source: 000 section 1.2: no kernel for prefill had to be written; keys and values are read again for every token. */
-#include "kernels/device/asynct_decode.h"
+#include "kernels/attention/asynct_decode.h"
 
 namespace {
 

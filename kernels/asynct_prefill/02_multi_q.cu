@@ -7,7 +7,7 @@
  * Limits: f16 or bf16; d 32, 64, 96, 128 or 256.
  * Source: 000 section 1.4: keys are read once for 16 queries, but a barrier a key cost more there when few queries
  * were asked. */
-#include "kernels/device/asynct_multi_q.h"
+#include "kernels/asynct_prefill/asynct_multi_q.h"
 
 AT_KERNEL(asynct_prefill, 02_multi_q) = {
     .summary = "16 queries a block, 8 threads a query, key by key",

@@ -6,7 +6,7 @@
  * 32 bytes a tap. One barrier a key.
  * Limits: f16 or bf16; d 32, 64, 96, 128 or 256.
  * Source: 000 section 1.4: more blocks yet, the fastest there; a block is one warp. */
-#include "kernels/device/asynct_multi_q.h"
+#include "kernels/asynct_prefill/asynct_multi_q.h"
 
 AT_KERNEL(asynct_prefill, 02_multi_q_of_4) = {
     .summary = "4 queries a block, 8 threads a query, key by key",

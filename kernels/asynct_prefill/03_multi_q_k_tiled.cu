@@ -7,7 +7,7 @@
  * K - 1 scores a query. Two barriers of the block and two of each warp a tile of keys.
  * Limits: f16 or bf16; d 32, 64, 96, 128 or 256.
  * Source: 000 section 1.4: fewer barriers, yet slower than key by key there. */
-#include "kernels/device/asynct_multi_q.h"
+#include "kernels/asynct_prefill/asynct_multi_q.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
  * for 16 keys and 256 (15 + K) bytes of scores. Two barriers of the block and two of each warp a tile of 16 keys.
  * Limits: bf16; d 32, 64, 96 or 128.
  * Source: 000 section 2, which multiplies P by V with m16n8k8 and has 8 keys a tile. */
-#include "kernels/device/asynct_mma.h"
+#include "kernels/asynct_prefill/asynct_mma.h"
 
 namespace {
 

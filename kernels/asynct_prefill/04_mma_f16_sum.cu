@@ -6,7 +6,7 @@
  * for 16 keys and 256 (15 + K) bytes of scores. Two barriers of the block and two of each warp a tile of 16 keys.
  * Limits: f16; d 32, 64, 96 or 128.
  * Source: 000 section 2 for the kernel, 004 for sums in f16. */
-#include "kernels/device/asynct_mma.h"
+#include "kernels/asynct_prefill/asynct_mma.h"
 
 namespace {
 

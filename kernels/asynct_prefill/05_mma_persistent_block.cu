@@ -7,8 +7,8 @@
  * block more than in 04. Scratch: 4 bytes.
  * Limits: bf16; d 32, 64, 96 or 128.
  * Source: 000 section 2: 264 blocks on a GPU of 132 processors, three times slower there than a block a tile. */
-#include "kernels/device/asynct_mma.h"
-#include "kernels/device/persistent.h"
+#include "kernels/asynct_prefill/asynct_mma.h"
+#include "kernels/attention/persistent.h"
 
 namespace {
 

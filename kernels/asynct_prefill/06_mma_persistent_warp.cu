@@ -8,8 +8,8 @@
  * Limits: bf16; d 32, 64, 96 or 128.
  * Source: 000 section 2, where a warp has 16 queries and shared memory of its own too: what a block shares in 04, each
  * warp loads for itself here. */
-#include "kernels/device/asynct_mma.h"
-#include "kernels/device/persistent.h"
+#include "kernels/asynct_prefill/asynct_mma.h"
+#include "kernels/attention/persistent.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
  * Limits: bf16; d 32, 64, 96 or 128.
  * Source: 000 section 2, whose first version packs operands by hand and whose next one has ldmatrix, as 04 has. A pair
  * of K's channels is one load of 32 bits; a pair of V's keys lies in two rows: two loads of 16 bits. */
-#include "kernels/device/asynct_mma.h"
+#include "kernels/asynct_prefill/asynct_mma.h"
 
 namespace {
 

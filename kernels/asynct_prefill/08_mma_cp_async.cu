@@ -8,7 +8,7 @@
  * Limits: bf16; d 32, 64, 96 or 128.
  * Source: 000 section 2, where cp.async changed next to nothing. A tile is copied to the stage that all have left when
  * they passed the barrier before it. */
-#include "kernels/device/asynct_mma.h"
+#include "kernels/asynct_prefill/asynct_mma.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
  * bytes for 32 keys and 256 (31 + K) bytes of scores. Two barriers of the block and two of each warp a tile of 32 keys.
  * Limits: bf16; d 32, 64, 96 or 128.
  * Source: 000 section 2, where 32 keys a tile take nearly twice as long as 16. */
-#include "kernels/device/asynct_mma.h"
+#include "kernels/asynct_prefill/asynct_mma.h"
 
 namespace {
 

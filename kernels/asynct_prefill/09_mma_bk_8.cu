@@ -6,7 +6,7 @@
  * for 8 keys and 256 (7 + K) bytes of scores. Two barriers of the block and two of each warp a tile of 8 keys.
  * Limits: bf16; d 32, 64, 96 or 128.
  * Source: 000 section 2, whose kernel has 8 keys a tile: q.k by m16n8k16, P.V by m16n8k8. Fastest there, by little. */
-#include "kernels/device/asynct_mma.h"
+#include "kernels/asynct_prefill/asynct_mma.h"
 
 namespace {
 

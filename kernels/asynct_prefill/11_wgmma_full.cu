@@ -6,7 +6,7 @@
  * Three barriers of the block a tile of 16 keys; scores and P go through shared memory.
  * Limits: sm_90a, elsewhere a launch traps; bf16; d 32, 64, 96 or 128.
  * Source: 000 section 3.1. */
-#include "kernels/device/asynct_wgmma.h"
+#include "kernels/asynct_prefill/asynct_wgmma.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
  * before it in shared memory, P through shared memory.
  * Limits: sm_90a, elsewhere a launch traps; bf16; d 32, 64, 96 or 128; at most 3 taps.
  * Source: 000 section 3.2. */
-#include "kernels/device/asynct_wgmma.h"
+#include "kernels/asynct_prefill/asynct_wgmma.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
  * Limits: those of 15; contiguous K and V (page 0), as a prompt without a cached prefix has them.
  * Source: 000 section 6.5, where it gained nothing: a page table of 16 keys costs little, and its prompts came as views
  * that are not contiguous. */
-#include "kernels/device/asynct_wgmma.h"
+#include "kernels/asynct_prefill/asynct_wgmma.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
  * Limits: those of 15.
  * Source: 000 section 6.7, where it cost 10 %: fewer bank conflicts, but its loads of V no longer lay side by side.
  * Here threads side by side still load channels side by side, of two rows each. */
-#include "kernels/device/asynct_wgmma.h"
+#include "kernels/asynct_prefill/asynct_wgmma.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
  * Launch: as 15.
  * Limits: those of 15.
  * Source: 000 section 6.7, where it changed nothing against stores of one element; 15 stores eight. */
-#include "kernels/device/asynct_wgmma.h"
+#include "kernels/asynct_prefill/asynct_wgmma.h"
 
 namespace {
 

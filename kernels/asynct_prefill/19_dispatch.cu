@@ -6,7 +6,7 @@
  * filter and a gate from 0 to 1, and a request with room for 64 queries at least; as 04 otherwise. Sizes alone decide,
  * which a captured graph keeps; lengths do not. Limits: those of 04; the first way wants sm_90a. Source: 000 sections 4
  * and 5.2, whose other way is 01 and has other bits. */
-#include "kernels/device/asynct_wgmma.h"
+#include "kernels/asynct_prefill/asynct_wgmma.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
  * Limits: sm_90a, elsewhere a launch traps; bf16; d 32, 64, 96 or 128; at most 3 taps, a ReLU
  * before the filter, a gate from 0 to 1.
  * Source: ours. */
-#include "kernels/device/asynct_wgmma.h"
+#include "kernels/asynct_prefill/asynct_wgmma.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
  * keys, the others have 64 queries each; shared memory 768 d bytes and 72. Two stages of K and V.
  * Limits: sm_90a, elsewhere a launch traps; bf16; d 64 or 128; at most 3 taps.
  * Source: ours, the shape of FlashAttention 3. */
-#include "kernels/device/asynct_tma.h"
+#include "kernels/asynct_prefill/asynct_tma.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
  * Numerically: ex2.approx.f32, within two units in the last place of the correctly rounded result; subnormal results are kept.
  * Launch: a thread an element, blocks of 256; no shared memory. Limits: a GPU; the SIMT machine has no such instruction.
  * Source: ours. */
-#include "kernels/device/ex2.h"
+#include "kernels/exp2/ex2.h"
 
 AT_KERNEL(exp2, 01_ex2_approx) = {
     .summary = "y = 2^x, ex2.approx.f32",

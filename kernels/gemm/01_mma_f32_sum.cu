@@ -7,7 +7,7 @@
  * products of a step. Two barriers of the block a step.
  * Limits: f16 or bf16; any m, n, k.
  * Source: 004. */
-#include "kernels/device/gemm_mma.h"
+#include "kernels/gemm/gemm_mma.h"
 
 namespace {
 

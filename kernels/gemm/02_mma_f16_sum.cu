@@ -7,7 +7,7 @@
  * products of a step. Two barriers of the block a step.
  * Limits: f16; any m, n, k.
  * Source: 004: twice the speed of sums in f32 on a GPU for consumers. */
-#include "kernels/device/gemm_mma.h"
+#include "kernels/gemm/gemm_mma.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
  * products of a step. Two barriers of the block a step.
  * Limits: f16; any m, n, k.
  * Source: 004, whose guard writes 65500. */
-#include "kernels/device/gemm_mma.h"
+#include "kernels/gemm/gemm_mma.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
  * barrier of the block a step.
  * Limits: sm_90a, elsewhere a launch traps; f16 or bf16; any m, n, k.
  * Source: ours. */
-#include "kernels/device/gemm_wgmma.h"
+#include "kernels/gemm/gemm_wgmma.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
  * sum that is 2^14 times a product no longer sees it. Launch: grid (columns / 64, rows / 64), a warpgroup; 32 KiB of
  * shared memory for two steps of 128 bytes of k. One barrier of the block a step. Limits: sm_90a, elsewhere a launch
  * traps; e4m3 or e5m2; any m, n, k. Source: 004: fast accumulation. */
-#include "kernels/device/gemm_wgmma.h"
+#include "kernels/gemm/gemm_wgmma.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
  * barrier of the block a step.
  * Limits: sm_90a, elsewhere a launch traps; e4m3 or e5m2; any m, n, k.
  * Source: 004: staged accumulation. */
-#include "kernels/device/gemm_wgmma.h"
+#include "kernels/gemm/gemm_wgmma.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
  * Limits: activations f32, f16 or bf16.
  * Source: 000 section 6.10. A launch of its own: the source also makes the same launch from inside the attention call,
  * which changes who calls it and nothing of what is launched. */
-#include "kernels/device/norm.h"
+#include "kernels/norm/norm.h"
 #include "kv_write/kv_write.h"
 
 namespace {

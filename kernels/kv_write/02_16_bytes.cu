@@ -6,7 +6,7 @@
  * memory.
  * Limits: activations f32, f16 or bf16; hk * d values are whole pieces of 16 bytes.
  * Source: ours. */
-#include "kernels/device/norm.h"
+#include "kernels/norm/norm.h"
 #include "kv_write/kv_write.h"
 
 namespace {

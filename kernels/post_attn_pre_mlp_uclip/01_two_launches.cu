@@ -8,7 +8,7 @@
  * Limits: activations f32, f16 or bf16.
  * Source: 000 section 6.3, the two launches that 02 and 03 make one. */
 #include "post_attn_pre_mlp_uclip/post_attn_pre_mlp_uclip.h"
-#include "kernels/device/norm.h"
+#include "kernels/norm/norm.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
  * res_out first, by a launch of its own, and the stream that is updated in place is res_out.
  * Limits: activations f32, f16 or bf16.
  * Source: 000 section 6.3, v1. */
-#include "kernels/device/peri_norm.h"
+#include "kernels/post_attn_pre_mlp_uclip/peri_norm.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
  * Launch: a block of 256 threads a token, which take its channels in turn; no shared memory.
  * Limits: activations f32, f16 or bf16.
  * Source: 000 section 6.3, v2. */
-#include "kernels/device/peri_norm.h"
+#include "kernels/post_attn_pre_mlp_uclip/peri_norm.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
  * Limits: activations f32, f16 or bf16.
  * Source: 000 section 6.9, the two launches that 02 makes one. */
 #include "qk_uclip_norm/qk_uclip_norm.h"
-#include "kernels/device/norm.h"
+#include "kernels/norm/norm.h"
 
 namespace {
 

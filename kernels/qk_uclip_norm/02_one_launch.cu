@@ -7,7 +7,7 @@
  * Limits: activations f32, f16 or bf16.
  * Source: 000 section 6.1: a norm without a sum needs no block of its own for a tensor. */
 #include "qk_uclip_norm/qk_uclip_norm.h"
-#include "kernels/device/norm.h"
+#include "kernels/norm/norm.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
  * Limits: activations f16 or bf16; d 64 or 128; lo = -1, hi = 1.
  * Source: 000 section 6.9, where gamma is one number; here it is one a channel, as the operator has it. */
 #include "qk_uclip_norm/qk_uclip_norm.h"
-#include "kernels/device/norm.h"
+#include "kernels/norm/norm.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
  * Limits: activations f32, f16 or bf16.
  * Source: 002 has the operator; this form is ours. */
 #include "rms_norm/rms_norm.h"
-#include "kernels/device/norm.h"
+#include "kernels/norm/norm.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
  * Launch: grid (query heads, tiles of 64 queries), 128 threads; 16 bytes of shared memory a key.
  * Limits: f16, bf16 or f32; asynct and softmax; at most 13,000 keys.
  * Source: ours. */
-#include "kernels/device/score_counts_close.h"
+#include "kernels/score_counts/score_counts_close.h"
 
 namespace {
 

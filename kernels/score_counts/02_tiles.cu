@@ -9,7 +9,7 @@
  * than three taps.
  * Limits: f16 or bf16; asynct; with outputs d at most 128.
  * Source: ours. */
-#include "kernels/device/score_counts_tile.h"
+#include "kernels/score_counts/score_counts_tile.h"
 
 namespace {
 

@@ -10,7 +10,7 @@
  * one without the others, and add to the counts of the block.
  * Limits: f16 or bf16; asynct; with outputs d at most 128.
  * Source: ours. */
-#include "kernels/device/score_counts_group_close.h"
+#include "kernels/score_counts/score_counts_group_close.h"
 
 namespace {
 

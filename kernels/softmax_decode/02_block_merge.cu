@@ -7,7 +7,7 @@
  * end. Exponentials as in 01. Launch: grid (query heads, requests), 256 threads; shared memory 4 (d + 2) bytes for 64
  * keys. One barrier. Limits: f16 or bf16; d 32, 64, 96, 128 or 256; at most 27,712 keys a request when d = 128. Source:
  * 002, optimisation 1. */
-#include "kernels/device/softmax_split.h"
+#include "kernels/softmax_decode/softmax_split.h"
 
 namespace {
 

@@ -9,7 +9,7 @@
  * key of a range, three barriers; then grid (query heads, requests), 128 threads.
  * Limits: f16 or bf16; d 32, 64, 96, 128 or 256.
  * Source: 003, flash-decoding. */
-#include "kernels/device/softmax_split.h"
+#include "kernels/softmax_decode/softmax_split.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
  * 256 (d + 8) + 4608 bytes, three barriers a tile of 64 keys; then grid (query heads, requests), 128 threads.
  * Limits: f16; d 32, 64, 96 or 128; at most 16 query heads a kv head.
  * Source: 003, flash-decoding, with the query heads of a kv head as the rows of a tile; 004 for sums in f16. */
-#include "kernels/device/softmax_decode_mma.h"
+#include "kernels/softmax_decode/softmax_decode_mma.h"
 
 namespace {
 

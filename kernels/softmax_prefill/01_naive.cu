@@ -6,7 +6,7 @@
  * a key. Two barriers.
  * Limits: f16 or bf16; at most 56,320 keys a request.
  * Source: ours. */
-#include "kernels/device/softmax.h"
+#include "kernels/attention/softmax.h"
 
 namespace {
 

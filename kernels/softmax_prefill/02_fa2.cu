@@ -8,7 +8,7 @@
  * bytes for 64 keys. Two barriers of the block a tile of keys.
  * Limits: bf16; d 32, 64, 96 or 128.
  * Source: 003, the shape of FlashAttention 2. */
-#include "kernels/device/softmax_mma.h"
+#include "kernels/attention/softmax_mma.h"
 
 namespace {
 

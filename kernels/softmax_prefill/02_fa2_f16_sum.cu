@@ -7,7 +7,7 @@
  * bytes for 64 keys. Two barriers of the block a tile of keys.
  * Limits: f16; d 32, 64, 96 or 128.
  * Source: 003 for the shape, 004 for sums in f16. */
-#include "kernels/device/softmax_mma.h"
+#include "kernels/attention/softmax_mma.h"
 
 namespace {
 

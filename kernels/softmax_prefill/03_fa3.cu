@@ -6,7 +6,7 @@
  * keys, the others have 64 queries each; shared memory 768 d bytes and 72. Two stages of K and V.
  * Limits: sm_90a, elsewhere a launch traps; bf16; d 64 or 128.
  * Source: 003, the shape of FlashAttention 3. */
-#include "kernels/device/softmax_tma.h"
+#include "kernels/softmax_prefill/softmax_tma.h"
 
 namespace {
 

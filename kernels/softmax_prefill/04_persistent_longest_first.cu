@@ -6,7 +6,7 @@
  * there are tiles of 64 queries, at most 264, 4 warps of 16 queries each; shared memory 256 (d + 8) bytes. Two barriers
  * of the block a tile of keys, one and an atomic addition a tile of queries. Scratch: 4 bytes, and 4 a tile of 16
  * queries of a request. Limits: bf16; d 32, 64, 96 or 128. Source: 003 for the shape, ours for the scheduler. */
-#include "kernels/device/softmax_persistent.h"
+#include "kernels/softmax_prefill/softmax_persistent.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
  * (d + 8) bytes. Two barriers of the block a tile of keys.
  * Limits: bf16; d 32, 64, 96 or 128.
  * Source: 003 for the shape, ours for the scheduler. */
-#include "kernels/device/softmax_persistent.h"
+#include "kernels/softmax_prefill/softmax_persistent.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
  * Launch: a block of 4 warps for 32 patterns, 8 a warp; no shared memory.
  * Limits: the instructions of the table below; sm_89 and newer for fp8.
  * Source: ours. */
-#include "kernels/device/dot_product_add.h"
+#include "kernels/tensor_core/dot_product_add.h"
 
 #include <string.h>
 

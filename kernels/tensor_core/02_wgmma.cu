@@ -6,7 +6,7 @@
  * shared memory for b.
  * Limits: the instructions of the table below; sm_90a.
  * Source: ours. */
-#include "kernels/device/dot_product_add.h"
+#include "kernels/tensor_core/dot_product_add.h"
 #include "kernels/device/wgmma.h"
 
 #include <string.h>

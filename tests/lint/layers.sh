@@ -6,6 +6,11 @@ set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 3
 operators=$(find reference -mindepth 1 -maxdepth 1 -type d -printf '%f\n' | grep -vxE 'attest|tensor_core|fast|norm' | paste -sd'|')
 
+sources() { git ls-files 'reference/*.[ch]' 'datasets/*.[ch]' 'kernels/*.[ch]' 'kernels/*.cu' 'verify/*.[ch]' 'notebooks_export/*.[ch]'; }
+
+# Rooms of verify/ as a pattern of paths.
+rooms() { local r=("${@/#/verify/}"); (IFS='|'; echo "${r[*]/%//}"); }
+
 # For a folder: what its quoted includes may start with, and which <headers> beyond libc it may name.
 rule() { # folder -> sets own, outside
     case "$1" in
@@ -17,13 +22,26 @@ rule() { # folder -> sets own, outside
         reference/*) own="attest/|tensor_core/|${1#reference/}/" outside='' ;;
         datasets/*) own='attest/|tensor_core/|datasets/' outside='gsl/|Random123/|jansson.h|zlib.h' ;;
         kernels/host) own='attest/|tensor_core/|kernels/host/|('"$operators"')/' outside='cblas.h' ;;
-        kernels/device) own="attest/|kernels/device/|kernels/simt/(device|wgmma|tma|warp_roles|cluster|store_matrix)_simt.h|($operators)/" outside="cuda(_|.h)" ;;
+        kernels/device) own="attest/|kernels/device/|kernels/simt/(device|wgmma|tma|warp_roles|cluster|store_matrix)_simt.h" outside="cuda(_|.h)" ;;
         kernels/simt) own='attest/|tensor_core/|kernels/simt/' outside='elfutils/|sanitizer/|tuple' ;;
         kernels/runner) own='attest/|kernels/runner/|kernels/simt/finding.h|build_info.h' outside='cuda_runtime_api.h' ;;
-        kernels/*) own="attest/|kernels/host/|kernels/device/|($operators)/" outside='' ;;
+        kernels/attention | kernels/norm) own="attest/|kernels/device/|$1/|($operators)/" outside='' ;;
+        kernels/*) own="attest/|kernels/(host|device|attention|norm)/|$1/|($operators)/" outside='' ;;
         notebooks_export/plots) own='notebooks_export/plots/' outside='' ;;
-        verify/archive) own='attest/|verify/|datasets/readers/reader.h' outside='hdf5|jansson.h' ;;
-        verify | verify/*) own='attest/|tensor_core/|score_counts/|verify/|datasets/|fast/|build_info.h' outside='jansson.h|gsl/' ;;
+        verify) own='attest/|verify/|build_info.h' outside='' ;;
+        verify/cli) own="attest/|$(rooms cli)" outside='' ;;
+        verify/runner) own="attest/|datasets/fill/|$(rooms runner)" outside='' ;;
+        verify/result) own="attest/|$(rooms result)" outside='jansson.h' ;;
+        verify/archive) own="attest/|datasets/readers/reader.h|$(rooms archive result)" outside='hdf5|jansson.h' ;;
+        verify/report) own="attest/|$(rooms report result)" outside='jansson.h' ;;
+        verify/plan) own="attest/|datasets/|$(rooms plan result runner)" outside='' ;;
+        verify/judge) own="attest/|datasets/|fast/|$(rooms judge plan archive result runner)" outside='gsl/' ;;
+        verify/run) own="attest/|datasets/|fast/|build_info.h|$(rooms run judge plan archive result runner cli)" outside='jansson.h' ;;
+        verify/commands) own="attest/|datasets/|fast/|build_info.h|$(rooms commands run judge plan report archive result runner cli)" outside='jansson.h' ;;
+        verify/study | verify/study/*) own="attest/|tensor_core/|datasets/|$(rooms study commands run archive result runner cli)" outside='jansson.h|gsl/' ;;
+        verify/record) own="attest/|score_counts/|datasets/|fast/|$(rooms record commands run plan archive result runner cli)" outside='jansson.h' ;;
+        verify/drift) own="attest/|datasets/fill/random.h|$(rooms drift archive result cli)" outside='jansson.h|gsl/' ;;
+        verify/bench) own="attest/|score_counts/|datasets/|fast/|$(rooms bench study record commands run judge plan archive result runner cli)" outside='jansson.h|gsl/' ;;
         notebooks_export) own='attest/|notebooks_export/|notebooks_export/plots/|verify/archive/(frame|distributions).h|verify/(cli/commands|result/atomic_file|result/result).h' outside='jansson.h' ;;
         *) return 1 ;;
     esac
@@ -48,14 +66,20 @@ check_file() { # file [text of it instead of the file]
 
 if [[ "${1:-}" == --self-test ]]; then
     planted=$(mktemp); trap 'rm -f "$planted"' EXIT
-    for try in 'reference/attest/status.c|"verify/result/result.h"' 'reference/fast/fast.h|"datasets/language/case.h"' 'verify/plan/plan.c|<hdf5.h>' \
-               'kernels/host/any.c|"verify/result/result.h"' 'datasets/language/case.h|"verify/result/result.h"' 'notebooks_export/plots/heat.c|"verify/result/result.h"' \
-               'notebooks_export/csv.c|"verify/judge/judge.h"' 'notebooks_export/csv.c|<hdf5.h>' 'verify/plan/plan.c|"notebooks_export/export.h"'; do
-        echo "#include ${try#*|}" > "$planted"
-        if check_file "${try%%|*}" "$planted" > /dev/null; then echo "layers: did not see ${try#*|} in ${try%%|*}"; exit 1; fi
-    done
+    tried=''
+    while read -r file include; do
+        [[ "$file" == \#* ]] && continue
+        tried+=" $(dirname "$file") "
+        echo "#include $include" > "$planted"
+        if check_file "$file" "$planted" > /dev/null; then echo "layers: did not see $include in $file"; exit 1; fi
+    done < tests/lint/layers_planted.txt
+    # Every room has had its fault; operators and families of kernels share a rule each.
+    while read -r folder; do
+        [[ "$folder" =~ ^reference/($operators)$ || "$folder" == kernels/* || "$tried" == *" $folder "* ]] && continue
+        echo "layers: layers_planted.txt has no include for $folder"; exit 1
+    done < <(sources | xargs -n 1 dirname | sort -u)
     exit 0
 fi
 failed=0
-while read -r file; do check_file "$file" || failed=1; done < <(git ls-files 'reference/*.[ch]' 'datasets/*.[ch]' 'kernels/*.[ch]' 'kernels/*.cu' 'verify/*.[ch]' 'notebooks_export/*.[ch]')
+while read -r file; do check_file "$file" || failed=1; done < <(sources)
 exit $failed

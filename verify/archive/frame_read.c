@@ -9,7 +9,7 @@
 #include "verify/archive/frame.h"
 #include "verify/archive/h5type.h"
 #include "verify/archive/layout.h"
-#include "verify/report/report_text.h"
+#include "verify/result/text.h"
 
 /* Values of one row at most: nothing that attest writes has more than 64. */
 enum { MAX_WIDTH = 1024 };

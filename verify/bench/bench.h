@@ -4,6 +4,7 @@
 #define AT_BENCH_H
 
 #include "verify/cli/commands.h"
+#include "verify/commands/content.h"
 #include "verify/result/record.h"
 #include "verify/result/result_fields.h"
 #include "verify/run/session.h"
@@ -62,5 +63,8 @@ int at_bench_simt(const struct at_args *args);
 int at_bench_record(const struct at_args *args);
 int at_bench_tensor_core(const struct at_args *args);
 int at_bench_kernels(const struct at_args *args);
+
+extern const struct at_table at_bench_table_kernels;
+extern const struct at_content at_content_bench_kernels;
 
 #endif

@@ -1,13 +1,14 @@
 /* Rows of a benchmark: their fields, their table, and the source's times.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "verify/bench/bench.h"
-#include "verify/report/report_text.h"
+#include "verify/result/text.h"
 #include "verify/result/table.h"
 
 /* clang-format off */
@@ -163,3 +164,14 @@ void at_source_times_find(const struct at_source_times *times, int64_t b, int64_
         snprintf(row->source, sizeof row->source, "%s", t->section);
     }
 }
+
+static void show(const struct at_table_rows *rows, const struct at_run_record *record, FILE *out) {
+    json_t *build = json_loads(record->provenance, 0, NULL);
+    const char *device = json_string_value(json_object_get(build, "device"));
+    at_bench_table(rows->rows, (int)rows->n, device ? device : "a device of no name", out);
+    json_decref(build);
+}
+
+const struct at_content at_content_bench_kernels = { .what = "times of kernels",
+                                                     .table = &at_bench_table_kernels,
+                                                     .show_rows = show };

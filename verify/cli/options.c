@@ -150,16 +150,14 @@ void at_args_put(const struct at_command *command, const struct at_args *args, c
     fprintf(out, "%s%s\n", *more ? " " : "", more);
 }
 
-/* The words of a text that begins `indent` columns in. */
-static void put_wrapped(const char *text, int indent, FILE *out) {
+void at_put_indented(const char *text, int column, int indent, FILE *out) {
     enum { WIDTH = 118 };
-    int column = indent;
-    while (*text) {
+    for (int words = 0; *text; words++) {
         const int n = (int)strcspn(text, " ");
-        if (column > indent && column + 1 + n > WIDTH) {
+        if (words && column + 1 + n > WIDTH) {
             fprintf(out, "\n%*s", indent, "");
             column = indent;
-        } else if (column > indent) {
+        } else if (words) {
             fputc(' ', out);
             column++;
         }
@@ -177,8 +175,7 @@ void at_command_help(const struct at_command *command) {
     for (const struct at_option *o = command->options; o->name; o++) {
         char head[64];
         snprintf(head, sizeof head, "%s%s%s", o->name, o->value ? " " : "", o->value ? o->value : "");
-        printf("  %-24s ", head);
-        put_wrapped(o->help, 27, stdout);
+        at_put_indented(o->help, printf("  %-24s ", head), 27, stdout);
     }
     printf("\nexample:\n  %s\n", command->example);
 }

@@ -4,11 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verify/archive/distributions.h"
 #include "verify/archive/witness.h"
 #include "verify/result/atomic_file.h"
 #include "verify/cli/commands.h"
-#include "verify/record/dist_merge.h"
+#include "verify/commands/content.h"
 #include "verify/run/journal.h"
 #include "verify/result/record.h"
 
@@ -82,11 +81,13 @@ static at_status merge(const struct at_args *args, struct shards *s, struct at_r
     return AT_OK;
 }
 
-static at_status merge_distributions(const struct at_args *args) {
+static at_status merge_content(const struct at_content *content, const struct at_args *args) {
     const char *out = at_args_get(args, "--out");
     AT_TRY(check_out(args));
-    AT_TRY(at_dist_merge(args->words, args->n_words, out));
-    printf("%s: distributions of %d shards\n", out, args->n_words);
+    if (!content->merge)
+        return AT_FAIL(AT_USAGE, "%s: has %s, which are not written in shards", args->words[0], content->what);
+    AT_TRY(content->merge(args->words, args->n_words, out));
+    printf("%s: %s of %d shards\n", out, content->what, args->n_words);
     return AT_OK;
 }
 
@@ -113,10 +114,12 @@ out:
 
 /* The first file says what the others must be. */
 static int run(const struct at_args *args) {
-    if (!at_distributions_is(args->words[0]))
-        return merge_run(args);
-    const at_status status = merge_distributions(args);
-    return status == AT_OK ? 0 : at_report_failure(status);
+    for (int i = 0; at_contents[i]; i++)
+        if (at_contents[i]->is && at_contents[i]->is(args->words[0])) {
+            const at_status status = merge_content(at_contents[i], args);
+            return status == AT_OK ? 0 : at_report_failure(status);
+        }
+    return merge_run(args);
 }
 
 const struct at_command at_command_merge = {

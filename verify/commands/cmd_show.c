@@ -1,19 +1,13 @@
 /* attest show: what an archive says was judged, how near to its limit, and where the worst elements are; of a study's
  * or a benchmark's archive its table. SPDX-License-Identifier: Apache-2.0 */
 #include <fnmatch.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "verify/archive/distributions.h"
-#include "verify/bench/bench.h"
-#include "verify/record/dist_table.h"
-#include "verify/study/accumulate/study.h"
-#include "verify/study/special/study_exp2.h"
-#include "verify/study/tensor_core/study_tensor_core.h"
-#include "verify/result/table.h"
+#include "verify/cli/commands.h"
+#include "verify/commands/content.h"
 
 static const struct at_option options[] = {
     { "--worst", "N", "only the N results nearest to, or furthest beyond, their limit" },
@@ -56,92 +50,58 @@ static at_status show(const struct at_args *args, struct at_run_record *record) 
     return AT_OK;
 }
 
-/* ---- studies and benchmarks ---- */
+/* ---- other contents ---- */
 
-static void show_tensor_core(const struct at_tc_stratum_row *rows, int64_t n) {
-    at_tc_study_head(stdout);
-    for (int64_t i = 0, end; i < n; i = end) {
-        for (end = i + 1; end < n && strcmp(rows[end].instruction, rows[i].instruction) == 0;)
-            end++;
-        at_tc_study_print(&rows[i], end - i, stdout);
-    }
-}
-
-static void show_probes(const struct at_tc_probe_row *rows, int64_t n) {
-    int64_t wrong = 0;
-    for (int64_t i = 0; i < n; i++) {
-        wrong += !rows[i].right;
-        if (!rows[i].right)
-            printf("%s %s, %s: predicted %.10g, model %.10g, runner %.10g\n", rows[i].name, rows[i].what,
-                   rows[i].instruction, rows[i].predicted, rows[i].model, rows[i].runner);
-    }
-    printf("%lld probes, %lld not as predicted\n", (long long)n, (long long)wrong);
-}
-
-static void show_bench(const struct at_table_rows *t, const char *provenance) {
-    json_t *build = json_loads(provenance, 0, NULL);
-    const char *device = json_string_value(json_object_get(build, "device"));
-    at_bench_table(t->rows, (int)t->n, device ? device : "a device of no name", stdout);
-    json_decref(build);
-}
-
-static void show_table(const struct at_table_rows *t, const char *provenance) {
-    if (t->table == &at_study_table_accumulate)
-        at_study_table(&(struct at_study_rows){ .items = t->rows, .n = t->n }, stdout);
-    else if (t->table == &at_study_table_tensor_core)
-        show_tensor_core(t->rows, t->n);
-    else if (t->table == &at_study_table_probes)
-        show_probes(t->rows, t->n);
-    else if (t->table == &at_study_table_exp2)
-        at_exp2_print(t->rows, t->n, stdout);
-    else
-        show_bench(t, provenance);
-}
+enum { MAX_TABLES = 16 };
 
 /* *shown: tables that the file has. */
 static at_status show_tables(const char *path, int *shown) {
-    struct at_table_rows tables[] = { { .table = &at_study_table_accumulate },
-                                      { .table = &at_study_table_tensor_core },
-                                      { .table = &at_study_table_probes },
-                                      { .table = &at_study_table_exp2 },
-                                      { .table = &at_bench_table_kernels } };
-    const int n = (int)(sizeof tables / sizeof *tables);
+    struct at_table_rows rows[MAX_TABLES] = { 0 };
+    const struct at_content *of[MAX_TABLES];
     struct at_run_record record;
+    int n = 0;
+    for (int i = 0; at_contents[i]; i++)
+        if (at_contents[i]->table) {
+            if (n == MAX_TABLES)
+                return AT_FAIL(AT_BUG, "show: more than %d kinds of tables", MAX_TABLES);
+            of[n] = at_contents[i];
+            rows[n++].table = at_contents[i]->table;
+        }
     at_run_record_init(&record);
-    const at_status status = at_archive_read_tables(path, tables, n, &record);
+    const at_status status = at_archive_read_tables(path, rows, n, &record);
     *shown = 0;
     for (int i = 0; i < n; i++) {
-        if (status == AT_OK && tables[i].n >= 0) {
+        if (status == AT_OK && rows[i].n >= 0) {
             if ((*shown)++ == 0)
                 printf("%s\n", record.request);
-            show_table(&tables[i], record.provenance);
+            of[i]->show_rows(&rows[i], &record, stdout);
         }
-        free(tables[i].rows);
+        free(rows[i].rows);
     }
     at_run_record_release(&record);
     return status;
 }
 
-static at_status show_distributions(const char *path) {
-    struct at_distributions d;
-    AT_TRY(at_distributions_open(path, &d));
-    printf("%s\n", d.record.request);
-    const at_status status = at_dist_table(&d, stdout);
-    at_distributions_close(&d);
-    return status;
+/* *shown: 1 when the file is of a content with files of its own. */
+static at_status show_own(const char *path, int *shown) {
+    *shown = 0;
+    for (int i = 0; at_contents[i] && !*shown; i++)
+        if (at_contents[i]->is && at_contents[i]->is(path)) {
+            *shown = 1;
+            AT_TRY(at_contents[i]->show(path, stdout));
+        }
+    return AT_OK;
 }
 
 static int run(const struct at_args *args) {
     struct at_run_record record;
-    int tables;
-    if (at_distributions_is(args->words[0])) {
-        const at_status status = show_distributions(args->words[0]);
-        return status == AT_OK ? 0 : at_report_failure(status);
-    }
-    const at_status read = show_tables(args->words[0], &tables);
-    if (read != AT_OK)
-        return at_report_failure(read);
-    if (tables)
+    int shown;
+    at_status other = show_own(args->words[0], &shown);
+    if (other == AT_OK && !shown)
+        other = show_tables(args->words[0], &shown);
+    if (other != AT_OK)
+        return at_report_failure(other);
+    if (shown)
         return 0;
     at_run_record_init(&record);
     at_status status = show(args, &record);

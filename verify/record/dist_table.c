@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "verify/record/dist_merge.h"
+
 /* Bits to 65504; -inf: an infinity was there; NaN: no number was. */
 static double headroom(const struct at_ledger_row *row) {
     if (row->inf)
@@ -137,3 +139,16 @@ at_status at_dist_table(const struct at_distributions *d, FILE *out) {
     }
     return AT_OK;
 }
+
+static at_status show(const char *path, FILE *out) {
+    struct at_distributions d;
+    AT_TRY(at_distributions_open(path, &d));
+    fprintf(out, "%s\n", d.record.request);
+    const at_status status = at_dist_table(&d, out);
+    at_distributions_close(&d);
+    return status;
+}
+
+const struct at_content at_content_distributions = {
+    .what = "distributions", .is = at_distributions_is, .show = show, .merge = at_dist_merge
+};

@@ -6,8 +6,11 @@
 #include <stdio.h>
 
 #include "verify/archive/distributions.h"
+#include "verify/commands/content.h"
 
 /* At most 120 columns; reads the counts it needs from the open archive. */
 at_status at_dist_table(const struct at_distributions *d, FILE *out);
+
+extern const struct at_content at_content_distributions;
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verify/report/report_text.h"
+#include "verify/result/text.h"
 
 static json_t *from_f64(double value) {
     if (isnan(value))

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verify/report/report_text.h"
+#include "verify/result/text.h"
 
 void at_run_record_init(struct at_run_record *record) { *record = (struct at_run_record){ 0 }; }
 

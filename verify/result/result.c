@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "verify/report/report_text.h"
 #include "verify/result/record.h"
+#include "verify/result/text.h"
 
 static const struct {
     const char *name;

@@ -23,9 +23,6 @@ struct at_table_rows {
     int64_t n; /* after reading, -1: the file has no such group */
 };
 
-extern const struct at_table at_study_table_accumulate, at_study_table_tensor_core, at_study_table_probes,
-    at_study_table_exp2, at_bench_table_kernels;
-
 /* verify/archive: a file with these tables (the first is what viewers open) and the provenance of `record`. Equal rows
  * give equal bytes; temp + fsync + rename. */
 at_status at_archive_write_tables(const struct at_table_rows *tables, int n_tables, const struct at_run_record *record,

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/at_test.h"
 
+#include "verify/bench/bench.h"
 #include "verify/study/accumulate/study_journal.h"
 #include "verify/study/accumulate/study_plan.h"
 #include "verify/result/table.h"

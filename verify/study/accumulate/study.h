@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "verify/cli/commands.h"
+#include "verify/commands/content.h"
 #include "verify/result/record.h"
 #include "verify/result/result_fields.h"
 #include "verify/study/accumulate/study_inputs.h"
@@ -63,5 +64,8 @@ at_status at_study_plots(const struct at_study_rows *rows, const char *dir, int 
 
 /* The kinds; each is a process's exit code. */
 int at_study_accumulate(const struct at_args *args);
+
+extern const struct at_table at_study_table_accumulate;
+extern const struct at_content at_content_accumulate;
 
 #endif

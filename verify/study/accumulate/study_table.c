@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "verify/report/report_text.h"
+#include "verify/result/text.h"
 #include "verify/study/accumulate/study.h"
 
 /* Rows of one attention, product and mode. */
@@ -128,3 +128,12 @@ void at_study_table(const struct at_study_rows *rows, FILE *out) {
     put_tables(rows, "softmax", out);
     fprintf(out, "%lld rows, %lld sums\n", (long long)rows->n, (long long)sums);
 }
+
+static void show(const struct at_table_rows *rows, const struct at_run_record *record, FILE *out) {
+    (void)record;
+    at_study_table(&(struct at_study_rows){ .items = rows->rows, .n = rows->n }, out);
+}
+
+const struct at_content at_content_accumulate = { .what = "a study of accumulators",
+                                                  .table = &at_study_table_accumulate,
+                                                  .show_rows = show };

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "verify/cli/options.h"
+#include "verify/commands/content.h"
 #include "verify/runner/runner.h"
 
 /* Inputs by what 2^x is for them. name, meaning */
@@ -67,5 +68,8 @@ void at_exp2_print(const struct at_exp2_row *rows, int64_t n, FILE *out);
 at_status at_exp2_archive(const char *path, const char *device, struct at_exp2_row *rows, int n);
 
 int at_study_exp2(const struct at_args *args);
+
+extern const struct at_table at_study_table_exp2;
+extern const struct at_content at_content_exp2;
 
 #endif

@@ -100,3 +100,12 @@ out:
     at_run_record_release(&record);
     return status;
 }
+
+static void show(const struct at_table_rows *rows, const struct at_run_record *record, FILE *out) {
+    (void)record;
+    at_exp2_print(rows->rows, rows->n, out);
+}
+
+const struct at_content at_content_exp2 = { .what = "a study of 2^x",
+                                            .table = &at_study_table_exp2,
+                                            .show_rows = show };

@@ -14,7 +14,8 @@ at_status at_tc_golden_write(const char *path, const struct at_tc_study_row *row
     if (!f)
         return AT_FAIL(AT_IO, "%s: cannot be written", path);
     fprintf(f,
-            "# Results of tensor-core instructions on patterns of datasets/fill/tc_patterns.c; %s. SPDX-License-Identifier: "
+            "# Results of tensor-core instructions on patterns of datasets/fill/tc_patterns.c; %s. "
+            "SPDX-License-Identifier: "
             "Apache-2.0\n# instruction, stratum, seed, patterns, results that differ from the model, hash of all, the "
             "first as f32 words\n",
             device);

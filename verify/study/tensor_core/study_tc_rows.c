@@ -9,6 +9,7 @@
 #include "verify/run/provenance.h"
 #include "verify/study/tensor_core/study_tensor_core.h"
 #include "verify/result/table.h"
+#include "verify/result/text.h"
 
 /* clang-format off */
 #define STRATUM_FIELDS(X)                                                                                        \
@@ -170,3 +171,37 @@ out:
     at_run_record_release(&record);
     return status;
 }
+
+/* ---- shown from an archive ---- */
+
+static void show_strata(const struct at_table_rows *t, const struct at_run_record *record, FILE *out) {
+    const struct at_tc_stratum_row *rows = t->rows;
+    (void)record;
+    at_tc_study_head(out);
+    for (int64_t i = 0, end; i < t->n; i = end) {
+        for (end = i + 1; end < t->n && strcmp(rows[end].instruction, rows[i].instruction) == 0;)
+            end++;
+        at_tc_study_print(&rows[i], end - i, out);
+    }
+}
+
+static void show_probes(const struct at_table_rows *t, const struct at_run_record *record, FILE *out) {
+    const struct at_tc_probe_row *rows = t->rows;
+    int64_t wrong = 0;
+    (void)record;
+    for (int64_t i = 0; i < t->n; i++) {
+        wrong += !rows[i].right;
+        if (!rows[i].right)
+            fprintf(out, "%s %s, %s: predicted %.10g, model %.10g, runner %.10g\n", rows[i].name, rows[i].what,
+                    rows[i].instruction, at_text_nan(rows[i].predicted), at_text_nan(rows[i].model),
+                    at_text_nan(rows[i].runner));
+    }
+    fprintf(out, "%" PRId64 " probes, %" PRId64 " not as predicted\n", t->n, wrong);
+}
+
+const struct at_content at_content_tensor_core = { .what = "a study of tensor cores",
+                                                   .table = &at_study_table_tensor_core,
+                                                   .show_rows = show_strata };
+const struct at_content at_content_probes = { .what = "probes of tensor cores",
+                                              .table = &at_study_table_probes,
+                                              .show_rows = show_probes };

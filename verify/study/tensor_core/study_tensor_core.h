@@ -7,6 +7,7 @@
 
 #include "datasets/fill/tc_patterns.h"
 #include "verify/cli/options.h"
+#include "verify/commands/content.h"
 #include "verify/runner/runner.h"
 
 /* Patterns of one instruction and stratum: what ran, and what neighbours of the model would have said. */
@@ -65,5 +66,8 @@ at_status at_tc_golden_write(const char *path, const struct at_tc_study_row *row
 at_status at_tc_golden_read(const char *path, struct at_tc_study_row *rows, int most, int *n);
 
 int at_study_tensor_core(const struct at_args *args);
+
+extern const struct at_table at_study_table_tensor_core, at_study_table_probes;
+extern const struct at_content at_content_tensor_core, at_content_probes;
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef AT_DEVICE_PERI_NORM_H
 #define AT_DEVICE_PERI_NORM_H
 
-#include "kernels/device/norm.h"
+#include "kernels/norm/norm.h"
 #include "post_attn_pre_mlp_uclip/post_attn_pre_mlp_uclip.h"
 
 /* sum = round(UClip_post(a)) + res; y = UClip_pre(sum), a block a row. sum may be res: each thread reads before it

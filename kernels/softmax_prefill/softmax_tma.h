@@ -3,8 +3,8 @@
 #ifndef AT_DEVICE_SOFTMAX_TMA_H
 #define AT_DEVICE_SOFTMAX_TMA_H
 
-#include "kernels/device/attention_tma.h"
-#include "kernels/device/softmax_mma.h"
+#include "kernels/attention/attention_tma.h"
+#include "kernels/attention/softmax_mma.h"
 
 /* The maximum and the sum of each row kept online, a tile of keys a step. */
 template <class T, int D, class Sum> struct at_tma_softmax {

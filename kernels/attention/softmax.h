@@ -3,7 +3,7 @@
 #ifndef AT_DEVICE_SOFTMAX_H
 #define AT_DEVICE_SOFTMAX_H
 
-#include "kernels/device/decode.h"
+#include "kernels/attention/decode.h"
 #include "kernels/device/exp.h"
 #include "softmax_attention/softmax_attention.h"
 

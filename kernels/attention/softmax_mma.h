@@ -7,8 +7,8 @@
 #ifndef AT_DEVICE_SOFTMAX_MMA_H
 #define AT_DEVICE_SOFTMAX_MMA_H
 
-#include "kernels/device/attention_mma.h"
-#include "kernels/device/softmax.h"
+#include "kernels/attention/attention_mma.h"
+#include "kernels/attention/softmax.h"
 
 constexpr int AT_SOFTMAX_KEYS = 64;
 

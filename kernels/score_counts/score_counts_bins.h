@@ -9,7 +9,7 @@
 #ifndef AT_DEVICE_SCORE_COUNTS_BINS_H
 #define AT_DEVICE_SCORE_COUNTS_BINS_H
 
-#include "kernels/device/score_counts_tile.h"
+#include "kernels/score_counts/score_counts_tile.h"
 
 constexpr int AT_COUNTS_BINNED = 4; /* raw, scaled, fir, p */
 constexpr uint32_t AT_COUNTS_LEFT = 0x3fff;

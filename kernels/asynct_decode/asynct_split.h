@@ -6,7 +6,7 @@
 #ifndef AT_DEVICE_ASYNCT_SPLIT_H
 #define AT_DEVICE_ASYNCT_SPLIT_H
 
-#include "kernels/device/asynct_decode.h"
+#include "kernels/attention/asynct_decode.h"
 
 /* The keys of range i, or of range blockIdx.z; `first` is the first of its halo. */
 template <int RANGE> struct at_split_range_of {

@@ -6,7 +6,7 @@
 #ifndef AT_DEVICE_SCORE_COUNTS_GROUP_H
 #define AT_DEVICE_SCORE_COUNTS_GROUP_H
 
-#include "kernels/device/score_counts_bins.h"
+#include "kernels/score_counts/score_counts_bins.h"
 
 /* Groups of a block; of kernels with long filters or more than scores one, which then has more registers. */
 template <int TAPS, bool FULL> constexpr int AT_COUNTS_GROUPS = TAPS == 3 && !FULL ? 2 : 1;

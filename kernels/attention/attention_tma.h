@@ -12,13 +12,13 @@
  *   put(o, p)                  sums so far are made to fit them; they become the operand of the next product
  *   store(o)                   the end
  *
- * Keys that a query does not see: as in kernels/device/attention_mma.h. Rows past the keys of the block are zeros, or
+ * Keys that a query does not see: as in kernels/attention/attention_mma.h. Rows past the keys of the block are zeros, or
  * what lies there: where V holds an infinity or a NaN in such a row, or one that is hidden from some query, the tile's
  * P V is done for one query at a time. */
 #ifndef AT_DEVICE_ATTENTION_TMA_H
 #define AT_DEVICE_ATTENTION_TMA_H
 
-#include "kernels/device/attention_mma.h"
+#include "kernels/attention/attention_mma.h"
 #include "kernels/device/tma.h"
 #include "kernels/device/warp_roles.h"
 

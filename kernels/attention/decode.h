@@ -7,7 +7,7 @@
 #ifndef AT_DEVICE_DECODE_H
 #define AT_DEVICE_DECODE_H
 
-#include "kernels/device/attention.h"
+#include "kernels/attention/attention.h"
 #include "kernels/device/group.h"
 
 constexpr int AT_DECODE_THREADS = 128;

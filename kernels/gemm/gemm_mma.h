@@ -6,7 +6,7 @@
 #ifndef AT_DEVICE_GEMM_MMA_H
 #define AT_DEVICE_GEMM_MMA_H
 
-#include "kernels/device/gemm.h"
+#include "kernels/gemm/gemm.h"
 #include "kernels/device/mma.h"
 
 /* Elements from one row of a tile to the next: eight rows of 16 bytes lie in different banks. */

@@ -6,8 +6,8 @@
 #ifndef AT_DEVICE_ASYNCT_DECODE_H
 #define AT_DEVICE_ASYNCT_DECODE_H
 
-#include "kernels/device/asynct.h"
-#include "kernels/device/decode.h"
+#include "kernels/attention/asynct.h"
+#include "kernels/attention/decode.h"
 
 /* One query head of one request, of a grid (query heads, requests, ...) unless the head is given. */
 template <class T> struct at_decode_query : at_decode_query_of<T, at_asynct_view<T>> {

@@ -7,8 +7,8 @@
 #ifndef AT_DEVICE_SOFTMAX_DECODE_MMA_H
 #define AT_DEVICE_SOFTMAX_DECODE_MMA_H
 
-#include "kernels/device/softmax_mma.h"
-#include "kernels/device/softmax_split.h"
+#include "kernels/attention/softmax_mma.h"
+#include "kernels/softmax_decode/softmax_split.h"
 
 constexpr int AT_HEADS_WARPS = AT_SOFTMAX_KEYS / AT_MMA_KEYS;
 static_assert(AT_HEADS_WARPS * 32 == AT_DECODE_THREADS, "a warp for every 16 keys of a tile");

@@ -6,7 +6,7 @@
 #ifndef AT_DEVICE_SCORE_COUNTS_GROUP_PAGE_H
 #define AT_DEVICE_SCORE_COUNTS_GROUP_PAGE_H
 
-#include "kernels/device/score_counts_group.h"
+#include "kernels/score_counts/score_counts_group.h"
 
 /* ---- counting ---- */
 

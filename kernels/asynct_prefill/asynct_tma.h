@@ -3,8 +3,8 @@
 #ifndef AT_DEVICE_ASYNCT_TMA_H
 #define AT_DEVICE_ASYNCT_TMA_H
 
-#include "kernels/device/asynct_wgmma.h"
-#include "kernels/device/attention_tma.h"
+#include "kernels/asynct_prefill/asynct_wgmma.h"
+#include "kernels/attention/attention_tma.h"
 
 /* The gate on fragments of scores, packed when the products with the tile before are over: until then those have the
  * registers of the operand. The last two scores of each row stay in registers for the next tile. */

@@ -3,7 +3,7 @@
 #ifndef AT_DEVICE_SCORE_COUNTS_CLOSE_H
 #define AT_DEVICE_SCORE_COUNTS_CLOSE_H
 
-#include "kernels/device/score_counts.h"
+#include "kernels/score_counts/score_counts.h"
 
 constexpr int AT_COUNTS_CLEAR = 2048; /* slots that a block clears */
 

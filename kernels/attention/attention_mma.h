@@ -11,7 +11,7 @@
 #ifndef AT_DEVICE_ATTENTION_MMA_H
 #define AT_DEVICE_ATTENTION_MMA_H
 
-#include "kernels/device/attention.h"
+#include "kernels/attention/attention.h"
 #include "kernels/device/mma.h"
 
 constexpr int AT_MMA_ROWS = 16, AT_MMA_KEYS = 16;

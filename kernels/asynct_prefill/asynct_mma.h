@@ -8,8 +8,8 @@
 #ifndef AT_DEVICE_ASYNCT_MMA_H
 #define AT_DEVICE_ASYNCT_MMA_H
 
-#include "kernels/device/asynct.h"
-#include "kernels/device/attention_mma.h"
+#include "kernels/attention/asynct.h"
+#include "kernels/attention/attention_mma.h"
 
 /* What kernels here and in asynct_wgmma.h declare: the unit of both products, the format of P, keys a step of P V, and the
  * guard of sums in f16. */

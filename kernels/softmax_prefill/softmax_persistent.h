@@ -1,10 +1,10 @@
-/* Softmax prefill on mma.sync by blocks that stay: the tiles of kernels/device/softmax_mma.h, dealt by a scheduler.
+/* Softmax prefill on mma.sync by blocks that stay: the tiles of kernels/attention/softmax_mma.h, dealt by a scheduler.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef AT_DEVICE_SOFTMAX_PERSISTENT_H
 #define AT_DEVICE_SOFTMAX_PERSISTENT_H
 
-#include "kernels/device/persistent.h"
-#include "kernels/device/softmax_mma.h"
+#include "kernels/attention/persistent.h"
+#include "kernels/attention/softmax_mma.h"
 
 template <class T, int D, int WARPS, class Sum, class Schedule>
 static __global__ void __launch_bounds__(32 * WARPS, 1) at_softmax_persistent(at_softmax_view<T> a, at_mma_work work) {

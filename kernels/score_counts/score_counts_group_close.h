@@ -3,7 +3,7 @@
 #ifndef AT_DEVICE_SCORE_COUNTS_GROUP_CLOSE_H
 #define AT_DEVICE_SCORE_COUNTS_GROUP_CLOSE_H
 
-#include "kernels/device/score_counts_group_page.h"
+#include "kernels/score_counts/score_counts_group_page.h"
 
 /* ---- rows and outputs ---- */
 

@@ -7,7 +7,7 @@
 #ifndef AT_DEVICE_GEMM_WGMMA_H
 #define AT_DEVICE_GEMM_WGMMA_H
 
-#include "kernels/device/gemm.h"
+#include "kernels/gemm/gemm.h"
 #include "kernels/device/wgmma.h"
 
 /* A tile of a factor; a swizzle begins anew every 1024 bytes. */

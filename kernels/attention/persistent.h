@@ -5,7 +5,7 @@
 #ifndef AT_DEVICE_PERSISTENT_H
 #define AT_DEVICE_PERSISTENT_H
 
-#include "kernels/device/attention_mma.h"
+#include "kernels/attention/attention_mma.h"
 
 static __global__ void at_mma_clear(uint32_t *counter) { *counter = 0; }
 

@@ -5,12 +5,12 @@
  * lies in core matrices, 8 rows of 16 bytes one behind the other: V by channels, so that its 16 keys are neighbours.
  * Threads write it, a proxy fence and a barrier stand between that and wgmma.
  *
- * V in rows that are hidden from some query: as in kernels/device/attention_mma.h, whose warps and queries these are.
+ * V in rows that are hidden from some query: as in kernels/attention/attention_mma.h, whose warps and queries these are.
  */
 #ifndef AT_DEVICE_ASYNCT_WGMMA_H
 #define AT_DEVICE_ASYNCT_WGMMA_H
 
-#include "kernels/device/asynct_mma.h"
+#include "kernels/asynct_prefill/asynct_mma.h"
 #include "kernels/device/wgmma.h"
 
 constexpr int AT_WGMMA_QUERIES = 64, AT_WGMMA_WARPS = 4, AT_WGMMA_THREADS = 128, AT_WGMMA_CORE = 64;

@@ -4,7 +4,7 @@
 #define AT_DEVICE_ASYNCT_H
 
 #include "asynct_attention/asynct_attention.h"
-#include "kernels/device/attention.h"
+#include "kernels/attention/attention.h"
 
 /* A problem with activations of type T; every pointer in device memory. */
 template <class T> struct at_asynct_view : at_attention_view<T> {

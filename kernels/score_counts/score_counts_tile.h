@@ -8,7 +8,7 @@
 #ifndef AT_DEVICE_SCORE_COUNTS_TILE_H
 #define AT_DEVICE_SCORE_COUNTS_TILE_H
 
-#include "kernels/device/score_counts_close.h"
+#include "kernels/score_counts/score_counts_close.h"
 
 constexpr int AT_COUNTS_BLOCK = 256, AT_COUNTS_KEYS = 64, AT_COUNTS_CHANNELS = 32;
 /* Doubles from one channel, and from one row of scores, to the next. */

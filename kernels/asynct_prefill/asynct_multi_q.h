@@ -7,7 +7,7 @@
 #ifndef AT_DEVICE_ASYNCT_MULTI_Q_H
 #define AT_DEVICE_ASYNCT_MULTI_Q_H
 
-#include "kernels/device/asynct_decode.h"
+#include "kernels/attention/asynct_decode.h"
 
 constexpr int AT_MULTI_Q_GROUP = 8;
 

@@ -8,7 +8,7 @@
 #ifndef AT_DEVICE_SOFTMAX_SPLIT_H
 #define AT_DEVICE_SOFTMAX_SPLIT_H
 
-#include "kernels/device/softmax.h"
+#include "kernels/attention/softmax.h"
 
 __host__ __device__ inline int64_t at_softmax_part(int64_t d) { return d + 2; }
 
