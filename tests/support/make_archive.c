@@ -2,6 +2,7 @@
  * [OUT.xml]]; OUT.xml is its JUnit report.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/sample_record.h"
+#include "verify/report/reports.h"
 
 int main(int argc, char **argv) {
     struct at_run_record record;

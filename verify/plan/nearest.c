@@ -91,6 +91,8 @@ static int replace(const char *glob, size_t at, size_t length, const char *ends,
         snprintf(text, size, "%.*s%s%s", (int)at, glob, nearest, glob + at + length);
     const int found = nearest && matches_some(text, names, n);
     release_words(&w);
+    if (!found)
+        text[0] = 0;
     return found;
 }
 

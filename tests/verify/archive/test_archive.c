@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tests/support/archive_files.h"
+#include "verify/report/reports.h"
 
 static void test_round_trip(void **state) {
     (void)state;
