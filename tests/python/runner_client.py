@@ -6,7 +6,8 @@ SPDX-License-Identifier: Apache-2.0
 Usage: runner_client.py [--transports memfd,inline] [--misbehave KIND]
 Computes AsyncT and softmax attention and UClipNorm in double, element by element: for small shapes only.
 With --misbehave it offers one variant more, asynct_decode/99_misbehaves, that breaks the protocol in way KIND; or declares
-what does not fit every case, raises an exception, or sends its parent a signal while the case has three keys.
+what does not fit every case, raises an exception, or sends its parent a signal while the case has three keys (and there is
+another variant behind it).
 """
 import math
 import mmap
@@ -213,6 +214,8 @@ class Runner:
         names = [(family, "70_python") for family in FAMILIES]
         if self.misbehave:
             names.append(("asynct_decode", "99_misbehaves"))
+        if self.misbehave in ("sigint", "sigterm"):
+            names.append(("asynct_decode", "99_next"))
         kind = self.misbehave
         if kind == "no_hello":
             time.sleep(3600)
@@ -229,7 +232,7 @@ class Runner:
                                  sha256="", summary="plain Python, one double at a time", source="ours",
                                  numerics=numerics if fits else numerics + " fir_order=pooled"))
         self.write(b"ready\n")
-        self.bad_variant = len(names) - 1 if self.misbehave else -1
+        self.bad_variant = len(FAMILIES) if self.misbehave else -1
 
     def open(self, fields):
         """Takes memfd only when the descriptor really is the announced memory."""

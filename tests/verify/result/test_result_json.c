@@ -250,6 +250,11 @@ static void test_exit_codes(void **state) {
     snprintf(record.results[2].variant, sizeof record.results[2].variant, "%s", record.results[0].variant);
     snprintf(record.results[3].variant, sizeof record.results[3].variant, "%s", record.results[0].variant);
     assert_int_equal(at_run_record_exit_code(&record, 1), 0); /* judged on another case */
+    for (int i = 0; i < 4; i++) /* and on a later one */
+        record.results[i].state = i < 2 ? AT_STATE_UNSUPPORTED : AT_STATE_PASS;
+    assert_int_equal(at_run_record_exit_code(&record, 1), 0);
+    for (int i = 0; i < 4; i++)
+        record.results[i].state = i < 2 ? AT_STATE_PASS : AT_STATE_UNSUPPORTED;
     snprintf(record.results[3].family, sizeof record.results[3].family, "another");
     assert_int_equal(at_run_record_exit_code(&record, 1), 1);
     record.results[3].state = AT_STATE_WRONG;
