@@ -67,7 +67,7 @@ static void help_numerics(const struct at_family *family) {
             printf("\n%s=%s: %s\n", f.name, f.words[f.fallback].name, f.meaning);
         else
             printf("\n%s=%d: %s; a whole number\n", f.name, f.fallback, f.meaning);
-        for (int w = 0; w < f.n_words; w++)
+        for (int w = 0; f.words && w < f.n_words; w++)
             if (f.words[w].meaning)
                 item(f.words[w].name, 15, f.words[w].meaning);
             else
@@ -115,7 +115,7 @@ static void help_tensors(const struct at_family *family) {
 
 static void help_verdicts(const struct at_family *family) {
     static const char *const classes[] = {
-        [AT_CLASS_GOOD] = "judged and right",
+        [AT_CLASS_GOOD] = "",
         [AT_CLASS_VACUOUS] = "proves nothing: fails the run with --strict",
         [AT_CLASS_WRONG] = "fails the run",
         [AT_CLASS_EXPECTED] = "fails the run unless the case says expect=",
@@ -126,7 +126,8 @@ static void help_verdicts(const struct at_family *family) {
     for (int i = 0; i < AT_STATE_COUNT; i++) {
         char text[256];
         const enum at_state state = (enum at_state)i;
-        snprintf(text, sizeof text, "%s; %s", at_state_meaning(state), classes[at_state_class(state)]);
+        const char *class = classes[at_state_class(state)];
+        snprintf(text, sizeof text, "%s%s%s", at_state_meaning(state), *class ? "; " : "", class);
         item(at_state_name(state), 12, text);
     }
 }

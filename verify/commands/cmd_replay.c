@@ -9,7 +9,7 @@
 #include "verify/run/session.h"
 
 static const struct at_option options[] = {
-    { "--runner", "R", "cpu (default) or a command line" },
+    { "--runner", "R", "cpu (default), cuda, or a command line that speaks the protocol" },
     { "--seed", "S", "the run's seed, when it had one" },
     { "--timeout", "SECONDS", "the job is HUNG after this long" },
     { "--strict", NULL, "a VACUOUS result fails" },

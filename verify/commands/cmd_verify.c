@@ -27,7 +27,10 @@ static const struct at_option options[] = {
         { "--counters", NULL,
           "count memory requests, sectors and bank conflicts (SIMT machine: as g++ compiled the kernel)" },
     { "--keep", "WHEN", "tensors in the archive: never (default), wrong (what fails or is VACUOUS), all" },
-    { "--resume", NULL, "go on from the journal of a run with --out that was interrupted or killed" },
+    { "--resume", NULL,
+      "go on from the journal of a run with --out that was killed or interrupted (Ctrl-C shows what was judged, writes "
+      "no "
+      "report and no archive, and names the command that goes on)" },
     { "--fail-fast", NULL, "stop after the first failing job" },
     { "--timeout", "SECONDS", "a job is HUNG after this long (default: 20 x expected, at least 10)" },
     { "--limit-factor", "X", "widen every limit by hand, to see what then becomes VACUOUS (default 1)" },

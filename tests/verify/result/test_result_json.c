@@ -250,7 +250,7 @@ static void test_exit_codes(void **state) {
     snprintf(record.results[2].variant, sizeof record.results[2].variant, "%s", record.results[0].variant);
     snprintf(record.results[3].variant, sizeof record.results[3].variant, "%s", record.results[0].variant);
     assert_int_equal(at_run_record_exit_code(&record, 1), 0); /* judged on another case */
-    for (int i = 0; i < 4; i++) /* and on a later one */
+    for (int i = 0; i < 4; i++)                               /* and on a later one */
         record.results[i].state = i < 2 ? AT_STATE_UNSUPPORTED : AT_STATE_PASS;
     assert_int_equal(at_run_record_exit_code(&record, 1), 0);
     for (int i = 0; i < 4; i++)
