@@ -217,7 +217,8 @@ static void test_cause(void **state) {
         memset(text, '\xc3', n); /* pairs of bytes, which a cut may part */
         for (size_t i = 1; i < n; i += 2)
             text[i] = '\xa9';
-        memcpy(text, "runner x ended", 14);
+        static const char begins[14] = "runner x ended";
+        memcpy(text, begins, sizeof begins);
         snprintf(text + n - 14, 14, "ValueError: 7");
         at_result_set_cause(&r, text);
         assert_true(strlen(r.cause) < sizeof r.cause);
