@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "attest/blas_alone.h"
+#include "attest/blas_core.h"
 #include "attest/env.h"
 #include "attest/names.h"
 #include "build_info.h"
@@ -96,6 +97,7 @@ int main(int argc, char **argv) {
     if (status != AT_OK)
         return at_report_failure(status);
     at_blas_alone();
+    at_blas_core_choose();
     at_reader_hdf5_register();
     for (int i = 0; i < N_COMMANDS; i++)
         if (strcmp(at_commands[i]->name, argv[1]) == 0)

@@ -55,7 +55,7 @@ for kill in 1 2 3; do
     before=$(stat -c %i.%Y.%y $part 2> /dev/null)
     "$attest" record "${one[@]}" --part-seconds 0 --out kill.h5 "${resume[@]}" > /dev/null 2>&1 &
     pid=$!
-    for _ in $(seq 6000); do
+    while kill -0 $pid 2> /dev/null; do
         [[ -e $part && $(stat -c %i.%Y.%y $part) != "$before" && -s kill.h5.jsonl && $(lines kill.h5) == 2 ]] && break
         sleep 0.005
     done

@@ -15,7 +15,7 @@ static const struct at_option options[] = {
     { "--mechanical", NULL,
       "instead: each barrier, fence, wait, commit of each CUDA kernel deleted: caught, or proved redundant" },
     { "--mutants", "GLOB", "only these (family/fault; of deletions family/variant__file_line)" },
-    { "--jobs", "N", "cases judged at the same time" },
+    { "--jobs", "N", "jobs judged at the same time" },
     { "--all", NULL, "judge each mutant on all of its cases (default: up to its first failure)" },
     { "--verbose", NULL, "what each mutant got on each of its cases" },
     { NULL, NULL, NULL },

@@ -18,7 +18,7 @@ static const struct at_option options[] = {
       "VACUOUS results fail the run, and so does a selected variant that was never judged: one that a GLOB names (all, "
       "without any) and that declined every selected case of its family; not asked of a shard" },
     { "--shard", "i/N", "only this share of the cases; `attest merge` joins the shards" },
-    { "--jobs", "N", "cases judged at the same time (default: processors)" },
+    { "--jobs", "N", "jobs judged at the same time (default: processors)" },
     { "--seed", "S", "of marks, guard bytes and batch orders (data seeds are part of a case)" },
     { "--out", "RUN.h5", "write the archive, and while running the journal RUN.h5.jsonl" },
 #define X(name, file, help) { "--" #name, file, help },
@@ -32,7 +32,7 @@ static const struct at_option options[] = {
       "no "
       "report and no archive, and names the command that goes on)" },
     { "--fail-fast", NULL, "stop after the first failing job" },
-    { "--timeout", "SECONDS", "a job is HUNG after this long (default: 20 x expected, at least 10)" },
+    { "--timeout", "SECONDS", "a launch is HUNG after this much processor time, or ten times as long by the clock (default: 20 x expected, at least 10)" },
     { "--limit-factor", "X", "widen every limit by hand, to see what then becomes VACUOUS (default 1)" },
     { "--quiet", NULL, "no progress; rows only for what fails or is VACUOUS" },
     { NULL, NULL, NULL },
