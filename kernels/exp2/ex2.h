@@ -52,11 +52,11 @@ static __global__ void __launch_bounds__(AT_EX2_THREADS) at_ex2_elements(int64_t
 
 template <float (*F)(float)> int at_ex2_launch(const struct at_launch *launch) {
     const struct at_problem *p = launch->problem;
-    const unsigned blocks = (unsigned)((p->sizes.n + AT_EX2_THREADS - 1) / AT_EX2_THREADS);
+    const unsigned blocks = (unsigned)((at_exp2_own_of(p).n + AT_EX2_THREADS - 1) / AT_EX2_THREADS);
     if (blocks == 0)
         return 0;
     return at_launch(at_ex2_elements<F>, dim3{ blocks, 1, 1 }, dim3{ AT_EX2_THREADS, 1, 1 }, 0, launch->stream,
-                     p->sizes.n, static_cast<const float *>(p->tensors[AT_EXP2_X].data),
+                     at_exp2_own_of(p).n, static_cast<const float *>(p->tensors[AT_EXP2_X].data),
                      static_cast<float *>(p->tensors[AT_EXP2_Y].data));
 }
 

@@ -21,11 +21,11 @@ template <class T> struct at_gemm_view {
     void *d;
 
     static at_gemm_view of(const struct at_problem *p) {
-        const struct at_sizes *z = &p->sizes;
-        return { (int)z->m,
-                 (int)z->n,
-                 (int)z->k,
-                 p->params.out,
+        const struct at_gemm_own z = at_gemm_own_of(p);
+        return { (int)z.m,
+                 (int)z.n,
+                 (int)z.k,
+                 z.out,
                  p->params.scale,
                  static_cast<const T *>(p->tensors[AT_GEMM_A].data),
                  static_cast<const T *>(p->tensors[AT_GEMM_B].data),
@@ -115,7 +115,7 @@ template <class T> int at_gemm_launch(const struct at_launch *launch, void (*ker
 
 /* Reasons to decline but the format: CUDA takes 65535 blocks along y. */
 static inline const char *at_gemm_declines(const struct at_problem *p) {
-    return p->sizes.m > 65535 * (int64_t)AT_GEMM_TILE ? "more rows than a grid has" : nullptr;
+    return at_gemm_own_of(p).m > 65535 * (int64_t)AT_GEMM_TILE ? "more rows than a grid has" : nullptr;
 }
 
 #endif

@@ -191,12 +191,12 @@ template <class T> struct at_counts_view {
         a.d = (int)z->d;
         a.queries = (int)z->tokens;
         a.keys = (int)z->slots;
-        a.here = (int)(z->slots - z->tokens - p->params.behind);
+        a.here = (int)(z->slots - z->tokens - at_counts_own_of(p).behind);
         a.causal = p->params.causal;
-        a.softmax = p->params.softmax;
-        a.what = p->params.what;
-        a.quantities = (int)z->quantities;
-        a.kv_quantities = (int)z->kv_quantities;
+        a.softmax = at_counts_own_of(p).softmax;
+        a.what = at_counts_own_of(p).what;
+        a.quantities = (int)at_counts_own_of(p).quantities;
+        a.kv_quantities = (int)at_counts_own_of(p).kv_quantities;
         a.n_taps = (int)z->taps;
         a.relu_pre = p->params.relu_pre;
         a.pooled = p->params.fir_form == AT_FIR_POOLED;
@@ -204,7 +204,7 @@ template <class T> struct at_counts_view {
         a.scale = (double)p->params.scale;
         a.clip_min = (double)p->params.clip_min;
         a.clip_max = (double)p->params.clip_max;
-        a.codes = at_counts_codes::of(p->params.bins);
+        a.codes = at_counts_codes::of(at_counts_own_of(p).bins);
         for (int i = 0; i < AT_COUNTS_QUANTITIES; i++)
             a.place[i] = at_counts_plane(a.what, i);
         return a;

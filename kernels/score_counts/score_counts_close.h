@@ -110,7 +110,8 @@ template <class T, class F> int at_counts_launch(const struct at_launch *launch,
     const at_counts_view<T> a = at_counts_view<T>::of(launch);
     const struct at_sizes *z = &launch->problem->sizes;
     const dim3 block{ AT_COUNTS_THREADS, 1, 1 };
-    const int64_t n[2] = { z->h * z->quantities * AT_CODE_SLOTS, z->hk * z->kv_quantities * AT_CODE_SLOTS };
+    const int64_t n[2] = { z->h * at_counts_own_of(launch->problem).quantities * AT_CODE_SLOTS,
+                           z->hk * at_counts_own_of(launch->problem).kv_quantities * AT_CODE_SLOTS };
     int code = 0;
     for (int i = 0; i < 2 && !code; i++)
         if (n[i])

@@ -271,9 +271,9 @@ template <class F> int at_counts_launch_tiles(const struct at_launch *launch, F 
 static inline const char *at_counts_tiles_decline(const struct at_problem *p) {
     if (p->dtype != AT_F16 && p->dtype != AT_BF16)
         return "queries and keys are f16 or bf16";
-    if (p->params.softmax)
+    if (at_counts_own_of(p).softmax)
         return "softmax needs a row's maximum first";
-    if (p->params.what >> AT_COUNTS_OF_OUT & 1 && p->sizes.d > 32 * AT_COUNTS_CHANNELS_OUT)
+    if (at_counts_own_of(p).what >> AT_COUNTS_OF_OUT & 1 && p->sizes.d > 32 * AT_COUNTS_CHANNELS_OUT)
         return "outputs of more than 128 channels";
     return at_counts_declines(p);
 }

@@ -34,9 +34,10 @@ enum {
     AT_COUNTS_SUMS,                   /* f64 [h AT_HEAD_SUMS] */
     AT_COUNTS_KV_SUMS                 /* f64 [hk AT_KV_SUMS] */
 };
+enum { AT_CODE_SLOTS = 65536, AT_HEAD_SUMS = 190, AT_KV_SUMS = 2 }; /* a slot for each code of 16 bits */
 enum { AT_COUNTS_MAX_TAPS = 16, AT_COUNTS_PAGE = 16, AT_COUNTS_TILE = 64 };
 
-/* Quantities in the order of the bits of params.what and of a head's planes: those whose bit is not set have none. */
+/* Quantities in the order of the bits of `what` and of a head's planes: those whose bit is not set have none. */
 enum at_counts_what {
     AT_COUNTS_OF_Q,
     AT_COUNTS_OF_K, /* k and v: planes of a key/value head */
@@ -54,6 +55,16 @@ enum at_counts_what {
     AT_COUNTS_QUANTITIES
 };
 #define AT_COUNTS_KV_BITS ((1 << AT_COUNTS_OF_K) | (1 << AT_COUNTS_OF_V))
+
+/* Sizes and parameters of its own. */
+struct at_counts_own {
+    int64_t quantities, kv_quantities; /* counted ones, of query heads and of key/value heads: as `what` says */
+    int32_t softmax;                   /* 0 AsyncT, 1 softmax */
+    int32_t bins;                      /* enum at_format whose codes are counted: f16 or bf16 */
+    int32_t what;                      /* bit i: quantity i is counted */
+    int32_t behind;                    /* queries of the request behind those at hand */
+};
+AT_OWN_STRUCT(at_counts_own)
 
 /* Slots of a plane: the format's codes that are not NaN in numeric order, -inf first; then NaN, finite values that
  * round to +inf, finite values that round to -inf; the rest is 0. */

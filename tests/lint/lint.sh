@@ -87,6 +87,8 @@ other_compiler_name='clang builds it without a warning'
 
 step 'layers: who may include whom' tests/lint/layers.sh
 step 'layers: a planted include is seen' tests/lint/layers.sh --self-test
+step 'operators: told by their tables; one protocol version' tests/lint/operators.sh
+step 'operators: planted guesses and versions are seen' tests/lint/operators.sh --self-test
 step 'no banned calls' banned
 step 'first lines and licences' first_line
 step 'file lengths' length

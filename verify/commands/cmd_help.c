@@ -83,8 +83,8 @@ static const char *format_text(enum at_format_rule rule) {
         return "f32";
     case AT_FORMAT_I32:
         return "i32";
-    case AT_FORMAT_OUT:
-        return "out";
+    case AT_FORMAT_OWN:
+        return "own";
     case AT_FORMAT_F64:
         return "f64";
     }
@@ -99,14 +99,15 @@ static void tensors_of(const struct at_op *op) {
         char head[160], shape[96] = "";
         for (int d = 0; d < AT_MAX_RANK && t->dims[d] != AT_DIM_NONE; d++)
             snprintf(shape + strlen(shape), sizeof shape - strlen(shape), "%s%s", d ? ", " : "",
-                     at_dim_word(t->dims[d]));
+                     at_dim_word(op, t->dims[d]));
         snprintf(head, sizeof head, "%-14s %-7s %-5s [%s]", t->name, roles[t->role], format_text(t->format), shape);
         item(head, 56, t->meaning);
     }
 }
 
 static void help_tensors(const struct at_family *family) {
-    printf("name, role, format (dtype: of the activations; out: of the product), what its dimensions count, meaning\n");
+    printf("name, role, format (dtype: of the activations; own: by a parameter, as `out` of a product), what its "
+           "dimensions count, meaning\n");
     if (family)
         tensors_of(at_op_find(family->op));
     for (int i = 0; !family && i < at_op_count(); i++)

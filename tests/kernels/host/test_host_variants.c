@@ -279,10 +279,11 @@ static void test_exp2(void **state) {
     (void)state;
     enum { N = 20000 };
     static float x[N];
-    struct at_problem problem = { .op = at_op_find("exp2"), .params = at_params_default(), .dtype = AT_F32 };
+    struct at_problem problem;
     struct at_test_random random = { 2 };
     int ran = 0, declined = 0;
-    problem.sizes.n = N;
+    at_problem_init(&problem, at_op_find("exp2"), AT_F32);
+    at_scalar_set(&problem, at_op_scalar(problem.op, "n"), N);
     at_problem_shape(&problem);
     problem.tensors[0].data = x;
     for (int i = 0; i < N; i++)
