@@ -45,54 +45,85 @@ static double largest_d(const struct sums *s, int64_t like) {
     return most;
 }
 
-static void fill_errors(const struct sums *s, int64_t like, struct at_plot *plot) {
-    static const char *const columns[AT_PLOT_CURVES] = { "err_mean", "err_max", "bound", "probable" };
-    static const enum at_look looks[AT_PLOT_CURVES] = { AT_LOOK_DOTS, AT_LOOK_RINGS, AT_LOOK_DASHED, AT_LOOK_DOTTED };
+/* What is drawn over the length: columns of a row, each with its look. */
+struct curves {
+    const char *name, *title, *y_title, *nothing;
+    const char *what, *more; /* of the caption */
+    enum at_axis_scale y_scale;
+    int n;
+    const char *column[AT_PLOT_CURVES], *legend[AT_PLOT_CURVES];
+    enum at_look look[AT_PLOT_CURVES];
+};
+static const struct curves errors = {
+    .name = "accumulate",
+    .title = "Error of the sum",
+    .y_title = "error / sum |a b|, no unit",
+    .what = "Error of the sums",
+    .more = " Points: measured; lines without points: theory.",
+    .nothing = "no error, or no finite result",
+    .y_scale = AT_AXIS_POWERS_OF_10,
+    .n = 4,
+    .column = { "err_mean", "err_max", "bound", "probable" },
+    .legend = { "mean", "largest", "bound for any inputs", "bound with the root of the roundings" },
+    .look = { AT_LOOK_DOTS, AT_LOOK_RINGS, AT_LOOK_DASHED, AT_LOOK_DOTTED },
+};
+static const struct curves swamped = {
+    .name = "accumulate_swamped",
+    .title = "Swamped steps",
+    .y_title = "steps that change nothing, % of all",
+    .what = "Steps whose products are not 0 and leave the sum as it was",
+    .more = "",
+    .nothing = "no steps",
+    .y_scale = AT_AXIS_PERCENT,
+    .n = 1,
+    .column = { "swamped_share" },
+    .legend = { "share of steps" },
+    .look = { AT_LOOK_DOTS },
+};
+
+static void fill_curves(const struct sums *s, int64_t like, const struct curves *of, struct at_plot *plot) {
     const double d = largest_d(s, like);
     for (int m = 0; m < s->n_modes; m++) {
         struct at_panel *panel = at_plot_add(plot, at_frame_text(s->mode, s->modes[m]));
         if (!panel)
             return;
-        panel->n = AT_PLOT_CURVES;
-        for (int c = 0; c < AT_PLOT_CURVES; c++)
-            panel->curve[c].look = looks[c];
+        panel->n = of->n;
+        for (int c = 0; c < of->n; c++)
+            panel->curve[c].look = of->look[c];
         for (int64_t i = 0; i < s->frame->n; i++) {
             if (!same_kind(s, like, i) || at_figure_index(s->mode, &s->modes[m], 1, i) != 0 ||
                 at_figure_index(s->data, &like, 1, i) != 0 || (!is_qk(s, i) && at_frame_number(s->d, i, 0) != d))
                 continue;
-            for (int c = 0; c < AT_PLOT_CURVES; c++)
-                at_curve_add(&panel->curve[c], at_frame_number(s->length, i, 0), number(s, columns[c], i));
+            for (int c = 0; c < of->n; c++)
+                at_curve_add(&panel->curve[c], at_frame_number(s->length, i, 0), number(s, of->column[c], i));
         }
     }
 }
 
-static at_status error_curves(const struct sums *s, int64_t first, const struct at_figure_sink *sink) {
+static at_status curves_of(const struct sums *s, int64_t first, const struct curves *of,
+                           const struct at_figure_sink *sink) {
     const int64_t like = typical(s, first);
     const char *attention = at_frame_text(s->attention, like), *product = at_frame_text(s->product, like);
     struct at_plot plot = { .x_title = is_qk(s, like) ? "products of a sum = head size" : "products of a sum = keys",
-                            .y_title = "error / sum |a b|, no unit",
+                            .y_title = of->y_title,
                             .x_scale = AT_AXIS_POWERS_OF_2,
-                            .y_scale = AT_AXIS_POWERS_OF_10,
-                            .legend = { [AT_LOOK_DOTS] = "mean",
-                                        [AT_LOOK_RINGS] = "largest",
-                                        [AT_LOOK_DASHED] = "bound for any inputs",
-                                        [AT_LOOK_DOTTED] = "bound with the root of the roundings" },
-                            .nothing = "no error, or no finite result",
+                            .y_scale = of->y_scale,
+                            .nothing = of->nothing,
                             .mark = NAN };
     struct at_figure figure = { .plot = &plot };
+    for (int c = 0; c < of->n; c++)
+        plot.legend[of->look[c]] = of->legend[c];
     plot.panels = calloc(AT_PLOT_PANELS, sizeof *plot.panels);
     if (!plot.panels)
         return AT_FAIL(AT_NO_MEMORY, "export: no memory for a plot");
-    fill_errors(s, like, &plot);
-    snprintf(plot.title, sizeof plot.title, "Error of the sum: %.12s, %.12s, data %.40s", attention, product,
+    fill_curves(s, like, of, &plot);
+    snprintf(plot.title, sizeof plot.title, "%s: %.12s, %.12s, data %.40s", of->title, attention, product,
              at_frame_text(s->data, like));
-    snprintf(figure.name, sizeof figure.name, "accumulate_%.12s_%.12s", attention, product);
+    snprintf(figure.name, sizeof figure.name, "%s_%.12s_%.12s", of->name, attention, product);
     at_figure_file_name(figure.name);
-    snprintf(
-        figure.caption, sizeof figure.caption,
-        "Error of sums of %.12s, product %.12s, data %.40s, in each mode of accumulation%s. Points: measured; lines "
-        "without points: theory.",
-        attention, product, at_frame_text(s->data, like), is_qk(s, like) ? "" : ", at the largest head size");
+    snprintf(figure.caption, sizeof figure.caption,
+             "%s: %.12s, product %.12s, data %.40s, in each mode of accumulation%s.%s", of->what, attention, product,
+             at_frame_text(s->data, like), is_qk(s, like) ? "" : ", at the largest head size", of->more);
     int points = 0;
     for (int p = 0; p < plot.n_panels; p++)
         points = plot.panels[p].curve[0].n > points ? plot.panels[p].curve[0].n : points;
@@ -185,7 +216,9 @@ static at_status accumulate(const struct at_frame *frame, const struct at_figure
         if (seen)
             continue;
         kinds[n_kinds++] = i;
-        AT_TRY(error_curves(&s, i, sink));
+        AT_TRY(curves_of(&s, i, &errors, sink));
+        if (at_frame_column(frame, "swamped_share"))
+            AT_TRY(curves_of(&s, i, &swamped, sink));
         AT_TRY(map_of(&s, i, 0, sink));
         AT_TRY(map_of(&s, i, 1, sink));
     }

@@ -6,77 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "notebooks_export/templates.h"
-
-static void put_template(FILE *f, const char *name) {
-    for (int i = 0; at_templates[i].name; i++)
-        if (strcmp(at_templates[i].name, name) == 0)
-            for (const char *const *line = at_templates[i].lines; *line; line++)
-                fprintf(f, "%s\n", *line);
-}
-
-static void put_head(const struct at_export *e, FILE *f) {
-    fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>",
-          f);
-    at_html_text(f, e->name);
-    fputs(", an archive of attest</title>\n<style>\n", f);
-    put_template(f, "page.css");
-    fputs("</style>\n</head>\n<body>\n<h1>", f);
-    at_html_text(f, e->name);
-    fputs("</h1>\n", f);
-}
-
-/* ---- what it is ---- */
-
-static void put_content(const struct at_export *e, FILE *f) {
-    static const struct {
-        const char *group, *rows;
-    } known[] = { { "results", "results of verification" },
-                  { "ledger", "rows of the overflow ledger" },
-                  { "bench", "timed kernels" } };
-    fputs("<p>An archive of attest, which judges GPU attention kernels against plain references. It holds", f);
-    const char *between = " ";
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        const struct at_frame *frame = at_frame_find(&e->frames, known[i].group);
-        if (frame) {
-            fprintf(f, "%s%lld %s", between, (long long)frame->n, known[i].rows);
-            between = ", ";
-        }
-    }
-    for (int i = 0; i < e->frames.n; i++)
-        if (strncmp(e->frames.items[i].group, "studies/", 8) == 0) {
-            fprintf(f, "%sthe study ", between);
-            at_html_text(f, e->frames.items[i].group + 8);
-            fprintf(f, " (%lld rows)", (long long)e->frames.items[i].n);
-            between = ", ";
-        }
-    if (e->frames.has_distributions)
-        fprintf(f, "%sscore distributions", between);
-    fputs(".</p>\n<p class=\"paper\">Folded parts are not on paper: open them before printing.</p>\n", f);
-}
-
-static void put_link(FILE *f, int there, const char *id, const char *text) {
-    if (there)
-        fprintf(f, "<a href=\"#%s\">%s</a> ", id, text);
-}
-
-static void put_contents(const struct at_export *e, FILE *f) {
-    const int results = at_frame_find(&e->frames, "results") != NULL;
-    int studies = 0;
-    for (int i = 0; i < e->frames.n; i++)
-        studies |= strncmp(e->frames.items[i].group, "studies/", 8) == 0;
-    fputs("<nav>", f);
-    put_link(f, results, "summary", "by state");
-    put_link(f, results, "results", "results");
-    put_link(f, results, "limits", "limits and range");
-    put_link(f, at_frame_find(&e->frames, "bench") != NULL, "bench", "times");
-    put_link(f, studies, "studies", "studies");
-    put_link(f, e->frames.has_distributions, "distributions", "distributions");
-    put_link(f, 1, "provenance", "where it comes from");
-    fputs("</nav>\n", f);
-}
-
 /* ---- where it comes from ---- */
 
 static void put_facts(FILE *f, const char *caption, const char *text) {
@@ -112,28 +41,32 @@ static void put_provenance(const struct at_export *e, FILE *f) {
     fputs(".</p>\n", f);
 }
 
-static at_status put_page(const struct at_export *e, FILE *f) {
-    put_head(e, f);
-    put_content(e, f);
-    put_contents(e, f);
-    AT_TRY(at_html_results(e, f));
+static at_status put_page(const struct at_export *e, const struct at_html_order *order, FILE *f) {
+    at_html_head(e, order, f);
+    AT_TRY(at_html_matrix(order, f));
+    AT_TRY(at_html_results(e, order, f));
     AT_TRY(at_html_bench(e, f));
     AT_TRY(at_html_studies(e, f));
     AT_TRY(at_html_distributions(e, f));
     put_provenance(e, f);
     fputs("<footer>Written by <code>attest export --to html</code>. This page needs no other file; <code>--to "
-          "csv</code> gives "
-          "the numbers, <code>--to ipynb</code> a notebook.</footer>\n</body>\n</html>\n",
+          "csv</code> gives the numbers, <code>--to ipynb</code> a notebook.</footer>\n</body>\n</html>\n",
           f);
     return AT_OK;
 }
 
 at_status at_export_html(struct at_export *e) {
+    struct at_html_order order;
     struct at_atomic_file file;
-    AT_TRY(at_export_begin(e, "", "html", &file));
-    const at_status status = put_page(e, file.stream);
+    at_status status = AT_OK;
+    AT_TRY_OUT(at_html_order_make(e, &order));
+    AT_TRY_OUT(at_export_begin(e, "", "html", &file));
+    status = put_page(e, &order, file.stream);
     if (status == AT_OK)
-        return at_export_end(e, &file);
-    at_atomic_abandon(&file);
+        status = at_export_end(e, &file);
+    else
+        at_atomic_abandon(&file);
+out:
+    at_html_order_release(&order);
     return status;
 }

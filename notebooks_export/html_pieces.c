@@ -7,8 +7,27 @@
 #include "notebooks_export/csv_write.h"
 #include "notebooks_export/html.h"
 #include "notebooks_export/plots/svg.h"
+#include "notebooks_export/templates.h"
 
 void at_html_text(FILE *f, const char *text) { at_svg_escape(f, text); }
+
+void at_html_name(FILE *f, const char *name) {
+    char part[256];
+    while (*name) {
+        const size_t n = strcspn(name, "_"), length = n + (name[n] == '_');
+        snprintf(part, sizeof part, "%.*s", (int)length, name);
+        at_html_text(f, part);
+        fputs(name[n] ? "<wbr>" : "", f);
+        name += length;
+    }
+}
+
+void at_html_template(FILE *f, const char *name) {
+    for (int i = 0; at_templates[i].name; i++)
+        if (strcmp(at_templates[i].name, name) == 0)
+            for (const char *const *line = at_templates[i].lines; *line; line++)
+                fprintf(f, "%s\n", *line);
+}
 
 void at_html_section(FILE *f, const char *id, const char *title) {
     fprintf(f, "<h2 id=\"%s\">", id);
@@ -105,7 +124,7 @@ at_status at_html_take_figure(void *context, const struct at_figure *figure) {
 /* ---- a table as it is ---- */
 
 /* A page with more rows is slow to open. */
-enum { MOST_COLUMNS = 256, MOST_ROWS = 3000 };
+enum { MOST_COLUMNS = 256, MOST_ROWS = 3000, PAPER_COLUMNS = 14 };
 
 static void put_value(FILE *f, const struct at_frame_column *c, int64_t i) {
     char text[32];
@@ -142,6 +161,12 @@ void at_html_frame(FILE *f, const struct at_frame *frame) {
         heads[n] = marked[n];
         n++;
     }
+    if (n > PAPER_COLUMNS)
+        fprintf(f,
+                "<p class=\"paper\">A table of %d columns is too wide for paper: <code>attest export --to csv</code> "
+                "writes "
+                "it.</p>\n<div class=\"screen\">\n",
+                n);
     at_html_table(f, NULL, heads, n);
     for (int64_t i = 0; i < frame->n && i < MOST_ROWS; i++) {
         fputs("<tr>", f);
@@ -153,6 +178,7 @@ void at_html_frame(FILE *f, const struct at_frame *frame) {
         fputs("</tr>\n", f);
     }
     at_html_table_end(f);
+    fputs(n > PAPER_COLUMNS ? "</div>\n" : "", f);
     if (frame->n > MOST_ROWS)
         fprintf(f, "<p>The first %d of %lld rows; <code>attest export --to csv</code> writes them all.</p>\n",
                 MOST_ROWS, (long long)frame->n);

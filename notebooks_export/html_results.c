@@ -1,4 +1,5 @@
-/* Verification results on the page: how many of each state, the worst first, how near to the limits.
+/* Verification results on the page: how many of each state, the worst first with what was got and wanted, how near to
+ * the limits.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@ struct common {
 
 struct table {
     const struct at_export_results *r;
-    int64_t *order; /* rows of /results, worst first */
+    const struct at_html_order *order;
     struct common common[MOST_OPS];
     int n_common;
 };
@@ -30,54 +31,6 @@ static const struct at_frame_column *column(const struct table *t, const char *n
 
 static double number(const struct table *t, const char *name, int64_t i) {
     return at_frame_number(column(t, name), i, 0);
-}
-
-/* 0: fails the run; 1: VACUOUS; 2: judged and right; 3: not judged. A state that this program does not know fails. */
-static int badness(const struct table *t, int64_t i) {
-    const char *name = at_frame_text(column(t, "state"), i);
-    enum at_state state;
-    if (at_state_parse(name, &state) != AT_OK) {
-        at_error_clear();
-        return 0;
-    }
-    const char *expect = at_frame_text(at_frame_column(t->r->cases, "expect"), at_export_case(t->r, i));
-    if (at_state_fails(state, expect, 0))
-        return 0;
-    return at_state_fails(state, expect, 1) ? 1 : at_state_class(state) == AT_CLASS_DECLINED ? 3 : 2;
-}
-
-struct key {
-    int64_t row;
-    int badness;
-    double ratio;
-};
-
-static int by_badness(const void *a, const void *b) {
-    const struct key *x = a, *y = b;
-    if (x->badness != y->badness)
-        return (x->badness > y->badness) - (x->badness < y->badness);
-    if (x->ratio != y->ratio)
-        return (x->ratio < y->ratio) - (x->ratio > y->ratio);
-    return (x->row > y->row) - (x->row < y->row);
-}
-
-static at_status make_order(struct table *t) {
-    const int64_t n = t->r->results->n;
-    struct key *keys = calloc((size_t)n + 1, sizeof *keys);
-    t->order = calloc((size_t)n + 1, sizeof *t->order);
-    if (!keys || !t->order) {
-        free(keys);
-        return AT_FAIL(AT_NO_MEMORY, "export: no memory to order the results");
-    }
-    for (int64_t i = 0; i < n; i++) {
-        const double ratio = number(t, "ratio_max", i);
-        keys[i] = (struct key){ i, badness(t, i), ratio >= 0 ? ratio : -1 };
-    }
-    qsort(keys, (size_t)n, sizeof *keys, by_badness);
-    for (int64_t i = 0; i < n; i++)
-        t->order[i] = keys[i].row;
-    free(keys);
-    return AT_OK;
 }
 
 /* ---- cases in few words ---- */
@@ -173,18 +126,65 @@ static const char *met(const struct table *t, int64_t i) {
     return number(t, "within", i) == 1 ? "WITHIN" : "-";
 }
 
+static void put_value(FILE *f, const char *name, double value) {
+    fprintf(f, "%s ", name);
+    if (isnan(value))
+        fputs("NaN", f); /* its sign says nothing */
+    else
+        fprintf(f, "%.6g", value);
+}
+
+/* The worst element, where one was found: its place, what stood there and what was wanted. */
+static void put_worst(FILE *f, const struct table *t, int64_t i) {
+    const struct at_frame_column *at = column(t, "worst_at");
+    const double limit = number(t, "worst_limit", i), model = number(t, "worst_model", i);
+    if (!(number(t, "worst_index", i) >= 0) || !(number(t, "compared", i) > 0))
+        return;
+    fputs("<span class=\"worst\">worst element ", f);
+    at_html_text(f, at_frame_text(column(t, "tensor"), i));
+    for (int a = 0; at && a < at->width && a < number(t, "worst_rank", i); a++)
+        fprintf(f, "%s%.0f", a ? ", " : "[", at_frame_number(at, i, a));
+    fputs(at && number(t, "worst_rank", i) > 0 ? "]: " : ": ", f);
+    put_value(f, "got", number(t, "worst_got", i));
+    put_value(f, ", want", number(t, "worst_want", i));
+    if (!isnan(limit))
+        put_value(f, ", limit", limit);
+    if (!isnan(model))
+        put_value(f, ", model", model);
+    fputs("</span>", f);
+}
+
+static void put_why(FILE *f, struct table *t, int64_t i, enum at_html_class class) {
+    fprintf(f, "<tr class=\"why\"><td colspan=\"11\" class=\"%s\"><div>", at_html_class_name(class));
+    if (class == AT_HTML_FAILS || class == AT_HTML_DOUBTFUL) { /* the command names the case */
+        at_html_text(f, at_frame_text(column(t, "cause"), i));
+        if (class == AT_HTML_FAILS)
+            put_worst(f, t, i);
+        fputs(" <code>", f);
+        at_html_text(f, at_frame_text(column(t, "repro"), i));
+        fputs("</code>", f);
+    } else {
+        const char *cause = at_frame_text(column(t, "cause"), i); /* why it was not judged */
+        put_case(f, t, i);
+        fputs(*cause ? "- " : "", f);
+        at_html_text(f, cause);
+    }
+    fputs("</div></td></tr>\n", f);
+}
+
 static void put_row(FILE *f, struct table *t, int64_t i) {
     const int64_t kernel = at_export_kernel(t->r, i);
-    const int bad = badness(t, i);
-    fprintf(f, "<tr class=\"row\"><td class=\"%s\">", bad == 0 ? "bad" : bad == 1 ? "doubt" : "fine");
-    at_html_text(f, at_frame_text(column(t, "state"), i));
+    const enum at_html_class class = (enum at_html_class)t->order->class_of[i];
+    fprintf(f, "<tr class=\"row\" id=\"r%lld\"><td class=\"%s\">", (long long)i, at_html_class_name(class));
+    at_html_badge(f, class, at_frame_text(column(t, "state"), i));
     fputs("</td>", f);
     at_html_number(f, number(t, "ratio_max", i), 3);
     fputs("<td>", f);
     at_html_text(f, at_frame_text(at_frame_column(t->r->kernels, "family"), kernel));
     fputs("/<wbr>", f);
-    at_html_text(f, at_frame_text(at_frame_column(t->r->kernels, "variant"), kernel));
+    at_html_name(f, at_frame_text(at_frame_column(t->r->kernels, "variant"), kernel));
     fputs("</td>", f);
+    at_html_cell(f, at_frame_text(at_frame_column(t->r->cases, "role"), at_export_case(t->r, i)));
     at_html_cell(f, at_frame_text(column(t, "tensor"), i));
     at_html_number(f, number(t, "err_max", i), 2);
     at_html_number(f, number(t, "limit_median", i), 2);
@@ -193,51 +193,48 @@ static void put_row(FILE *f, struct table *t, int64_t i) {
     at_html_cell(f, met(t, i));
     put_decoys(f, t, i);
     fputs("</tr>\n", f);
-    fputs("<tr class=\"why\"><td colspan=\"10\"><div>", f);
-    if (bad < 2) { /* the command names the case */
-        at_html_text(f, at_frame_text(column(t, "cause"), i));
-        fputs(" <code>", f);
-        at_html_text(f, at_frame_text(column(t, "repro"), i));
-        fputs("</code>", f);
-    } else {
-        put_case(f, t, i);
-        at_html_text(f, at_frame_text(column(t, "cause"), i)); /* why it was not judged */
-    }
-    fputs("</div></td></tr>\n", f);
+    put_why(f, t, i, class);
 }
 
 static void put_rows(FILE *f, struct table *t, int64_t first, int64_t end) {
-    static const char *const heads[] = { "state",  "#error/limit", "kernel",    "tensor", "#error",
-                                         "#limit", "#ulp 99 %",    "#p = 0, %", "meets",  "#decoys" };
+    static const char *const heads[] = { "state",  "#error/limit", "kernel",    "role",  "tensor", "#error",
+                                         "#limit", "#ulp 99 %",    "#p = 0, %", "meets", "#decoys" };
     at_html_table(f, NULL, heads, sizeof heads / sizeof *heads);
     for (int64_t i = first; i < end; i++)
-        put_row(f, t, t->order[i]);
+        put_row(f, t, t->order->row[i]);
     at_html_table_end(f);
 }
 
 /* ---- the section ---- */
 
 static void put_summary(FILE *f, const struct table *t) {
-    static const char *const heads[] = { "state", "#results", "#share, %", "meaning" };
+    static const char *const heads[] = { "state", "#results", "meaning" };
     const struct at_frame_column *state = column(t, "state");
     const int64_t n = t->r->results->n;
     double compared = 0, total = 0;
     at_html_section(f, "summary", "Results by state");
-    at_html_table(f, NULL, heads, 4);
+    at_html_table(f, NULL, heads, 3);
     for (int s = 0; s < state->n_flags; s++) {
         enum at_state known;
+        enum at_html_class class = AT_HTML_UNJUDGED; /* a state may fail in one case and be expected in another */
         int64_t count = 0;
         for (int64_t i = 0; i < n; i++)
-            count += state->at.i64[i] == s;
+            if (state->at.i64[i] == s) {
+                count++;
+                class = t->order->class_of[i] < class ? (enum at_html_class)t->order->class_of[i] : class;
+            }
         if (!count)
             continue;
         const int parsed = at_state_parse(state->flag[s], &known) == AT_OK;
         at_error_clear();
-        fputs("<tr>", f);
-        at_html_cell(f, state->flag[s]);
-        at_html_count(f, (double)count);
-        at_html_number(f, 100 * (double)count / (double)n, 3);
-        at_html_cell(f, parsed ? at_state_meaning(known) : "a state of a later version");
+        fputs("<tr><td>", f);
+        at_html_badge(f, class, state->flag[s]);
+        fputs("</td>", f);
+        fprintf(f, "<td class=\"n\">%lld (%.3g %%)</td>", (long long)count, 100 * (double)count / (double)n);
+        fputs("<td>", f);
+        at_html_text(f, parsed ? at_state_meaning(known) : "a state of a later version");
+        fputs(parsed && class == AT_HTML_RIGHT && at_state_fails(known, "", 0) ? ", as its cases expect</td>" : "</td>",
+              f);
         fputs("</tr>\n", f);
     }
     at_html_table_end(f);
@@ -249,21 +246,30 @@ static void put_summary(FILE *f, const struct table *t) {
             (long long)t->r->kernels->n, (long long)t->r->cases->n, compared, total);
 }
 
+/* Rows that are not folded: all that fail or prove nothing, up to a number. */
+static int64_t open_rows(const struct at_html_order *order) {
+    const int64_t bad = order->count[AT_HTML_FAILS] + order->count[AT_HTML_DOUBTFUL];
+    const int64_t open = bad < OPEN_ROWS ? OPEN_ROWS : bad < 4 * OPEN_ROWS ? bad : 4 * OPEN_ROWS;
+    return open < order->r.results->n ? open : order->r.results->n;
+}
+
+int64_t at_html_results_shown(const struct at_html_order *order) {
+    const int64_t most = open_rows(order) + FOLDED_ROWS, n = order->r.results->n;
+    return n < most ? n : most;
+}
+
 static void put_results(FILE *f, struct table *t) {
-    const int64_t n = t->r->results->n;
-    int64_t open = 0;
+    const int64_t n = t->r->results->n, open = open_rows(t->order), end = at_html_results_shown(t->order);
     char text[96];
-    while (open < n && (open < OPEN_ROWS || (open < 4 * OPEN_ROWS && badness(t, t->order[open]) < 2)))
-        open++;
     at_html_section(f, "results", "Results, the worst first");
-    fputs("<p>What fails comes first, then what proves nothing, then what is right, nearest to its limit first. error: "
-          "largest |kernel - exact|; limit: median of the elements' limits; error/limit: the largest; ulp: last places "
-          "of "
-          "the format, 99 % quantile; MODEL-EXACT: every bit equals the declared arithmetic; WITHIN: every element is "
-          "inside its "
-          "limit; decoys: wrong results that the same comparison rejected, of those that "
-          "count.</p>\n",
-          f);
+    fputs(
+        "<p>What fails comes first, then what proves nothing, then what is right, nearest to its limit first. "
+        "<b>error</b>: largest |kernel - exact|; <b>limit</b>: median of the elements' limits; <b>error/limit</b>: the "
+        "largest; <b>ulp</b>: last places of the format, 99 % quantile; <b>MODEL-EXACT</b>: every bit equals the "
+        "declared "
+        "arithmetic; <b>WITHIN</b>: every element is inside its limit; <b>decoys</b>: wrong results that the same "
+        "comparison rejected, of those that count.</p>\n",
+        f);
     for (int c = 0; c < t->n_common; c++) {
         if (!t->common[c].n)
             continue;
@@ -279,8 +285,7 @@ static void put_results(FILE *f, struct table *t) {
     put_rows(f, t, 0, open);
     if (open == n)
         return;
-    const int64_t end = n - open > FOLDED_ROWS ? open + FOLDED_ROWS : n;
-    snprintf(text, sizeof text, "The other %lld results", (long long)(n - open));
+    snprintf(text, sizeof text, end < n ? "The next %lld results" : "The other %lld results", (long long)(end - open));
     at_html_fold(f, text);
     put_rows(f, t, open, end);
     if (end < n)
@@ -291,30 +296,21 @@ static void put_results(FILE *f, struct table *t) {
     at_html_fold_end(f);
 }
 
-at_status at_html_results(const struct at_export *e, FILE *f) {
+at_status at_html_results(const struct at_export *e, const struct at_html_order *order, FILE *f) {
     const struct at_figure_sink sink = { at_html_take_figure, f };
-    struct at_export_results r;
-    struct table t = { .r = &r };
-    at_status status = AT_OK;
-    AT_TRY(at_export_results_of(e, &r));
-    if (!r.results)
+    struct table t = { .r = &order->r, .order = order };
+    if (!order->r.results)
         return AT_OK;
-    const struct at_frame_column *state = column(&t, "state");
-    if (!state || state->kind != AT_FRAME_FLAG)
-        return AT_FAIL(AT_USAGE, "%s: results has no column state with flags", e->archive);
-    AT_TRY_OUT(make_order(&t));
     find_common(&t);
     put_summary(f, &t);
     put_results(f, &t);
     at_html_section(f, "limits", "How near to the limits, and how much range was left");
-    AT_TRY_OUT(at_figures_results(e, &sink));
+    AT_TRY(at_figures_results(e, &sink));
     const struct at_frame *ledger = at_frame_find(&e->frames, "ledger");
     if (ledger && ledger->n) {
         at_html_fold(f, "The overflow ledger, every row");
         at_html_frame(f, ledger);
         at_html_fold_end(f);
     }
-out:
-    free(t.order);
-    return status;
+    return AT_OK;
 }

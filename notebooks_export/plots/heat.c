@@ -6,7 +6,7 @@
 #include "notebooks_export/plots/plots.h"
 #include "notebooks_export/plots/svg.h"
 
-enum { CELL_H = 20, TOP = 34, BOTTOM = 28, RIGHT = 14, SMALL = 6 }; /* SMALL: of a letter in a cell */
+enum { CELL_H = 20, TOP = 34, BOTTOM = 28, RIGHT = 14, SMALL = 6, GREYS = 118 }; /* SMALL: of a letter in a cell */
 
 static void cell_text(const struct at_heat *heat, double value, char *text, size_t size) {
     if (isnan(value))
@@ -41,13 +41,12 @@ static double darkness(const struct at_heat *heat, double value) {
 
 static void put_cell(FILE *f, const struct at_heat *heat, double value, double x, double y, double width) {
     const double dark = isnan(value) ? 0 : darkness(heat, value);
-    const int grey = (int)lround(255 - 175 * dark); /* never black: the text must be read on it */
+    const int grey = (int)lround(255 - GREYS * dark); /* black is read on all of these, white on their inverse */
     char attributes[64], text[32];
     snprintf(attributes, sizeof attributes, "fill=\"#%02x%02x%02x\" stroke=\"#fff\"", grey, grey, grey);
     at_svg_rect(f, x, y, width, CELL_H, attributes);
     cell_text(heat, value, text, sizeof text);
-    at_svg_text(f, x + width / 2, y + 14, "middle", grey < 118 ? "font-size=\"10\" fill=\"#fff\"" : "font-size=\"10\"",
-                text);
+    at_svg_text(f, x + width / 2, y + 14, "middle", "font-size=\"10\"", text);
 }
 
 void at_plot_heat(FILE *f, const struct at_heat *heat) {

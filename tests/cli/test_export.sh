@@ -110,8 +110,12 @@ for archive in "${changed[@]}"; do
     job hostile "$archive" "$scratch/hostile_$(basename "$archive")"
     job later "$archive" "$scratch/later_$(basename "$archive")"
 done
+"$BUILD/tests/support/make_archive" "$scratch/run2600.h5" 2600 || fail make_archive
+job many "$scratch/run2600.h5" "$scratch/many.h5"
 for i in "${!newer[@]}"; do job newer "/${newer[i]#*:}" "${newer[i]%%:*}" "$scratch/newer_$i.h5"; done
-work "hostile, later and newer archives"
+work "hostile, later, newer and large archives"
+for archive in many many_no_role; do wants 0 "$archive" "$attest" export "$scratch/$archive.h5" --to html --out "$scratch/all"; done
+job many_read "$scratch/all/many"
 
 job csv $golden "$scratch/twice"
 for archive in "${archives[@]}"; do export_all "$archive" csv,svg,html; done

@@ -6,6 +6,8 @@ SPDX-License-Identifier: Apache-2.0
 usage: export_reads.py csv,svg,html,ipynb ARCHIVE.h5 FOLDER    any of these kinds, with commas
        export_reads.py hostile IN.h5 OUT.h5     a copy whose texts try to break out of everything
        export_reads.py later IN.h5 OUT.h5       a copy with columns and groups of a later minor version
+       export_reads.py many IN.h5 OUT.h5        a copy with more variants and roles than the matrix of the page has room for
+       export_reads.py many_read PREFIX         looks at the pages PREFIX.html and PREFIX_no_role.html of these
        export_reads.py newer GROUP IN.h5 OUT.h5 a copy whose GROUP is of a later major version
        export_reads.py all LIST                 each line of the file LIST is the arguments of one of these, apart by tabs: Python
                                                 and its libraries take longer to start than most of them take
@@ -186,6 +188,7 @@ class Page(html.parser.HTMLParser):
     def __init__(self):
         super().__init__()
         self.open, self.seen, self.words, self.results = [], {}, [], 0
+        self.matrix, self.rows, self.why, self.row = None, [], {}, None
 
     def handle_starttag(self, tag, attributes):
         self.seen[tag] = self.seen.get(tag, 0) + 1
@@ -196,6 +199,14 @@ class Page(html.parser.HTMLParser):
             assert name != "href" or value.startswith("#"), value
         if tag not in self.EMPTY:
             self.open.append(tag)
+        if tag == "table":
+            self.matrix = dict(attributes).get("class") == "matrix"
+        if self.matrix and tag == "tr":
+            self.rows.append([])
+        if self.matrix and tag in ("th", "td"):
+            self.rows[-1].append("")
+        if ("class", "row") in attributes:
+            self.row = int(dict(attributes)["id"][1:])
 
     def handle_startendtag(self, tag, attributes):
         assert tag in self.EMPTY, tag
@@ -207,6 +218,10 @@ class Page(html.parser.HTMLParser):
 
     def handle_data(self, data):
         self.words.append(data)
+        if self.matrix and {"th", "td"} & set(self.open):
+            self.rows[-1][-1] += f" {data}" if self.open[-1] == "span" else data
+        if self.row is not None:
+            self.why[self.row] = self.why.get(self.row, "") + data
 
 
 def read_page(path):
@@ -222,6 +237,42 @@ def read_page(path):
     assert "url(" not in style and "@import" not in style and "@media print" in style and "@page" in style
     assert not any(ord(c) < 32 and c not in "\n\t" for c in source)
     return page
+
+
+def check_matrix(file, page):
+    """Cells of the matrix against the archive: states and how often, by variant and role; and what was got in failing rows."""
+    results, roles = file["results"], utf8(file["cases/role"][...])
+    states = text(results["state"].attrs["flag_meanings"]).split()
+    columns = list(dict.fromkeys(roles))
+    want = {}
+    for state, case, kernel in zip(results["state"][...], results["case"][...], results["kernel"][...]):
+        cell = want.setdefault((kernel, roles[case]), {})
+        cell[states[state]] = cell.get(states[state], 0) + 1
+    assert page.rows[0][1:] == columns, page.rows[0]
+    kernels = list(zip(utf8(file["kernels/family"][...]), utf8(file["kernels/variant"][...])))
+    seen, family = set(), None
+    for row in page.rows[1:]:
+        if len(row) == 1:
+            family = row[0].strip()
+            continue
+        kernel = kernels.index((family, row[0]))
+        seen.add(kernel)
+        for role, cell in zip(columns, row[1:]):
+            words = cell.replace(",", " ").split()
+            have = dict(zip(words[:1] + words[3::2], map(int, words[1:2] + words[2::2])))
+            assert have == want.get((kernel, role), {}), (row[0], role, cell)
+    assert len(seen) == len(kernels) == len(set(kernels)), (len(seen), len(kernels))
+    number = lambda x: "NaN" if numpy.isnan(x) else "%.6g" % x
+    said = 0
+    for i in range(len(results["result"])):
+        expect = utf8(file["cases/expect"][...])[results["case"][i]].split(",")
+        state = states[results["state"][i]]
+        if state in ("PASS", "VACUOUS", "UNSUPPORTED", "SKIPPED") or state in expect or results["worst_index"][i] < 0:
+            continue
+        got = f"got {number(results['worst_got'][i])}, want {number(results['worst_want'][i])}, limit {number(results['worst_limit'][i])}"
+        assert got in page.why[i], (i, got, page.why[i])
+        said += 1
+    return said
 
 
 def check_html(archive, prefix):
@@ -241,6 +292,8 @@ def check_html(archive, prefix):
                     assert passed > 0, (group, name)
         for study in studies_of(file):
             assert study in said
+        if "results" in file and len(file["results/result"]) and not os.path.basename(archive).startswith("hostile"):
+            assert check_matrix(file, page) > 0
         assert page.results == (len(file["results/result"]) if "results" in file else 0), page.results
         plots = "bench" in file or "studies" in file or "distributions" in file or "results/err_hist" in file
         assert not plots or page.seen.get("svg", 0) > 0
@@ -327,14 +380,55 @@ def make_later(source, target):
                 file[name].create_dataset("later_kind", data=numpy.zeros(n, dtype=[("a", "i4"), ("b", "f4")]))
 
 
+def make_many(source, target):
+    """400 variants, which the results take in turn from the last on, and 20 roles; no role at all in a second copy."""
+    with copy(source, target) as file:
+        kernels, n = file["kernels"], 400
+        for name in list(kernels):
+            data = kernels[name]
+            values, attributes = numpy.resize(data[...], n), dict(data.attrs)
+            if name == "kernel":
+                values = numpy.arange(n, dtype=data.dtype)
+            elif name == "variant":
+                values = numpy.array([f"{i:03}_variant" for i in range(n)], dtype=object)
+            kind = data.dtype if data.dtype.kind != "O" else h5py.string_dtype()
+            del kernels[name]
+            new = kernels.create_dataset(name, data=values, dtype=kind)
+            for key in ("units", "long_name"):
+                if key in attributes:
+                    new.attrs[key] = attributes[key]
+        kernels["kernel"].make_scale("kernel")
+        for name in kernels:
+            if name != "kernel":
+                kernels[name].dims[0].attach_scale(kernels["kernel"])
+        results, roles = file["results/kernel"][...], file["cases/role"][...]
+        file["results/kernel"][...] = [n - 1 - i % n for i in range(len(results))]
+        file["cases/role"][...] = [f"role{i % 20}" for i in range(len(roles))]
+    shutil.copyfile(target, target[:-3] + "_no_role.h5")
+    with h5py.File(target[:-3] + "_no_role.h5", "r+") as file:
+        del file["cases/role"]
+
+
+def check_many(prefix):
+    """The worst variants have lines, the rest are counted; so are cases of the last roles."""
+    page = read_page(f"{prefix}.html")
+    said, rows = "".join(page.words), [row for row in page.rows[1:] if len(row) > 1]
+    assert page.rows[0][1:] == [f"role{i}" for i in range(16)] + ["other roles"], page.rows[0]
+    assert len(rows) == 300 and "100 more variants have no row here" in said, len(rows)
+    assert all(any(row[1:]) for row in rows) and any(row[-1] for row in rows)
+    page = read_page(f"{prefix}_no_role.html")
+    assert page.rows[0] == ["variant", "all cases"] and len(page.rows) == 302, page.rows[0]
+
+
 def make_newer(group, source, target):
     with copy(source, target) as file:
         file[group].attrs["encoding-version"] = "2.0.0"
 
 
 def one(what, *arguments):
-    if what in ("hostile", "later", "newer"):
-        {"hostile": make_hostile, "later": make_later, "newer": make_newer}[what](*arguments)
+    made = {"hostile": make_hostile, "later": make_later, "newer": make_newer, "many": make_many, "many_read": check_many}
+    if what in made:
+        made[what](*arguments)
         return
     archive, folder = arguments
     prefix = os.path.join(folder, os.path.basename(archive)[:-3])

@@ -59,8 +59,6 @@ void at_study_table(const struct at_study_rows *rows, FILE *out);
 /* The demonstrations, a line each; each computes what it prints. */
 at_status at_study_demos(FILE *out);
 at_status at_study_attention_demos(FILE *out); /* those of them that are about attention */
-/* SVG files in the folder `dir`, which is made when it is not there. *n: how many. */
-at_status at_study_plots(const struct at_study_rows *rows, const char *dir, int *n);
 
 /* The kinds; each is a process's exit code. */
 int at_study_accumulate(const struct at_args *args);

@@ -78,12 +78,8 @@ static at_status check_cases(const struct study *s) {
 }
 
 /* Nor does a study end without a place for what it found. */
-static at_status check_places(const struct at_args *args) {
-    const struct at_study_rows none = { 0 };
-    int plots;
-    if (at_args_get(args, "--out"))
-        AT_TRY(at_atomic_check(at_args_get(args, "--out")));
-    return at_args_get(args, "--plots") ? at_study_plots(&none, at_args_get(args, "--plots"), &plots) : AT_OK;
+static at_status check_place(const struct at_args *args) {
+    return at_args_get(args, "--out") ? at_atomic_check(at_args_get(args, "--out")) : AT_OK;
 }
 
 /* ---- what was asked for ---- */
@@ -149,10 +145,9 @@ static at_status measure(struct study *s) {
 }
 
 static at_status run_study(const struct at_args *args, struct study *s, struct at_run_record *record) {
-    int plots = 0;
     AT_TRY(read_options(args, s));
     AT_TRY(check_cases(s));
-    AT_TRY(check_places(args));
+    AT_TRY(check_place(args));
     AT_TRY(at_study_demos(stdout));
     if (at_args_has(args, "--demos"))
         return AT_OK;
@@ -170,10 +165,6 @@ static at_status run_study(const struct at_args *args, struct study *s, struct a
         AT_TRY(at_archive_write_tables(&table, 1, record, at_args_get(args, "--out")));
         s->journal = NULL;
         AT_TRY(at_journal_finish(journal, NULL));
-    }
-    if (at_args_get(args, "--plots")) {
-        AT_TRY(at_study_plots(&s->rows, at_args_get(args, "--plots"), &plots));
-        printf("%d plots in %s\n", plots, at_args_get(args, "--plots"));
     }
     return AT_OK;
 }
