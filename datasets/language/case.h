@@ -64,7 +64,9 @@ struct at_case_data {
 at_status at_case_build(const struct at_case *c, struct at_case_data *data);
 void at_case_data_release(struct at_case_data *data);
 
-/* Where named datasets live: AT_DATASETS, else the path compiled in, else beside the program. */
+/* Where case files, recorded activations, benchmarks and measurements are: AT_DATASETS; else those of the source tree, for
+ * a program in its build folder; else `datasets` beside the program (a bundle); else ../share/attest from there (an
+ * installation), whether it is there or not. The text is the thread's own. */
 const char *at_datasets_dir(void);
 
 #endif

@@ -19,6 +19,13 @@ wants() {
 }
 same() { cmp "$1" "$2" || fail "$1 and $2 differ"; }
 
+# Programs of the build in the scratch folder, where they find this tree's data, and of runners and lists what a test puts there.
+copy_programs() {
+    local name
+    for name in "$@"; do cp "$BUILD/$name" "$scratch/" || fail "no $name"; done
+    ln -s "$PWD/datasets" "$scratch/datasets"
+}
+
 # processor_seconds FILE command...: FILE gets the processor time it took, which other work on the machine leaves as it is.
 processor_seconds() {
     local file=$1 code TIMEFORMAT='%U %S'; shift

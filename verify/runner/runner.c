@@ -3,6 +3,7 @@
 #include "verify/runner/runner.h"
 
 #include "attest/env.h"
+#include "attest/program_dir.h"
 #include "verify/runner/runner_wire.h"
 
 #include <errno.h>
@@ -31,16 +32,8 @@ struct at_runner {
 
 /* `name` in the folder of the running program. */
 static at_status beside(const char *name, char *path, size_t size) {
-    ssize_t n = readlink("/proc/self/exe", path, size - 1);
-    if (n <= 0)
-        return AT_FAIL(AT_ENVIRONMENT, "cannot find this program's own path: %s", strerror(errno));
-    path[n] = '\0';
-    char *slash = strrchr(path, '/');
-    size_t used = slash ? (size_t)(slash - path) + 1 : 0;
-    if (used + strlen(name) >= size)
-        return AT_FAIL(AT_ENVIRONMENT, "this program's path is too long");
-    memcpy(path + used, name, strlen(name) + 1);
-    return AT_OK;
+    const int n = snprintf(path, size, "%s/%s", at_program_dir(), name);
+    return n < (int)size ? AT_OK : AT_FAIL(AT_ENVIRONMENT, "this program's path is too long");
 }
 
 /* Runners that are called by a word and live beside attest. */
@@ -48,9 +41,9 @@ static const struct {
     const char *spec, *program, *remedy;
 } known[] = {
     { "cpu", "attest-cpu", "build it with `make`" },
-    { "mutants", "attest-mutants", "build it with `make`" },
-    { "cuda", "attest-cuda",
-      "it is built where nvcc is installed; a GPU elsewhere is reached with --runner 'ssh HOST attest-cuda'" },
+    { "mutants", "attest-mutants", "`make` builds it; `make install MUTANTS=1` installs it" },
+    { "demo", "attest-demo", "`make demo` builds it" },
+    { "cuda", "attest-cuda", "`make cuda` builds it; a GPU elsewhere: --runner 'ssh HOST attest-cuda'" },
 };
 
 static at_status find_program(struct at_runner *runner) {
