@@ -276,6 +276,7 @@ static at_status read_tensor(void *opaque, const struct at_file_tensor *tensors,
 static const struct at_reader_type reader_hdf5 = {
     .name = "hdf5",
     .suffixes = { ".h5", ".hdf5" },
+    .magics = { "\x89HDF\r\n\x1a\n" },
     .open = open_file,
     .read = read_tensor,
     .close = close_file,

@@ -9,7 +9,7 @@
 #include "verify/run/session.h"
 
 static const struct at_option options[] = {
-    { "--runner", "R", "cpu (default) or a command line" },
+    { "--runner", "R", "cpu (default), cuda, or a command line that speaks the protocol" },
     { "--seed", "S", "the run's seed, when it had one" },
     { "--timeout", "SECONDS", "a launch is HUNG after this much processor time, or ten times as long by the clock" },
     { "--strict", NULL, "a VACUOUS result fails" },

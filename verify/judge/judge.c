@@ -48,12 +48,12 @@ static void one_fate(struct at_job *j, enum at_state state, const char *cause) {
     j->n_results = 1;
     describe(j, &j->results[0]);
     j->results[0].state = state;
-    snprintf(j->results[0].cause, sizeof j->results[0].cause, "%.380s", cause);
+    at_result_set_cause(&j->results[0], cause);
 }
 
 /* A failed launch is a result when it is the runner's doing, and a status when it is ours. */
 static at_status launch_failed(struct at_job *j, at_status status) {
-    char cause[sizeof j->results[0].cause];
+    char cause[AT_ERROR_MESSAGE_BYTES];
     snprintf(cause, sizeof cause, "%s", at_error_message());
     switch (status) {
     case AT_CRASHED:
@@ -170,12 +170,25 @@ static at_status judge_by_decoys(struct at_job *j) {
     return AT_OK;
 }
 
+/* A declaration that the case cannot be evaluated with (pooled FIR order where taps are given, a tensor core's unit where
+ * the inputs are f32) is the variant's mistake, and costs this job alone. */
+static at_status declaration_failed(struct at_job *j, at_status status) {
+    char cause[AT_ERROR_MESSAGE_BYTES + 64];
+    if (status != AT_USAGE && status != AT_UNSUPPORTED)
+        return status;
+    snprintf(cause, sizeof cause, "the declared numerics do not fit this case: %s", at_error_message());
+    one_fate(j, AT_STATE_ERROR, cause);
+    return AT_OK;
+}
+
 static at_status judge_outputs(struct at_job *j) {
     struct at_case_context *c = j->context;
-    AT_TRY(at_judgement_open(&c->answer, &j->v->numerics, c->options->threads, &j->judgement));
+    at_status status = at_judgement_open(&c->answer, &j->v->numerics, c->options->threads, &j->judgement);
+    if (status != AT_OK)
+        return declaration_failed(j, status);
     widen(j);
     pthread_mutex_lock(&c->decoys);
-    const at_status status = judge_by_decoys(j);
+    status = judge_by_decoys(j);
     pthread_mutex_unlock(&c->decoys);
     AT_TRY(status);
     AT_TRY(at_job_keep(j));

@@ -51,7 +51,17 @@ struct worker {
 };
 
 static volatile sig_atomic_t interrupted;
-static void on_signal(int number) { interrupted = number; }
+
+/* The first asks for an end after the running jobs; the second ends the process, as if nobody had asked. */
+static void on_signal(int number) {
+    if (interrupted) {
+        signal(number, SIG_DFL);
+        raise(number);
+    }
+    interrupted = number;
+}
+
+int at_session_signal(void) { return interrupted; }
 
 struct at_session_options at_session_defaults(void) {
     return (struct at_session_options){
@@ -251,12 +261,15 @@ static at_status open_journal(struct session *s) {
     return s->options->keep == AT_KEEP_NEVER ? AT_OK : open_witness(s);
 }
 
+/* Of a run that a signal has cut short, nothing is written but what the journal already has. */
 static at_status finish(struct session *s) {
-    if (interrupted)
-        return AT_FAIL(AT_IO, "interrupted; %lld results are in the journal, --resume goes on from there",
-                       (long long)s->record->n);
     at_run_record_sort(s->record);
-    if (!s->journal)
+    s->record->is_part = s->options->selection.shards > 1;
+    if (interrupted && at_run_record_jobs(s->record) < s->plan.n_jobs) {
+        s->record->signal = interrupted;
+        s->record->planned = s->plan.n_jobs;
+    }
+    if (!s->journal || s->record->signal)
         return AT_OK;
     struct at_journal *journal = s->journal;
     s->journal = NULL;
