@@ -46,6 +46,8 @@ at_status at_case_load_dir(const char *dir, struct at_case_list *list);
 void at_case_list_release(struct at_case_list *list);
 /* Keys of the case language with their meaning and default, for --help; NULL past the end. */
 const char *at_case_key_help(int i);
+/* The same of the keys that a line of this family takes. */
+const char *at_case_family_key_help(const struct at_family *family, int i);
 /* Data families: name and meaning; NULL past the end. */
 const char *at_case_data_help(int i);
 

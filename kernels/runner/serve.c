@@ -6,12 +6,15 @@
 
 #include <errno.h>
 #include <math.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-/* A job that attest has stopped waiting for ends by itself soon after, even when attest was killed. */
-enum { ALARM_GRACE_SECONDS = 5, ALARM_MOST_SECONDS = 100000000 };
+/* A job that attest has stopped waiting for ends by itself soon after, even when attest was killed or is out of reach. */
+enum { ALARM_GRACE_SECONDS = 5, ALARM_MOST_SECONDS = 100000000, ORPHAN_GRACE_SECONDS = 2 };
 
 /* One conversation. */
 struct session {
@@ -27,6 +30,25 @@ int at_serve_claim_stdout(void) {
     if (out < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
         return -1;
     return out;
+}
+
+/* ---- orphans ---- */
+
+static void *end_orphan(void *in) {
+    struct pollfd end_of_input = { .fd = *(const int *)in };
+    while (poll(&end_of_input, 1, -1) < 0 && errno == EINTR)
+        continue;
+    sleep(ORPHAN_GRACE_SECONDS); /* between jobs the loop sees the end of its input by itself */
+    _exit(1);
+}
+
+void at_serve_end_with(const int *in) {
+    pthread_t thread;
+    struct stat kind;
+    if (fstat(*in, &kind) != 0 || S_ISREG(kind.st_mode)) /* a file has no other end */
+        return;
+    if (pthread_create(&thread, NULL, end_orphan, (void *)in) == 0) /* without it there is still the alarm */
+        pthread_detach(thread);
 }
 
 /* ---- bytes ---- */
@@ -144,8 +166,7 @@ static void device_failed(const struct at_device *device, const char *doing, int
 }
 
 static void fill_problem(const struct at_job *job, uint8_t *base, struct at_problem *problem) {
-    *problem = (struct at_problem){ .sizes = job->sizes, .params = job->params, .dtype = job->dtype };
-    problem->op = at_op_find(job->op); /* for names in messages; NULL is no harm */
+    *problem = job->problem;
     for (int i = 0; i < job->n_tensors; i++) {
         const struct at_job_tensor *from = &job->tensor[i];
         problem->tensors[from->index] = from->shape;
@@ -200,6 +221,19 @@ static void run_job(struct session *s, const struct at_job *job, struct at_reply
         device_failed(device, "copying the block from the device", code, reply);
 }
 
+/* An operator that this runner does not know, or that has come to have a size since. */
+static int declines(const struct at_job *job, struct at_reply *reply) {
+    if (job->problem.op && !job->lacks[0])
+        return 0;
+    reply->kind = AT_REPLY_UNSUPPORTED;
+    if (!job->problem.op)
+        snprintf(reply->reason, sizeof reply->reason, "this runner does not know the operator %s", job->op);
+    else
+        snprintf(reply->reason, sizeof reply->reason, "the job has no %s, which this runner's %s wants", job->lacks,
+                 job->op);
+    return 1;
+}
+
 static at_status handle_job(struct session *s, const struct at_message *message) {
     struct at_job job;
     AT_TRY(at_job_parse(message, &job));
@@ -210,7 +244,9 @@ static at_status handle_job(struct session *s, const struct at_message *message)
     if (sent_inline)
         AT_TRY(read_payload(s, job.used));
     struct at_reply reply = { .kind = AT_REPLY_DONE, .id = job.id };
-    if (job.variant < s->serve->kernels.n) {
+    if (declines(&job, &reply)) {
+        /* an operator of another time: the job is answered, the conversation goes on */
+    } else if (job.variant < s->serve->kernels.n) {
         double most = ceil(job.timeout) + ALARM_GRACE_SECONDS;
         alarm(most < ALARM_MOST_SECONDS ? (unsigned)most : ALARM_MOST_SECONDS);
         run_job(s, &job, &reply);

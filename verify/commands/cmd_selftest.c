@@ -16,7 +16,7 @@ static const struct at_option options[] = {
     { "--mechanical", NULL,
       "instead: each barrier, fence, wait, commit of each CUDA kernel deleted: caught, or proved redundant" },
     { "--mutants", "GLOB", "only these (family/fault; of deletions family/variant__file_line)" },
-    { "--jobs", "N", "cases judged at the same time" },
+    { "--jobs", "N", "jobs judged at the same time" },
     { "--all", NULL, "judge each mutant on all of its cases (default: up to its first failure)" },
     { "--verbose", NULL, "what each mutant got on each of its cases" },
     { NULL, NULL, NULL },
@@ -113,6 +113,8 @@ static at_status run_mutant(struct mutant *m, const char *cases, int jobs, int a
         setenv("AT_SIMT_WITHOUT", m->place, 1); /* to the runner */
     at_status status = at_session_run(&o, &record);
     unsetenv("AT_SIMT_WITHOUT");
+    if (status == AT_OK && at_session_signal())
+        status = AT_FAIL(AT_IO, "interrupted: the lines above are what was tried");
     m->hits = 0;
     memset(m->by_state, 0, sizeof m->by_state);
     for (int64_t i = 0; status == AT_OK && i < record.n; i++) {
@@ -281,7 +283,8 @@ out:
 static int run(const struct at_args *args) {
     int bad;
     at_status status = score(args, &bad);
-    return status != AT_OK ? at_report_failure(status) : bad != 0;
+    const int code = status != AT_OK ? at_report_failure(status) : bad != 0;
+    return at_session_signal() ? 128 + at_session_signal() : code;
 }
 
 const struct at_command at_command_selftest = {
