@@ -4,9 +4,9 @@ NVCC := $(shell command -v nvcc 2>/dev/null)
 CUDA_HOME := $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
 # For Hopper alone; a bundle also takes PTX along, for what is newer than sm_80 and is not Hopper.
 ARCH ?= -gencode arch=compute_90a,code=sm_90a
+PTX_ARCH := -gencode arch=compute_80,code=compute_80
 # What compute-sanitizer names lines by, a third of what a kernel takes when it is packed.
 LINEINFO ?= -lineinfo
-PTX_ARCH := -gencode arch=compute_80,code=compute_80
 # Where objects and programs go: a bundle's are compiled for more, and beside the others.
 CUDA_DIR ?= $(BUILD)/cuda
 CUDA_PROGRAMS ?= $(BUILD)
