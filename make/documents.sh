@@ -4,10 +4,13 @@
 set -euo pipefail
 what=$1 attest=$2
 
-# Lines of "name<TAB>text" below a heading of a help text.
+# Lines of "name<TAB>text" below a heading of a help text; what is indented further goes on with the text.
 below() { # HEADING: stdin
     awk -v heading="$1" '$0 == heading { on = 1; next } on && !/^  / { exit }
-        on { sub(/^ +/, ""); at = match($0, /  +/); if (at) print substr($0, 1, at - 1) "\t" substr($0, at + RLENGTH); else print $0 "\t" }'
+        on && /^   / { sub(/^ +/, ""); row = row " " $0; next }
+        on { if (row != "") print row
+            sub(/^ +/, ""); at = match($0, /  +/); row = at ? substr($0, 1, at - 1) "\t" substr($0, at + RLENGTH) : $0 "\t" }
+        END { if (row != "") print row }'
 }
 commands() { "$attest" --help | below commands: ; }
 options() { "$attest" "$1" --help | below options: ; }
@@ -30,7 +33,9 @@ man() {
         [[ -z "$text" ]] || { echo '.PP'; echo 'Example:'; echo '.PP'; echo '.nf'; while IFS= read -r line; do roff "$line"; done <<< "$text"; echo '.fi'; }
     done < <(commands)
     echo '.SH EXIT STATUS'
-    roff "$("$attest" --help | awk '/Exit codes:/ { sub(/.*Exit codes: */, ""); on = 1 } on' | tr '\n' ' ')"
+    while IFS=$'\t' read -r name text; do
+        echo '.TP'; echo ".B $name"; roff "$text"
+    done < <("$attest" --help | below 'exit codes:')
     echo '.SH FILES'
     roff 'share/attest beside bin: cases, benchmarks, recorded activations, measurements, PROTOCOL.md of runners, a runner in Python'
 }

@@ -8,6 +8,11 @@ make/install.sh "$scratch/two" "$BUILD/attest" "$BUILD/attest-cpu" || fail "a se
 for file in man/man1/attest.1 bash-completion/completions/attest attest/PROTOCOL.md attest/python/runner_client.py; do
     [[ -s "$scratch/one/share/$file" ]] || fail "no share/$file"
 done
+for word in $("$attest" --help | sed -n '/^commands:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do # as the help has them
+    grep -q "^.SS attest $word\$" "$scratch/one/share/man/man1/attest.1" || fail "the man page has no $word"
+    grep -q "^ *$word) words=" "$scratch/one/share/bash-completion/completions/attest" || fail "the completion has no $word"
+done
+grep -q '^.B 130$' "$scratch/one/share/man/man1/attest.1" || fail "the man page has no exit codes"
 golden=share/attest/measurements/h200_tensor_core.txt
 head -n 6 "$scratch/one/$golden" > "$scratch/golden" && mv "$scratch/golden" "$scratch/one/$golden"
 
