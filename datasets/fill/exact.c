@@ -146,17 +146,17 @@ static at_status check_asynct(const struct at_case *c) {
     return AT_OK;
 }
 
-static at_status check_norm(const struct at_case *c, unsigned groups) {
+static at_status check_norm(const struct at_case *c) {
     const struct at_case_keys *keys = c->keys;
     double lo = (double)keys->lo.value[0], hi = (double)keys->hi.value[0];
-    if (groups & AT_KEY_UCLIP && (ldexp(lo, 4) != rint(ldexp(lo, 4)) || ldexp(hi, 4) != rint(ldexp(hi, 4)) ||
-                                  !(fabs(lo) <= 1) || !(fabs(hi) <= 1)))
+    if (at_key_index(c->op, "lo") >= 0 && (ldexp(lo, 4) != rint(ldexp(lo, 4)) || ldexp(hi, 4) != rint(ldexp(hi, 4)) ||
+                                           !(fabs(lo) <= 1) || !(fabs(hi) <= 1)))
         return AT_FAIL(AT_USAGE, "%s: lo: found lo=%g hi=%g with exact data, wanted sixteenths within -1 .. 1",
                        c->where, lo, hi);
-    if (groups & AT_KEY_RMS && (keys->channels < 4 || !is_power_of_two((double)keys->channels)))
+    if (c->op->takes_mean_square && (keys->channels < 4 || !is_power_of_two((double)keys->channels)))
         return AT_FAIL(AT_USAGE, "%s: channels: found %lld with exact data, wanted a power of two from 4", c->where,
                        (long long)keys->channels);
-    if (groups & AT_KEY_RMS && keys->eps.value[0] != 0)
+    if (c->op->takes_mean_square && keys->eps.value[0] != 0)
         return AT_FAIL(AT_USAGE, "%s: eps: found %g with exact data, wanted 0", c->where, (double)keys->eps.value[0]);
     return AT_OK;
 }
@@ -169,12 +169,15 @@ static at_status check_product(const struct at_case *c) {
     return AT_OK;
 }
 
-at_status at_exact_check(const struct at_case *c, unsigned groups) {
-    if (groups & AT_KEY_PRODUCT)
+at_status at_exact_check(const struct at_case *c) {
+    switch (c->op->kind) {
+    case AT_KIND_PRODUCT:
         return check_product(c);
-    if (groups & AT_KEY_CACHE)
+    case AT_KIND_ROWS:
+        return check_norm(c);
+    case AT_KIND_ATTENTION:
+        return c->op->weights == AT_WEIGHTS_GATE ? check_asynct(c) : check_softmax(c);
+    default:
         return AT_OK;
-    if (groups & AT_KEY_NORM)
-        return check_norm(c, groups);
-    return groups & AT_KEY_ASYNCT ? check_asynct(c) : check_softmax(c);
+    }
 }

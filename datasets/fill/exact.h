@@ -13,7 +13,7 @@ int64_t at_exact_odd(int window, int edge);
 double at_auto_scale(const struct at_data_family *family, int asynct, enum at_format dtype, int64_t d);
 
 /* Are the parameters of this exact case such that the promise holds? AT_USAGE with key, found, wanted. */
-at_status at_exact_check(const struct at_case *c, unsigned groups);
+at_status at_exact_check(const struct at_case *c);
 
 /* Fraction bits of the finest grid that gate inputs fall on: scale * sigma / D or scale * tap. -1: none up to 20. */
 int at_exact_gate_bits(const struct at_data *data);

@@ -25,23 +25,28 @@ static at_status recorded_sizes(struct at_build *build, struct at_sizes *sizes) 
     }
     *sizes = (struct at_sizes){ .b = recorded->b, .h = recorded->h, .hk = recorded->hk, .page = keys->page };
     sizes->d = keys->pad_d ? keys->pad_d : recorded->d;
-    sizes->taps = at_op_tensor_index(build->c->op, "taps") >= 0 ? keys->window : 0;
+    sizes->taps = at_op_filled_index(build->c->op, AT_FILL_TAPS) >= 0 ? keys->window : 0;
     at_case_lengths(sizes, build->c, lengths, lengths + recorded->b);
     free(lengths);
     return AT_OK;
 }
 
-static int is_product(const struct at_build *build) {
-    return (at_key_groups(build->c->family, build->c->op) & AT_KEY_PRODUCT) != 0;
-}
+static int is_product(const struct at_build *build) { return build->c->op->kind == AT_KIND_PRODUCT; }
 
 /* A product is one request: rows of its first factor are queries, those of its second keys. */
 static int64_t requests_of(const struct at_build *build) { return is_product(build) ? 1 : build->problem->sizes.b; }
 
+/* Length of a dimension of the tensor that is filled so. */
+static int64_t length_of(const struct at_build *build, enum at_fill fill, int dimension) {
+    const struct at_op *op = build->c->op;
+    const int i = at_op_filled_index(op, fill);
+    return i < 0 ? 0 : at_dim_size(build->problem, op->tensors[i].dims[dimension]);
+}
+
 static int64_t queries_of(const struct at_build *build, int64_t r) {
     const struct at_recorded *recorded = &build->recorded;
     if (is_product(build))
-        return build->problem->sizes.m;
+        return length_of(build, AT_FILL_LEFT, 0);
     if (!recorded->reader)
         return at_case_sq(build->c, r);
     int64_t length = recorded->start[r + 1] - recorded->start[r];
@@ -51,7 +56,7 @@ static int64_t queries_of(const struct at_build *build, int64_t r) {
 static int64_t keys_of(const struct at_build *build, int64_t r) {
     const struct at_recorded *recorded = &build->recorded;
     if (is_product(build))
-        return build->problem->sizes.n;
+        return length_of(build, AT_FILL_RIGHT, 0);
     return recorded->reader ? recorded->start[r + 1] - recorded->start[r] : at_case_sk(build->c, r);
 }
 
@@ -68,13 +73,12 @@ static at_status fill_starts(struct at_build *build) {
     return AT_OK;
 }
 
-static int is_asynct(const struct at_build *build) { return at_op_tensor_index(build->c->op, "sigma") >= 0; }
+static int is_asynct(const struct at_build *build) { return build->c->op->weights == AT_WEIGHTS_GATE; }
 
 static void set_parameters(const struct at_build *build) {
     const struct at_case_keys *keys = build->c->keys;
     struct at_params *params = &build->problem->params;
-    *params = at_params_default();
-    if (build->problem->sizes.b > 0)
+    if (build->c->op->kind == AT_KIND_ATTENTION)
         params->scale = keys->scale.n ? keys->scale.value[0]
                                       : (float)at_auto_scale(keys->data, is_asynct(build), keys->dtype, build->d_valid);
     if (is_product(build))
@@ -89,12 +93,6 @@ static void set_parameters(const struct at_build *build) {
     params->hi = keys->hi.value[0];
     params->eps = keys->eps.value[0];
     params->from = (int32_t)keys->from;
-    params->instruction = (int32_t)keys->instruction;
-    params->out = (int32_t)keys->out;
-    params->softmax = (int32_t)keys->softmax;
-    params->bins = keys->bins ? AT_BF16 : AT_F16;
-    params->what = (int32_t)keys->what;
-    params->behind = (int32_t)keys->behind;
 }
 
 /* One block for all inputs; an absent or empty tensor keeps no data. */
@@ -124,12 +122,20 @@ static at_status place_tensors(const struct at_build *build, struct at_case_data
     return AT_OK;
 }
 
+/* Of the first output. */
+static enum at_format output_format(const struct at_problem *problem) {
+    int i = 0;
+    while (i + 1 < problem->op->n_tensors && problem->op->tensors[i].role == AT_IN)
+        i++;
+    return problem->tensors[i].format;
+}
+
 /* What the families see. The parameter tensors are filled before, because hot keys look at the taps. */
 static void describe(struct at_build *build) {
     const struct at_problem *problem = build->problem;
     const struct at_case_keys *keys = build->c->keys;
     const struct at_op *op = problem->op;
-    int taps = at_op_tensor_index(op, "taps"), sigma = at_op_tensor_index(op, "sigma");
+    const int taps = at_op_filled_index(op, AT_FILL_TAPS), sigma = at_op_filled_index(op, AT_FILL_SIGMA);
     build->data = (struct at_data){
         .seed = (uint64_t)keys->seed,
         .dtype = keys->dtype,
@@ -150,27 +156,26 @@ static void describe(struct at_build *build) {
         .hot = keys->hot,
         .query_start = build->query_start,
         .key_start = build->key_start,
-        .rms = strstr(op->name, "rms") != NULL,
-        .has_res = at_op_tensor_index(op, "res") >= 0,
-        .out = keys->out,
+        .rms = op->takes_mean_square,
+        .has_res = at_op_filled_index(op, AT_FILL_RESIDUAL) >= 0,
     };
     if (is_product(build)) {
         build->data.b = build->data.h = build->data.hk = 1;
-        build->data.d = problem->sizes.k;
+        build->data.d = length_of(build, AT_FILL_LEFT, 1);
+        build->data.out = output_format(problem);
     }
 }
 
 static at_status build_sizes(struct at_build *build, struct at_case_data *data) {
     const struct at_case *c = build->c;
     struct at_problem *problem = build->problem;
-    problem->op = c->op;
-    problem->dtype = c->keys->dtype;
+    *problem = c->keys->own;
     if (c->keys->dataset[0]) {
         AT_TRY(at_recorded_open(c, &build->recorded));
         AT_TRY(recorded_sizes(build, &problem->sizes));
+        at_case_complete(c, problem);
         build->d_valid = build->recorded.d;
     } else {
-        at_case_sizes(c, &problem->sizes);
         build->d_valid = problem->sizes.d ? c->keys->d : 0;
     }
     data->d_valid = build->d_valid;

@@ -10,8 +10,9 @@
 #include "attest/env.h"
 #include "datasets/fill/tc_patterns.h"
 
-static struct at_tensor *tensor_named(const struct at_build *build, const char *name) {
-    int i = at_op_tensor_index(build->problem->op, name);
+/* The tensor that is filled so, NULL when the problem has none. */
+static struct at_tensor *tensor_of(const struct at_build *build, enum at_fill fill) {
+    const int i = at_op_filled_index(build->problem->op, fill);
     return i >= 0 && build->problem->tensors[i].data ? &build->problem->tensors[i] : NULL;
 }
 
@@ -77,10 +78,10 @@ static void fill_i32(struct at_tensor *tensor, int64_t n, const int64_t *values)
 
 void at_fill_indices(const struct at_build *build) {
     const struct at_sizes *sizes = &build->problem->sizes;
-    struct at_tensor *lengths = tensor_named(build, "seq_lens"), *table = tensor_named(build, "block_table");
-    struct at_tensor *mapping = tensor_named(build, "slot_mapping");
-    fill_i32(tensor_named(build, "query_start"), sizes->b + 1, build->query_start);
-    fill_i32(tensor_named(build, "key_start"), sizes->b + 1, build->key_start);
+    struct at_tensor *lengths = tensor_of(build, AT_FILL_SEQ_LENS), *table = tensor_of(build, AT_FILL_BLOCK_TABLE);
+    struct at_tensor *mapping = tensor_of(build, AT_FILL_SLOT_MAPPING);
+    fill_i32(tensor_of(build, AT_FILL_QUERY_START), sizes->b + 1, build->query_start);
+    fill_i32(tensor_of(build, AT_FILL_KEY_START), sizes->b + 1, build->key_start);
     for (int64_t r = 0; lengths && r < sizes->b; r++)
         ((int32_t *)lengths->data)[r] = (int32_t)(build->key_start[r + 1] - build->key_start[r]);
     if (table)
@@ -107,34 +108,31 @@ static void fill_taps(const struct at_build *build, struct at_tensor *tensor) {
     }
 }
 
-/* Weights of norms, by name. alpha in [0.5, 2] lets some channels clamp and others not, gamma is near 1 with both
- * signs now and then, beta small. Exact data: powers of two and quarters. */
-static void fill_weights(const struct at_build *build, const char *name, struct at_tensor *tensor) {
-    const struct at_random random = { (uint64_t)build->c->keys->seed, at_random_stream(name, 1) };
-    int exact = build->c->keys->data && build->c->keys->data->exact;
-    int alpha = strncmp(name, "alpha", 5) == 0, beta = strncmp(name, "beta", 4) == 0;
+/* Weights of channels. Slopes in [0.5, 2] let some channels clamp and others not, factors are near 1 with both signs now
+ * and then, shifts small. Exact data: powers of two and quarters. */
+static void fill_weights(const struct at_build *build, const struct at_tensor_spec *spec, struct at_tensor *tensor) {
+    const struct at_random random = { (uint64_t)build->c->keys->seed, at_random_stream(spec->name, 1) };
+    const int exact = build->c->keys->data && build->c->keys->data->exact;
+    const int slope = spec->fill == AT_FILL_SLOPE, shift = spec->fill == AT_FILL_SHIFT;
     for (int64_t i = 0; i < at_tensor_count(tensor); i++) {
         double u = at_random_uniform(&random, (uint64_t)i), value;
         if (exact)
-            value = beta ? floor(u * 3) * 0.25 - 0.25 : ldexp(u > 0.75 && !alpha ? -1 : 1, (int)(u * 30) % 3 - 1);
+            value = shift ? floor(u * 3) * 0.25 - 0.25 : ldexp(u > 0.75 && !slope ? -1 : 1, (int)(u * 30) % 3 - 1);
         else
-            value = alpha ? 0.5 + 1.5 * u : beta ? 0.2 * u - 0.1 : (u > 0.9 ? -1 : 1) * (0.75 + 0.5 * u);
+            value = slope ? 0.5 + 1.5 * u : shift ? 0.2 * u - 0.1 : (u > 0.9 ? -1 : 1) * (0.75 + 0.5 * u);
         at_store(tensor->format, tensor->data, (size_t)i, value);
     }
 }
 
 void at_fill_parameters(const struct at_build *build) {
     const struct at_op *op = build->problem->op;
-    int attention = at_op_tensor_index(op, "seq_lens") >= 0;
-    if (attention) {
-        fill_heads(tensor_named(build, "sigma"), &build->c->keys->sigma);
-        fill_heads(tensor_named(build, "gamma"), &build->c->keys->gamma);
-        fill_taps(build, tensor_named(build, "taps"));
-        return;
-    }
-    for (int i = 0; i < op->n_tensors && at_key_groups(build->c->family, op) & AT_KEY_VALUES; i++)
-        if (op->tensors[i].format == AT_FORMAT_F32 && op->tensors[i].role == AT_IN && build->problem->tensors[i].data)
-            fill_weights(build, op->tensors[i].name, &build->problem->tensors[i]);
+    fill_heads(tensor_of(build, AT_FILL_SIGMA), &build->c->keys->sigma);
+    fill_heads(tensor_of(build, AT_FILL_GAMMA), &build->c->keys->gamma);
+    fill_taps(build, tensor_of(build, AT_FILL_TAPS));
+    for (int i = 0; i < op->n_tensors; i++)
+        if (build->problem->tensors[i].data && op->tensors[i].fill >= AT_FILL_SLOPE &&
+            op->tensors[i].fill <= AT_FILL_SHIFT)
+            fill_weights(build, &op->tensors[i], &build->problem->tensors[i]);
 }
 
 /* ---- generated rows ---- */
@@ -143,7 +141,7 @@ void at_fill_parameters(const struct at_build *build) {
 struct fill {
     const struct at_build *build;
     struct at_tensor *tensor;
-    char what; /* q, k, v of attention; a, b of a product */
+    enum at_fill what;
     enum at_norm_part part;
     uint64_t stream;
 };
@@ -175,19 +173,19 @@ static at_status fill_rows(void *context, int64_t begin, int64_t end, int worker
     const struct at_build *build = fill->build;
     const struct at_problem *problem = build->problem;
     const struct at_data *data = &build->data;
-    const int64_t *start = fill->what == 'q' ? build->query_start : build->key_start;
+    const int64_t *start = fill->what == AT_FILL_QUERIES ? build->query_start : build->key_start;
     double row[AT_DATA_MAX_D];
     for (int64_t i = begin; i < end; i++) {
         int64_t r = request_of(start, data->b, i), local = i - start[r];
-        for (int64_t head = 0; head < (fill->what == 'q' ? data->h : data->hk); head++) {
+        for (int64_t head = 0; head < (fill->what == AT_FILL_QUERIES ? data->h : data->hk); head++) {
             int64_t first = (i * data->h + head) * problem->sizes.d;
-            if (fill->what == 'q')
+            if (fill->what == AT_FILL_QUERIES)
                 at_data_query(build->c->keys->data, data, r, local, head, row);
             else
                 first = at_attn_kv_index(problem, r, local, head);
-            if (fill->what == 'k')
+            if (fill->what == AT_FILL_KEYS)
                 at_data_key(build->c->keys->data, data, r, local, head, row);
-            if (fill->what == 'v')
+            if (fill->what == AT_FILL_VALUES)
                 at_data_value(build->c->keys->data, data, r, local, head, row);
             store_row(fill->tensor, first, data->d, problem->sizes.d, row);
         }
@@ -233,7 +231,7 @@ static at_status fill_factor_rows(void *context, int64_t begin, int64_t end, int
     if (!row)
         return AT_FAIL(AT_NO_MEMORY, "a row of %lld factors", (long long)data->d);
     for (int64_t i = begin; i < end; i++) {
-        (fill->what == 'a' ? family->left : family->right)(data, 0, i, 0, row);
+        (fill->what == AT_FILL_LEFT ? family->left : family->right)(data, 0, i, 0, row);
         store_row(fill->tensor, i * data->d, data->d, data->d, row);
     }
     free(row);
@@ -242,28 +240,12 @@ static at_status fill_factor_rows(void *context, int64_t begin, int64_t end, int
 
 enum { CHUNK = 64, ELEMENTS = 256 };
 
-static at_status fill_product(const struct at_build *build) {
-    static const char *const names[] = { "a", "b" };
-    for (int i = 0; i < 2; i++) {
-        struct fill fill = { .build = build, .tensor = tensor_named(build, names[i]), .what = names[i][0] };
-        if (fill.tensor)
-            AT_TRY(at_parallel(fill.tensor->shape[0], CHUNK, at_threads(), fill_factor_rows, &fill));
-    }
-    return AT_OK;
-}
-
-static at_status fill_attention(const struct at_build *build) {
-    static const char *const names[] = { "q", "k", "v" };
-    for (int i = 0; i < 3; i++) {
-        struct fill fill = { .build = build, .tensor = tensor_named(build, names[i]), .what = names[i][0] };
-        if (!fill.tensor)
-            continue; /* no queries or no keys at all */
-        if (i > 0 && build->problem->sizes.page > 0)
-            AT_TRY(at_parallel(fill.tensor->shape[0], CHUNK, at_threads(), poison, fill.tensor));
-        int64_t rows = i == 0 ? build->query_start[build->problem->sizes.b] : build->key_start[build->problem->sizes.b];
-        AT_TRY(at_parallel(rows, CHUNK, at_threads(), fill_rows, &fill));
-    }
-    return AT_OK;
+static at_status fill_attention(const struct at_build *build, struct fill *fill) {
+    const int is_query = fill->what == AT_FILL_QUERIES;
+    if (!is_query && build->problem->sizes.page > 0)
+        AT_TRY(at_parallel(fill->tensor->shape[0], CHUNK, at_threads(), poison, fill->tensor));
+    const int64_t rows = (is_query ? build->query_start : build->key_start)[build->problem->sizes.b];
+    return at_parallel(rows, CHUNK, at_threads(), fill_rows, fill);
 }
 
 /* The argument of an elementwise function. */
@@ -279,28 +261,35 @@ static at_status fill_element_range(void *context, int64_t begin, int64_t end, i
     return AT_OK;
 }
 
-static at_status fill_elements(const struct at_build *build) {
-    struct fill fill = { .build = build, .tensor = tensor_named(build, "x") };
-    if (!fill.tensor)
-        return AT_OK; /* none at all */
-    return at_parallel(at_tensor_count(fill.tensor), CHUNK * ELEMENTS, at_threads(), fill_element_range, &fill);
+/* Every tensor has a sequence of its own, but a residual continues that of what it is added to. */
+static at_status fill_activation_rows(const struct at_build *build, int i, struct fill *fill) {
+    const struct at_op *op = build->problem->op;
+    const int is_residual = fill->what == AT_FILL_RESIDUAL, x = at_op_filled_index(op, AT_FILL_ROWS);
+    const int64_t n = fill->tensor->shape[fill->tensor->rank - 1];
+    fill->part = is_residual ? AT_NORM_RES : AT_NORM_X;
+    fill->stream = at_random_stream(op->tensors[is_residual && x >= 0 ? x : i].name, 2);
+    return at_parallel(at_tensor_count(fill->tensor) / n, CHUNK, at_threads(), fill_norm_rows, fill);
 }
 
-/* x, a, q, k and what is cached get a sequence each; res continues that of the tensor it is added to, x or a. */
-static at_status fill_norm(const struct at_build *build) {
-    const struct at_op *op = build->problem->op;
-    for (int i = 0; i < op->n_tensors; i++) {
-        struct at_tensor *tensor = &build->problem->tensors[i];
-        if (op->tensors[i].role == AT_OUT || op->tensors[i].format != AT_FORMAT_DTYPE || !tensor->data)
-            continue;
-        int res = strncmp(op->tensors[i].name, "res", 3) == 0;
-        const char *partner = at_op_tensor_index(op, "x") >= 0 ? "x" : "a";
-        struct fill fill = { .build = build, .tensor = tensor, .part = res ? AT_NORM_RES : AT_NORM_X };
-        fill.stream = at_random_stream(res ? partner : op->tensors[i].name, 2);
-        AT_TRY(at_parallel(at_tensor_count(tensor) / tensor->shape[tensor->rank - 1], CHUNK, at_threads(),
-                           fill_norm_rows, &fill));
+/* One tensor of the case's data family. */
+static at_status fill_generated(const struct at_build *build, int i) {
+    struct fill fill = { .build = build, .tensor = &build->problem->tensors[i], .what = build->c->op->tensors[i].fill };
+    switch (fill.what) {
+    case AT_FILL_QUERIES:
+    case AT_FILL_KEYS:
+    case AT_FILL_VALUES:
+        return fill_attention(build, &fill);
+    case AT_FILL_ROWS:
+    case AT_FILL_RESIDUAL:
+        return fill_activation_rows(build, i, &fill);
+    case AT_FILL_LEFT:
+    case AT_FILL_RIGHT:
+        return at_parallel(fill.tensor->shape[0], CHUNK, at_threads(), fill_factor_rows, &fill);
+    case AT_FILL_ELEMENTS:
+        return at_parallel(at_tensor_count(fill.tensor), CHUNK * ELEMENTS, at_threads(), fill_element_range, &fill);
+    default:
+        return AT_OK;
     }
-    return AT_OK;
 }
 
 /* ---- operands of one instruction ---- */
@@ -309,9 +298,11 @@ static at_status fill_pattern_rows(void *context, int64_t begin, int64_t end, in
     (void)worker;
     const struct at_build *build = context;
     const struct at_case_keys *keys = build->c->keys;
-    at_tc_pattern_rows(at_tc_instruction_at((int)keys->instruction), (enum at_tc_stratum)keys->stratum,
-                       (uint64_t)keys->seed, begin, end, tensor_named(build, "a")->data, tensor_named(build, "b")->data,
-                       tensor_named(build, "c")->data);
+    const struct at_scalar *instruction = at_op_scalar(build->c->op, "instruction");
+    const int which = (int)at_scalar_get(build->problem, instruction);
+    at_tc_pattern_rows(at_tc_instruction_at(which), (enum at_tc_stratum)keys->stratum, (uint64_t)keys->seed, begin, end,
+                       tensor_of(build, AT_FILL_PATTERN_A)->data, tensor_of(build, AT_FILL_PATTERN_B)->data,
+                       tensor_of(build, AT_FILL_PATTERN_C)->data);
     return AT_OK;
 }
 
@@ -345,24 +336,24 @@ out:
     return status;
 }
 
-at_status at_fill_activations(struct at_build *build) {
-    static const char *const names[AT_RECORDED_TENSORS] = { "q", "k", "v" };
-    const unsigned groups = at_key_groups(build->c->family, build->problem->op);
-    if (groups & AT_KEY_PRODUCT)
-        return fill_product(build);
-    if (groups & AT_KEY_ELEMENTS)
-        return fill_elements(build);
-    if (groups & AT_KEY_PATTERNS)
-        return at_parallel(build->problem->sizes.tokens, CHUNK, at_threads(), fill_pattern_rows, build);
-    if (at_op_tensor_index(build->problem->op, "seq_lens") < 0)
-        return fill_norm(build);
-    if (!build->recorded.reader)
-        return fill_attention(build);
+static at_status fill_from_dataset(struct at_build *build) {
+    static const enum at_fill fills[AT_RECORDED_TENSORS] = { AT_FILL_QUERIES, AT_FILL_KEYS, AT_FILL_VALUES };
     for (int i = 0; i < AT_RECORDED_TENSORS; i++) {
-        struct at_tensor *tensor = tensor_named(build, names[i]);
+        struct at_tensor *tensor = tensor_of(build, fills[i]);
         if (i > 0 && build->problem->sizes.page > 0)
             AT_TRY(at_parallel(tensor->shape[0], CHUNK, at_threads(), poison, tensor));
         AT_TRY(fill_recorded(build, i, tensor));
     }
+    return AT_OK;
+}
+
+at_status at_fill_activations(struct at_build *build) {
+    if (build->recorded.reader)
+        return fill_from_dataset(build);
+    if (tensor_of(build, AT_FILL_PATTERN_A))
+        return at_parallel(build->problem->sizes.tokens, CHUNK, at_threads(), fill_pattern_rows, build);
+    for (int i = 0; i < build->c->op->n_tensors; i++)
+        if (build->problem->tensors[i].data) /* no queries, no keys, no elements at all: none */
+            AT_TRY(fill_generated(build, i));
     return AT_OK;
 }

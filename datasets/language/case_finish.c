@@ -57,16 +57,7 @@ static void default_float(struct at_float_list *list, float value) {
     }
 }
 
-/* Softmax has no fir. */
-static int64_t everything(int64_t softmax) {
-    int64_t what = 0;
-    for (int i = 0; at_key_quantity(i); i++)
-        if (!softmax || strcmp(at_key_quantity(i), "fir") != 0)
-            what |= (int64_t)1 << i;
-    return what;
-}
-
-static void default_scalars(struct at_case_keys *keys, unsigned groups) {
+static void default_scalars(struct at_case_keys *keys) {
     const struct at_params params = at_params_default();
     default_int(keys, "b", &keys->b, 1);
     default_int(keys, "h", &keys->h, 8);
@@ -74,9 +65,6 @@ static void default_scalars(struct at_case_keys *keys, unsigned groups) {
     default_int(keys, "d", &keys->d, 128);
     default_int(keys, "tokens", &keys->tokens, 32);
     default_int(keys, "channels", &keys->channels, 1024);
-    default_int(keys, "m", &keys->m, 64);
-    default_int(keys, "n", &keys->n, 64);
-    default_int(keys, "k", &keys->k, 128);
     default_int(keys, "page", &keys->page, keys->scenario ? 16 : 0);
     default_int(keys, "causal", &keys->causal, keys->scenario ? 1 : params.causal);
     default_int(keys, "seed", &keys->seed, 1);
@@ -84,16 +72,10 @@ static void default_scalars(struct at_case_keys *keys, unsigned groups) {
     default_int(keys, "window", &keys->window, keys->taps.n ? keys->taps.n : 3);
     default_int(keys, "edge", &keys->edge, params.edge);
     default_int(keys, "from", &keys->from, params.from);
-    default_int(keys, "instruction", &keys->instruction,
-                at_tc_instruction_find("hopper_mma_k16_f16_f32") - at_tc_instruction_at(0));
     if (!at_key_given(keys, "dtype"))
-        keys->dtype = groups & AT_KEY_VALUES ? AT_BF16 : AT_F32;
-    if (!at_key_given(keys, "out"))
-        keys->out = at_format_info(keys->dtype)->bytes > 1 ? keys->dtype : AT_BF16;
-    if (groups & (AT_KEY_VALUES | AT_KEY_ELEMENTS) && !keys->dataset[0] && !keys->data)
+        keys->dtype = at_key_index(keys->op, "dtype") >= 0 ? AT_BF16 : AT_F32;
+    if (at_key_index(keys->op, "data") >= 0 && !keys->dataset[0] && !keys->data)
         keys->data = at_data_find("normal");
-    default_int(keys, "bins", &keys->bins, keys->dtype == AT_BF16);
-    default_int(keys, "what", &keys->what, everything(keys->softmax));
 }
 
 static void default_floats(struct at_case *c) {
@@ -187,33 +169,37 @@ struct use {
     unsigned bit;
     const char *word;
 };
-static struct use use_of(unsigned groups) {
-    if (groups & AT_KEY_ATTENTION)
+static struct use use_of(const struct at_op *op) {
+    switch (op->kind) {
+    case AT_KIND_ATTENTION:
         return (struct use){ AT_DATA_ATTENTION, "attention" };
-    if (groups & AT_KEY_PRODUCT)
+    case AT_KIND_PRODUCT:
         return (struct use){ AT_DATA_PRODUCT, "products" };
-    if (groups & AT_KEY_ELEMENTS)
+    case AT_KIND_ELEMENTS:
         return (struct use){ AT_DATA_ELEMENTS, "elementwise functions" };
-    return (struct use){ AT_DATA_NORM, "norms" };
+    default:
+        return (struct use){ AT_DATA_NORM, "norms" };
+    }
 }
 
-static at_status check_data(const struct at_case *c, unsigned groups) {
+static at_status check_data(const struct at_case *c) {
     const struct at_case_keys *keys = c->keys;
+    const int gated = c->op->weights == AT_WEIGHTS_GATE;
     if (!keys->data)
         return AT_OK;
-    const struct use use = use_of(groups);
+    const struct use use = use_of(c->op);
     if (!(keys->data->uses & use.bit))
         return AT_FAIL(AT_USAGE, "%s: data: found %s for %s, wanted a family for %s", c->where, keys->data->name,
                        c->op->name, use.word);
     if (keys->hot && !(keys->data->uses & AT_DATA_HOT))
         return AT_FAIL(AT_USAGE, "%s: hot: found with data=%s, wanted data=normal, uniform, same_sign or exact",
                        c->where, keys->data->name);
-    if (keys->hot & (AT_HOT_CLIP | AT_HOT_HALO) && !(groups & AT_KEY_ASYNCT))
+    if (keys->hot & (AT_HOT_CLIP | AT_HOT_HALO) && !gated)
         return AT_FAIL(AT_USAGE, "%s: hot: found clip or halo, wanted last_key or hidden_key: %s has no gate or FIR",
                        c->where, c->op->name);
-    if (keys->data->exact && keys->hot && !(groups & AT_KEY_ASYNCT) && keys->hot != AT_HOT_LAST_KEY)
+    if (keys->data->exact && keys->hot && !gated && keys->hot != AT_HOT_LAST_KEY)
         return AT_FAIL(AT_USAGE, "%s: hot: found hidden_key with exact softmax data, wanted last_key", c->where);
-    return keys->data->exact ? at_exact_check(c, groups) : AT_OK;
+    return keys->data->exact ? at_exact_check(c) : AT_OK;
 }
 
 /* New tokens are the last keys of their request. */
@@ -225,22 +211,20 @@ static at_status check_cached(const struct at_case *c) {
     return AT_OK;
 }
 
-static at_status check_values(struct at_case *c, unsigned groups) {
+static at_status check_values(struct at_case *c) {
     struct at_case_keys *keys = c->keys;
-    if (groups & AT_KEY_CACHE)
+    if (c->op->kind == AT_KIND_COPY)
         AT_TRY(check_cached(c));
-    if (groups & (AT_KEY_ATTENTION | AT_KEY_HEADS) && !keys->dataset[0] && keys->h % keys->hk)
+    if (at_key_index(c->op, "h") >= 0 && !keys->dataset[0] && keys->h % keys->hk)
         return AT_FAIL(AT_USAGE, "%s: hk: found %lld with h=%lld, wanted a divisor of h", c->where, (long long)keys->hk,
                        (long long)keys->h);
     if (!keys->dataset[0] && keys->pad_d && keys->pad_d < keys->d)
         return AT_FAIL(AT_USAGE, "%s: pad_d: found %lld with d=%lld, wanted 0 or at least d", c->where,
                        (long long)keys->pad_d, (long long)keys->d);
-    if (groups & AT_KEY_ASYNCT) {
+    if (at_key_index(c->op, "sigma") >= 0) {
         AT_TRY(check_heads(c, "sigma", &keys->sigma));
         AT_TRY(check_heads(c, "gamma", &keys->gamma));
     }
-    if (groups & AT_KEY_PRODUCT && keys->n < 1)
-        return AT_FAIL(AT_USAGE, "%s: n: found %lld, wanted 1 or more columns", c->where, (long long)keys->n);
     if (keys->clip.n != 2 || !(keys->clip.value[0] <= keys->clip.value[1]))
         return AT_FAIL(AT_USAGE, "%s: clip: wanted two numbers MIN:MAX, the first not above the second", c->where);
     if (!(keys->lo.value[0] <= keys->hi.value[0]))
@@ -248,7 +232,7 @@ static at_status check_values(struct at_case *c, unsigned groups) {
                        (double)keys->hi.value[0]);
     if (!(keys->eps.value[0] >= 0))
         return AT_FAIL(AT_USAGE, "%s: eps: found %g, wanted 0 or more", c->where, (double)keys->eps.value[0]);
-    return check_data(c, groups);
+    return check_data(c);
 }
 
 at_status at_case_memory_limit(int64_t *bytes) {
@@ -285,28 +269,41 @@ at_status at_case_check_need(const struct at_case *c, int64_t need) {
 static at_status check_sizes(const struct at_case *c) {
     if (c->keys->dataset[0])
         return AT_OK; /* its file has the sizes; looked at when it is built */
-    struct at_problem shape = { .op = c->op, .dtype = c->keys->dtype };
-    at_case_sizes(c, &shape.sizes);
-    if (shape.sizes.tokens > INT32_MAX || shape.sizes.slots > INT32_MAX)
+    const struct at_sizes *sizes = &c->keys->own.sizes;
+    if (sizes->tokens > INT32_MAX || sizes->slots > INT32_MAX)
         return AT_FAIL(AT_USAGE, "%s: found %lld query tokens and %lld key slots, wanted at most %d: indices are i32",
-                       c->where, (long long)shape.sizes.tokens, (long long)shape.sizes.slots, INT32_MAX);
-    return at_case_check_need(c, at_case_need(&shape));
+                       c->where, (long long)sizes->tokens, (long long)sizes->slots, INT32_MAX);
+    return at_case_check_need(c, at_case_need(&c->keys->own));
+}
+
+/* What follows from the keys: sizes (a dataset's are known when it is opened), and what the operator makes of them. */
+static void complete(struct at_case *c) {
+    struct at_problem *own = &c->keys->own;
+    own->dtype = c->keys->dtype;
+    if (!c->keys->dataset[0])
+        at_case_sizes(c, &own->sizes);
+    at_case_complete(c, own);
+}
+
+void at_case_complete(const struct at_case *c, struct at_problem *problem) {
+    if (c->op->complete)
+        c->op->complete(problem, c->keys->own_given);
 }
 
 at_status at_case_finish(struct at_case *c) {
-    unsigned groups = at_key_groups(c->family, c->op);
     AT_TRY(check_pairs(c));
-    default_scalars(c->keys, groups);
+    default_scalars(c->keys);
     default_floats(c);
     AT_TRY(finish_lengths(c));
-    AT_TRY(check_values(c, groups));
+    AT_TRY(check_values(c));
+    complete(c);
     AT_TRY(check_sizes(c));
-    AT_TRY(at_case_write_id(c, groups));
+    AT_TRY(at_case_write_id(c));
     c->hash = at_hash_bytes(c->id, strlen(c->id), AT_HASH_START);
     c->exact = c->keys->data && c->keys->data->exact;
     snprintf(c->data, sizeof c->data, "%s",
-             groups & AT_KEY_PATTERNS ? at_tc_stratum_name((enum at_tc_stratum)c->keys->stratum)
-             : c->keys->data          ? c->keys->data->name
-                                      : c->keys->dataset);
+             at_key_index(c->op, "stratum") >= 0 ? at_tc_stratum_name((enum at_tc_stratum)c->keys->stratum)
+             : c->keys->data                     ? c->keys->data->name
+                                                 : c->keys->dataset);
     return AT_OK;
 }

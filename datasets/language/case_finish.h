@@ -10,9 +10,12 @@
 at_status at_case_finish(struct at_case *c);
 
 /* The canonical line into c->id; AT_USAGE when it does not fit. */
-at_status at_case_write_id(struct at_case *c, unsigned groups);
+at_status at_case_write_id(struct at_case *c);
 
-/* Sizes of a case that is no recorded dataset; for paged ones the spare pages are counted. Lengths are checked
+/* Own sizes and parameters of the operator that follow from the rest of a case, or from a dataset's sizes. */
+void at_case_complete(const struct at_case *c, struct at_problem *problem);
+
+/* Shared sizes of a case that is no recorded dataset; for paged ones the spare pages are counted. Lengths are checked
  * one by one, sums of 64 bits cannot overflow. */
 void at_case_sizes(const struct at_case *c, struct at_sizes *sizes);
 /* Queries and keys of request r, by the case's lists or scenario. */

@@ -1,4 +1,4 @@
-/* The canonical line of a case: every key its operator uses, in the table's order, defaults filled in.
+/* The canonical line of a case: every key its operator takes, in its order, defaults filled in.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "datasets/language/case_finish.h"
 
@@ -26,14 +26,9 @@ static void add(struct line *line, const char *format, ...) {
     line->used += n > 0 ? (size_t)n : 0;
 }
 
-/* The fewest digits that read back as the same f32. */
 static void add_float(struct line *line, float value) {
     char text[32];
-    for (int digits = 6; digits <= 9; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, (double)value);
-        if ((float)strtod(text, NULL) == value)
-            break;
-    }
+    at_key_float_text(value, text, sizeof text);
     add(line, "%s", text);
 }
 
@@ -60,15 +55,6 @@ static void add_hot(struct line *line, unsigned hot) {
         }
 }
 
-static void add_quantities(struct line *line, int64_t what) {
-    const char *colon = "";
-    for (int i = 0; at_key_quantity(i); i++)
-        if (what >> i & 1) {
-            add(line, "%s%s", colon, at_key_quantity(i));
-            colon = ":";
-        }
-}
-
 static int is(const struct at_key *key, const char *name) { return strcmp(key->name, name) == 0; }
 
 /* A key that something else in the line already says, or that nobody asked for. */
@@ -80,6 +66,8 @@ static int is_silent(const struct at_key *key, const struct at_case *c) {
         return !keys->scenario;
     if (is(key, "dataset") || is(key, "layer"))
         return !keys->dataset[0];
+    if (is(key, "sq") && c->family->decode)
+        return 1; /* one query each, as the family has it */
     if (is(key, "b") || is(key, "sq") || is(key, "sk"))
         return keys->scenario || keys->dataset[0];
     if (is(key, "h") || is(key, "hk") || is(key, "d") || is(key, "data"))
@@ -122,14 +110,8 @@ static void add_value(struct line *line, const struct at_key *key, const struct 
     case AT_KEY_DATASET:
         add(line, "%s", c->keys->dataset);
         break;
-    case AT_KEY_INSTRUCTION:
-        add(line, "%s", at_tc_instruction_at((int)c->keys->instruction)->name);
-        break;
     case AT_KEY_STRATUM:
         add(line, "%s", at_tc_stratum_name((enum at_tc_stratum)c->keys->stratum));
-        break;
-    case AT_KEY_WHAT:
-        add_quantities(line, *(const int64_t *)field);
         break;
     case AT_KEY_HOT:
         add_hot(line, c->keys->hot);
@@ -144,16 +126,25 @@ static void add_value(struct line *line, const struct at_key *key, const struct 
     }
 }
 
-at_status at_case_write_id(struct at_case *c, unsigned groups) {
+/* Key i of the operator, unless it says nothing. */
+static void add_key(struct line *line, const char *name, const struct at_case *c) {
+    const struct at_scalar *own = at_key_own(c->op, name);
+    const struct at_key *key = at_key_find(name);
+    char text[AT_CASE_ID_BYTES];
+    if (own) {
+        at_own_key_text(own, c, text, sizeof text);
+        add(line, " %s=%s", name, text);
+    } else if (!is_silent(key, c)) {
+        add(line, " %s=", name);
+        add_value(line, key, c);
+    }
+}
+
+at_status at_case_write_id(struct at_case *c) {
     struct line line = { .text = c->id };
     add(&line, "%s", c->family->name);
-    for (int i = 0; i < at_key_count(); i++) {
-        const struct at_key *key = at_key_at(i);
-        if (!(key->groups & groups) || is_silent(key, c))
-            continue;
-        add(&line, " %s=", key->name);
-        add_value(&line, key, c);
-    }
+    for (int i = 0; c->op->keys[i]; i++)
+        add_key(&line, c->op->keys[i], c);
     if (line.used < AT_CASE_ID_BYTES)
         return AT_OK;
     return AT_FAIL(AT_USAGE, "%s: the case's id would be %zu characters long, wanted at most %d: shorter lists",

@@ -14,112 +14,100 @@
 
 #define FIELD(name) offsetof(struct at_case_keys, name)
 
-/* In the order of the id. */
+/* Keys that operators share. The order of an id is that of the operator's keys. */
 /* clang-format off */
 static const struct at_key table[] = {
-    { "scenario", AT_KEY_SCENARIO, AT_KEY_ATTENTION | AT_KEY_CACHE, FIELD(scenario), 0, 0, { 0 }, "NAME: a benchmark's batch; sets b, sq and sk; then page=16 and causal=1 by default" },
-    { "dataset",  AT_KEY_DATASET,  AT_KEY_ATTENTION, FIELD(dataset),  0, 0, { 0 }, "NAME: recorded q, k, v (datasets/activations/NAME.safetensors) in place of data" },
-    { "layer",    AT_KEY_INT,      AT_KEY_ATTENTION, FIELD(layer),    0, 9999, { 0 }, "layer of the dataset; default 0" },
-    { "b",        AT_KEY_INT,      AT_KEY_ATTENTION | AT_KEY_CACHE, FIELD(b),        1, 65536, { 0 }, "requests; default 1" },
-    { "h",        AT_KEY_INT,      AT_KEY_ATTENTION | AT_KEY_HEADS, FIELD(h), 1, 4096, { 0 }, "query heads; default 8" },
-    { "hk",       AT_KEY_INT,      AT_KEY_ATTENTION | AT_KEY_HEADS | AT_KEY_CACHE, FIELD(hk), 1, 4096, { 0 }, "key/value heads; divides h; default h/2, or h when h is odd" },
-    { "sq",       AT_KEY_INTS,     AT_KEY_PREFILL | AT_KEY_CACHE, FIELD(sq),       0, 1 << 24, { 0 }, "queries of a request; default 64; 1 in decode families" },
-    { "sk",       AT_KEY_INTS,     AT_KEY_ATTENTION | AT_KEY_CACHE, FIELD(sk),       0, 1 << 26, { 0 }, "keys of a request; default sq, in decode families 256" },
-    { "prefix",   AT_KEY_INTS,     AT_KEY_ATTENTION | AT_KEY_CACHE, FIELD(prefix),   0, 1 << 26, { 0 }, "keys before the first query: another way to write sk = prefix + sq" },
-    { "d",        AT_KEY_INT,      AT_KEY_ATTENTION | AT_KEY_HEADS | AT_KEY_CACHE, FIELD(d), 1, 4096, { 0 }, "head size; default 128" },
-    { "pad_d",    AT_KEY_INT,      AT_KEY_ATTENTION, FIELD(pad_d),    0, 4096, { 0 }, "head size that zeros pad q, k and v to (the scale stays that of d); default 0: none" },
-    { "tokens",   AT_KEY_INT,      AT_KEY_NORM | AT_KEY_PATTERNS, FIELD(tokens), 1, 1 << 26, { 0 }, "rows of a norm, patterns of an instruction; default 32" },
-    { "channels", AT_KEY_INT,      AT_KEY_CHANNELS,  FIELD(channels), 1, 1 << 24, { 0 }, "hidden size of a norm; default 1024" },
-    { "m",        AT_KEY_INT,      AT_KEY_PRODUCT,   FIELD(m),        0, 1 << 24, { 0 }, "rows of a product, of its first factor; default 64" },
-    { "n",        AT_KEY_INT,      AT_KEY_PRODUCT | AT_KEY_ELEMENTS, FIELD(n), 0, 1 << 24, { 0 }, "columns of a product (1 or more), rows of its second factor; elements of exp2; default 64" },
-    { "k",        AT_KEY_INT,      AT_KEY_PRODUCT,   FIELD(k),        1, 1 << 24, { 0 }, "products that one element sums; default 128" },
-    { "page",     AT_KEY_INT,      AT_KEY_ATTENTION | AT_KEY_CACHE, FIELD(page),     0, 65536, { 0 }, "keys per page; default 0: contiguous" },
-    { "padding",  AT_KEY_INT,      AT_KEY_CACHE,     FIELD(padding),  0, 1 << 20, { 0 }, "tokens behind the others that have no slot, as graphs of a fixed size have them; default 0" },
-    { "causal",   AT_KEY_INT,      AT_KEY_ATTENTION, FIELD(causal),   0, 1, { 0 }, "1: query i sees keys up to sk - sq + i; default 0" },
-    { "instruction", AT_KEY_INSTRUCTION, AT_KEY_PATTERNS, FIELD(instruction), 0, 0, { 0 }, "NAME of a tensor-core instruction; default hopper_mma_k16_f16_f32" },
-    { "stratum",  AT_KEY_STRATUM,  AT_KEY_PATTERNS,  FIELD(stratum),  0, 0, { 0 }, "NAME: what its operands look like; default ordinary" },
-    { "dtype",    AT_KEY_DTYPE,    AT_KEY_VALUES,    FIELD(dtype),    0, 0, { 0 }, "bf16, f16 or f32: the activations; of a product e4m3 or e5m2 too; default bf16" },
-    { "out",      AT_KEY_DTYPE,    AT_KEY_PRODUCT,   FIELD(out),      0, 0, { 0 }, "bf16, f16 or f32: the product; default dtype, bf16 for e4m3 and e5m2" },
-    { "data",     AT_KEY_DATA,     AT_KEY_VALUES | AT_KEY_ELEMENTS, FIELD(data),     0, 0, { 0 }, "NAME: what the values look like; default normal" },
-    { "seed",     AT_KEY_INT,      AT_KEY_ALWAYS,    FIELD(seed),     0, INT64_MAX, { 0 }, "of the data and of the order of pages; default 1" },
-    { "scale",    AT_KEY_FLOATS,   AT_KEY_ATTENTION | AT_KEY_PRODUCT, FIELD(scale), 1, 1, { 0 }, "of the scores; default auto: 1/sqrt(d), a power of two for exact and ties; of a product; default auto: 1" },
-    { "sigma",    AT_KEY_FLOATS,   AT_KEY_ASYNCT,    FIELD(sigma),    1, AT_CASE_LIST, { 0 }, "share of the pooled scores that is subtracted, one or one per head (1:0.5); default 1" },
-    { "window",   AT_KEY_INT,      AT_KEY_ASYNCT,    FIELD(window),   1, AT_CASE_TAPS, { 0 }, "K, keys of the pool; default 3, or the number of taps" },
-    { "taps",     AT_KEY_FLOATS,   AT_KEY_ASYNCT,    FIELD(taps),     1, AT_CASE_TAPS, { 0 }, "FIR taps in place of sigma (0.5:-0.25:-0.25), the current key's first" },
-    { "edge",     AT_KEY_CHOICE,   AT_KEY_ASYNCT,    FIELD(edge),     0, 1, { "zero", "shrink", NULL }, "divisor of the pool at the first keys: K, or the keys there are; default zero" },
-    { "relu_pre", AT_KEY_INT,      AT_KEY_ASYNCT,    FIELD(relu_pre), 0, 1, { 0 }, "1: scores pass max(s, 0) before the FIR; default 1" },
-    { "clip",     AT_KEY_FLOATS,   AT_KEY_ASYNCT,    FIELD(clip),     2, 2, { 0 }, "ends of the gate; default 0:1" },
-    { "gamma",    AT_KEY_FLOATS,   AT_KEY_ASYNCT,    FIELD(gamma),    1, AT_CASE_LIST, { 0 }, "factor of p, one or one per head; default 1" },
-    { "lo",       AT_KEY_FLOATS,   AT_KEY_UCLIP,     FIELD(lo),       1, 1, { 0 }, "UClip: lower end; default -1" },
-    { "hi",       AT_KEY_FLOATS,   AT_KEY_UCLIP,     FIELD(hi),       1, 1, { 0 }, "UClip: upper end; default 1" },
-    { "eps",      AT_KEY_FLOATS,   AT_KEY_RMS,       FIELD(eps),      1, 1, { 0 }, "RMSNorm: added to the mean square; default 1e-6, 0 for exact" },
-    { "from",     AT_KEY_CHOICE,   AT_KEY_FROM,      FIELD(from),     0, 1, { "rounded", "exact", NULL }, "the pre-MLP norm reads the residual rounded or not; default rounded" },
-    { "attention", AT_KEY_CHOICE,  AT_KEY_COUNTS,    FIELD(softmax),  0, 1, { "asynct", "softmax", NULL }, "how scores become p; default asynct" },
-    { "bins",     AT_KEY_CHOICE,   AT_KEY_COUNTS,    FIELD(bins),     0, 1, { "f16", "bf16", NULL }, "the codes that are counted; default dtype, f16 for f32" },
-    { "what",     AT_KEY_WHAT,     AT_KEY_COUNTS,    FIELD(what),     0, 0, { 0 }, "NAME:...: counted of q k v raw scaled fir p out row_max row_sum entropy support share0; default all" },
-    { "behind",   AT_KEY_INT,      AT_KEY_COUNTS,    FIELD(behind),   0, 1 << 24, { 0 }, "queries of the request behind those at hand; default 0" },
-    { "hot",      AT_KEY_HOT,      AT_KEY_ATTENTION, FIELD(hot),      0, 0, { 0 }, "NAME,...: keys made to matter: last_key, hidden_key, clip, halo" },
-    { "require",  AT_KEY_REQUIRE,  AT_KEY_ALWAYS,    0,               0, 0, { 0 }, "NAME,...: decoys that must count here" },
-    { "expect",   AT_KEY_EXPECT,   AT_KEY_ALWAYS,    0,               0, 0, { 0 }, "states that are right here beside PASS: LAUNDERED, OVERFLOWED" },
+    { "scenario", AT_KEY_SCENARIO, FIELD(scenario), 0, 0, { 0 }, "NAME: a benchmark's batch; sets b, sq and sk; then page=16 and causal=1 by default" },
+    { "dataset",  AT_KEY_DATASET,  FIELD(dataset),  0, 0, { 0 }, "NAME: recorded q, k, v (datasets/activations/NAME.safetensors) in place of data" },
+    { "layer",    AT_KEY_INT,      FIELD(layer),    0, 9999, { 0 }, "layer of the dataset; default 0" },
+    { "b",        AT_KEY_INT,      FIELD(b),        1, 65536, { 0 }, "requests; default 1" },
+    { "h",        AT_KEY_INT,      FIELD(h), 1, 4096, { 0 }, "query heads; default 8" },
+    { "hk",       AT_KEY_INT,      FIELD(hk), 1, 4096, { 0 }, "key/value heads; divides h; default h/2, or h when h is odd" },
+    { "sq",       AT_KEY_INTS,     FIELD(sq),       0, 1 << 24, { 0 }, "queries of a request; default 64; 1 in decode families" },
+    { "sk",       AT_KEY_INTS,     FIELD(sk),       0, 1 << 26, { 0 }, "keys of a request; default sq, in decode families 256" },
+    { "prefix",   AT_KEY_INTS,     FIELD(prefix),   0, 1 << 26, { 0 }, "keys before the first query: another way to write sk = prefix + sq" },
+    { "d",        AT_KEY_INT,      FIELD(d), 1, 4096, { 0 }, "head size; default 128" },
+    { "pad_d",    AT_KEY_INT,      FIELD(pad_d),    0, 4096, { 0 }, "head size that zeros pad q, k and v to (the scale stays that of d); default 0: none" },
+    { "tokens",   AT_KEY_INT,      FIELD(tokens), 1, 1 << 26, { 0 }, "rows of a norm, patterns of an instruction; default 32" },
+    { "channels", AT_KEY_INT,      FIELD(channels), 1, 1 << 24, { 0 }, "hidden size of a norm; default 1024" },
+    { "page",     AT_KEY_INT,      FIELD(page),     0, 65536, { 0 }, "keys per page; default 0: contiguous" },
+    { "padding",  AT_KEY_INT,      FIELD(padding),  0, 1 << 20, { 0 }, "tokens behind the others that have no slot, as graphs of a fixed size have them; default 0" },
+    { "causal",   AT_KEY_INT,      FIELD(causal),   0, 1, { 0 }, "1: query i sees keys up to sk - sq + i; default 0" },
+    { "stratum",  AT_KEY_STRATUM,  FIELD(stratum),  0, 0, { 0 }, "NAME: what its operands look like; default ordinary" },
+    { "dtype",    AT_KEY_DTYPE,    FIELD(dtype),    0, 0, { 0 }, "bf16, f16 or f32: the activations; of a product e4m3 or e5m2 too; default bf16" },
+    { "data",     AT_KEY_DATA,     FIELD(data),     0, 0, { 0 }, "NAME: what the values look like; default normal" },
+    { "seed",     AT_KEY_INT,      FIELD(seed),     0, INT64_MAX, { 0 }, "of the data and of the order of pages; default 1" },
+    { "scale",    AT_KEY_FLOATS,   FIELD(scale), 1, 1, { 0 }, "of the scores; default auto: 1/sqrt(d), a power of two for exact and ties; of a product; default auto: 1" },
+    { "sigma",    AT_KEY_FLOATS,   FIELD(sigma),    1, AT_CASE_LIST, { 0 }, "share of the pooled scores that is subtracted, one or one per head (1:0.5); default 1" },
+    { "window",   AT_KEY_INT,      FIELD(window),   1, AT_CASE_TAPS, { 0 }, "K, keys of the pool; default 3, or the number of taps" },
+    { "taps",     AT_KEY_FLOATS,   FIELD(taps),     1, AT_CASE_TAPS, { 0 }, "FIR taps in place of sigma (0.5:-0.25:-0.25), the current key's first" },
+    { "edge",     AT_KEY_CHOICE,   FIELD(edge),     0, 1, { "zero", "shrink", NULL }, "divisor of the pool at the first keys: K, or the keys there are; default zero" },
+    { "relu_pre", AT_KEY_INT,      FIELD(relu_pre), 0, 1, { 0 }, "1: scores pass max(s, 0) before the FIR; default 1" },
+    { "clip",     AT_KEY_FLOATS,   FIELD(clip),     2, 2, { 0 }, "ends of the gate; default 0:1" },
+    { "gamma",    AT_KEY_FLOATS,   FIELD(gamma),    1, AT_CASE_LIST, { 0 }, "factor of p, one or one per head; default 1" },
+    { "lo",       AT_KEY_FLOATS,   FIELD(lo),       1, 1, { 0 }, "UClip: lower end; default -1" },
+    { "hi",       AT_KEY_FLOATS,   FIELD(hi),       1, 1, { 0 }, "UClip: upper end; default 1" },
+    { "eps",      AT_KEY_FLOATS,   FIELD(eps),      1, 1, { 0 }, "RMSNorm: added to the mean square; default 1e-6, 0 for exact" },
+    { "from",     AT_KEY_CHOICE,   FIELD(from),     0, 1, { "rounded", "exact", NULL }, "the pre-MLP norm reads the residual rounded or not; default rounded" },
+    { "hot",      AT_KEY_HOT,      FIELD(hot),      0, 0, { 0 }, "NAME,...: keys made to matter: last_key, hidden_key, clip, halo" },
+    { "require",  AT_KEY_REQUIRE,  0,               0, 0, { 0 }, "NAME,...: decoys that must count here" },
+    { "expect",   AT_KEY_EXPECT,   0,               0, 0, { 0 }, "states that are right here beside PASS: LAUNDERED, OVERFLOWED" },
 };
 /* clang-format on */
 
 enum { KEYS = sizeof table / sizeof *table };
 
-int at_key_count(void) { return KEYS; }
+const char *at_key_name(int i) { return i >= 0 && i < KEYS ? table[i].name : NULL; }
 
-const struct at_key *at_key_at(int i) { return &table[i]; }
-
-int at_key_find(const char *name) {
+const struct at_key *at_key_find(const char *name) {
     for (int i = 0; i < KEYS; i++)
         if (strcmp(table[i].name, name) == 0)
+            return &table[i];
+    return NULL;
+}
+
+const struct at_scalar *at_key_own(const struct at_op *op, const char *name) {
+    for (int i = 0; i < op->n_own; i++)
+        if (op->own[i].key && strcmp(op->own[i].key, name) == 0)
+            return &op->own[i];
+    return NULL;
+}
+
+int at_key_index(const struct at_op *op, const char *name) {
+    for (int i = 0; op->keys && op->keys[i]; i++)
+        if (strcmp(op->keys[i], name) == 0)
             return i;
     return -1;
 }
 
+int at_key_is_known(const char *name) {
+    int known = at_key_find(name) != NULL;
+    for (int i = 0; i < at_op_count() && !known; i++)
+        known = at_key_own(at_op_at(i), name) != NULL;
+    return known;
+}
+
 int at_key_given(const struct at_case_keys *keys, const char *name) {
-    int i = at_key_find(name);
+    const int i = at_key_index(keys->op, name);
     return i >= 0 && (keys->given >> i & 1);
-}
-
-static int has_dimension(const struct at_op *op, enum at_dim dim) {
-    for (int i = 0; i < op->n_tensors; i++)
-        for (int r = 0; r < AT_MAX_RANK; r++)
-            if (op->tensors[i].dims[r] == dim)
-                return 1;
-    return 0;
-}
-
-unsigned at_key_groups(const struct at_family *family, const struct at_op *op) {
-    unsigned groups = AT_KEY_ALWAYS;
-    if (has_dimension(op, AT_DIM_k))
-        return groups | AT_KEY_VALUES | AT_KEY_PRODUCT;
-    if (has_dimension(op, AT_DIM_n))
-        return groups | AT_KEY_ELEMENTS;
-    if (at_op_tensor_index(op, "a") >= 0 && at_op_tensor_index(op, "d") >= 0)
-        return groups | AT_KEY_PATTERNS;
-    groups |= AT_KEY_VALUES;
-    if (at_op_tensor_index(op, "seq_lens") >= 0)
-        return groups | AT_KEY_ATTENTION | (family->decode ? 0u : (unsigned)AT_KEY_PREFILL) |
-               (at_op_tensor_index(op, "sigma") >= 0 ? (unsigned)AT_KEY_ASYNCT : 0u) |
-               (at_op_tensor_index(op, "counts") >= 0 ? (unsigned)AT_KEY_COUNTS : 0u);
-    if (at_op_tensor_index(op, "slot_mapping") >= 0)
-        return groups | AT_KEY_CACHE;
-    groups |= AT_KEY_NORM;
-    groups |= has_dimension(op, AT_DIM_channels) ? (unsigned)AT_KEY_CHANNELS : 0u;
-    groups |= has_dimension(op, AT_DIM_h) ? (unsigned)AT_KEY_HEADS : 0u;
-    groups |= strstr(op->name, "uclip") ? (unsigned)AT_KEY_UCLIP : 0u;
-    groups |= strstr(op->name, "rms") ? (unsigned)AT_KEY_RMS : 0u;
-    groups |= strncmp(op->name, "post_attn", 9) == 0 ? (unsigned)AT_KEY_FROM : 0u;
-    return groups;
 }
 
 const char *at_case_key_help(int i) {
     static _Thread_local char text[256];
-    if (i < 0 || i >= KEYS)
+    if (i < 0)
         return NULL;
-    snprintf(text, sizeof text, "%-9s %s", table[i].name, table[i].help);
-    return text;
+    if (i < KEYS) {
+        snprintf(text, sizeof text, "%-9s %s", table[i].name, table[i].help);
+        return text;
+    }
+    i -= KEYS;
+    for (int o = 0; o < at_op_count(); o++)
+        for (int f = 0; f < at_op_at(o)->n_own; f++)
+            if (at_op_at(o)->own[f].key && i-- == 0) {
+                at_own_key_help(at_op_at(o), &at_op_at(o)->own[f], text, sizeof text);
+                return text;
+            }
+    return NULL;
 }
 
 const char *at_case_data_help(int i) {
@@ -132,24 +120,33 @@ const char *at_case_data_help(int i) {
 
 /* ---- values ---- */
 
-static at_status read_int(const struct at_key *key, const char *text, const char *where, int64_t *value) {
+at_status at_key_whole(const char *name, const char *text, const char *where, int64_t least, int64_t most,
+                       int64_t *value) {
     char *end;
     errno = 0;
     long long x = strtoll(text, &end, 10);
-    if (end == text || *end || errno || text[0] == ' ' || text[0] == '+' || x < key->least || x > key->most)
-        return AT_FAIL(AT_USAGE, "%s: %s: found '%.64s', wanted a whole number from %lld to %lld", where, key->name,
-                       text, (long long)key->least, (long long)key->most);
+    if (end == text || *end || errno || text[0] == ' ' || text[0] == '+' || x < least || x > most)
+        return AT_FAIL(AT_USAGE, "%s: %s: found '%.64s', wanted a whole number from %lld to %lld", where, name, text,
+                       (long long)least, (long long)most);
     *value = x;
     return AT_OK;
 }
 
-static at_status read_float(const struct at_key *key, const char *text, const char *where, float *value) {
+at_status at_key_float(const char *name, const char *text, const char *where, float *value) {
     char *end;
     double x = strtod(text, &end);
     if (end == text || *end || text[0] == ' ' || text[0] == '+' || !isfinite(x) || !isfinite((float)x))
-        return AT_FAIL(AT_USAGE, "%s: %s: found '%.64s', wanted a finite number within f32", where, key->name, text);
+        return AT_FAIL(AT_USAGE, "%s: %s: found '%.64s', wanted a finite number within f32", where, name, text);
     *value = (float)x + 0.0f; /* -0 becomes +0: one id for one problem */
     return AT_OK;
+}
+
+void at_key_float_text(float value, char *text, size_t size) {
+    for (int digits = 6; digits <= 9; digits++) {
+        snprintf(text, size, "%.*g", digits, (double)value);
+        if ((float)strtod(text, NULL) == value)
+            return;
+    }
 }
 
 /* Calls `each` on the parts of `text` between separators; parts may not be empty. */
@@ -177,22 +174,22 @@ static void *field(const struct at_key *key, struct at_case *c) { return (char *
 
 static at_status each_int(const struct at_key *key, const char *part, struct at_case *c, int n) {
     struct at_int_list *list = field(key, c);
-    AT_TRY(read_int(key, part, c->where, &list->value[n]));
+    AT_TRY(at_key_whole(key->name, part, c->where, key->least, key->most, &list->value[n]));
     list->n = n + 1;
     return AT_OK;
 }
 
 static at_status each_float(const struct at_key *key, const char *part, struct at_case *c, int n) {
     struct at_float_list *list = field(key, c);
-    AT_TRY(read_float(key, part, c->where, &list->value[n]));
+    AT_TRY(at_key_float(key->name, part, c->where, &list->value[n]));
     list->n = n + 1;
     return AT_OK;
 }
 
-static at_status unknown(const struct at_key *key, const char *text, const char *where, const char *const *names, int n,
+at_status at_key_unknown(const char *name, const char *text, const char *where, const char *const *names, int n,
                          const char *wanted) {
     const char *nearest = at_nearest_name(text, names, n);
-    return AT_FAIL(AT_USAGE, "%s: %s: found '%.64s', wanted %s%s%s%s", where, key->name, text, wanted,
+    return AT_FAIL(AT_USAGE, "%s: %s: found '%.64s', wanted %s%s%s%s", where, name, text, wanted,
                    nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }
 
@@ -206,7 +203,7 @@ static at_status each_hot(const struct at_key *key, const char *part, struct at_
             return AT_OK;
         }
     }
-    return unknown(key, part, c->where, names, AT_HOT_COUNT, "last_key, hidden_key, clip or halo");
+    return at_key_unknown(key->name, part, c->where, names, AT_HOT_COUNT, "last_key, hidden_key, clip or halo");
 }
 
 /* Decoys that every operator gets from the verifier, which this folder may not include. */
@@ -234,7 +231,7 @@ static at_status each_require(const struct at_key *key, const char *part, struct
         }
     }
     if (matches != 1)
-        return unknown(key, part, c->where, names, count, "one decoy of the operator or a general one");
+        return at_key_unknown(key->name, part, c->where, names, count, "one decoy of the operator or a general one");
     for (int i = 0; i < c->n_require; i++)
         if (strcmp(c->require[i], found) == 0)
             return AT_FAIL(AT_USAGE, "%s: require: '%s' stands there twice, wanted once", c->where, found);
@@ -251,38 +248,31 @@ static at_status read_choice(const struct at_key *key, const char *text, struct 
         }
     char wanted[64];
     snprintf(wanted, sizeof wanted, "%s or %s", key->words[0], key->words[1]);
-    return unknown(key, text, c->where, key->words, 2, wanted);
+    return at_key_unknown(key->name, text, c->where, key->words, 2, wanted);
 }
 
-static const char *const quantities[] = { "q",   "k",       "v",       "raw",     "scaled",  "fir",   "p",
-                                          "out", "row_max", "row_sum", "entropy", "support", "share0" };
-enum { QUANTITIES = sizeof quantities / sizeof *quantities };
-
-const char *at_key_quantity(int i) { return i >= 0 && i < QUANTITIES ? quantities[i] : NULL; }
-
-static at_status each_quantity(const struct at_key *key, const char *part, struct at_case *c, int n) {
-    (void)n;
-    for (int i = 0; i < QUANTITIES; i++)
-        if (strcmp(part, quantities[i]) == 0) {
-            c->keys->what |= (int64_t)1 << i;
-            return AT_OK;
-        }
-    return unknown(key, part, c->where, quantities, QUANTITIES, "quantities with colons");
-}
-
-static at_status read_dtype(const struct at_key *key, const char *text, struct at_case *c) {
-    static const enum at_format formats[] = { AT_BF16, AT_F16, AT_F32, AT_E4M3, AT_E5M2 };
-    const int factors = key->offset == FIELD(dtype) && at_key_groups(c->family, c->op) & AT_KEY_PRODUCT;
-    const int n = factors ? 5 : 3;
-    const char *names[5];
-    for (int i = 0; i < n; i++) {
-        names[i] = at_format_info(formats[i])->name;
-        if (strcmp(text, names[i]) == 0) {
-            *(enum at_format *)field(key, c) = formats[i];
+at_status at_key_format(const char *name, const char *text, const char *where, unsigned formats,
+                        enum at_format *value) {
+    static const enum at_format all[] = { AT_BF16, AT_F16, AT_F32, AT_E4M3, AT_E5M2 };
+    const char *names[sizeof all / sizeof *all];
+    char wanted[64] = "";
+    int n = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (!(formats >> all[i] & 1))
+            continue;
+        names[n++] = at_format_info(all[i])->name;
+        if (strcmp(text, names[n - 1]) == 0) {
+            *value = all[i];
             return AT_OK;
         }
     }
-    return unknown(key, text, c->where, names, n, factors ? "bf16, f16, f32, e4m3 or e5m2" : "bf16, f16 or f32");
+    for (int i = 0; i < n; i++)
+        snprintf(wanted + strlen(wanted), sizeof wanted - strlen(wanted), "%s%s",
+                 i == 0       ? ""
+                 : i == n - 1 ? " or "
+                              : ", ",
+                 names[i]);
+    return at_key_unknown(name, text, where, names, n, wanted);
 }
 
 static at_status read_data(const struct at_key *key, const char *text, struct at_case *c) {
@@ -291,7 +281,7 @@ static at_status read_data(const struct at_key *key, const char *text, struct at
     for (int i = 0; i < n; i++)
         names[i] = at_data_at(i)->name;
     c->keys->data = at_data_find(text);
-    return c->keys->data ? AT_OK : unknown(key, text, c->where, names, n, "a data family");
+    return c->keys->data ? AT_OK : at_key_unknown(key->name, text, c->where, names, n, "a data family");
 }
 
 static at_status read_scenario(const struct at_key *key, const char *text, struct at_case *c) {
@@ -300,19 +290,7 @@ static at_status read_scenario(const struct at_key *key, const char *text, struc
     for (int i = 0; i < n; i++)
         names[i] = at_scenario_at(i)->name;
     c->keys->scenario = at_scenario_find(text);
-    return c->keys->scenario ? AT_OK : unknown(key, text, c->where, names, n, "a scenario");
-}
-
-static at_status read_instruction(const struct at_key *key, const char *text, struct at_case *c) {
-    const char *names[128];
-    const int n = at_tc_instruction_count() < 128 ? at_tc_instruction_count() : 128;
-    for (int i = 0; i < n; i++)
-        names[i] = at_tc_instruction_at(i)->name;
-    const struct at_tc_instruction *found = at_tc_instruction_find(text);
-    if (!found)
-        return unknown(key, text, c->where, names, n, "a tensor-core instruction");
-    c->keys->instruction = found - at_tc_instruction_at(0);
-    return AT_OK;
+    return c->keys->scenario ? AT_OK : at_key_unknown(key->name, text, c->where, names, n, "a scenario");
 }
 
 static at_status read_stratum(const struct at_key *key, const char *text, struct at_case *c) {
@@ -324,7 +302,7 @@ static at_status read_stratum(const struct at_key *key, const char *text, struct
             return AT_OK;
         }
     }
-    return unknown(key, text, c->where, names, AT_TC_STRATA, "a stratum of patterns");
+    return at_key_unknown(key->name, text, c->where, names, AT_TC_STRATA, "a stratum of patterns");
 }
 
 /* A file name's stem: nothing that could leave the folder. */
@@ -343,15 +321,21 @@ static at_status read_expect(const struct at_key *key, const char *text, struct 
     static const char *const states[] = { "LAUNDERED", "OVERFLOWED" };
     const int first = strcmp(text, states[0]) == 0, both = strcmp(text, "LAUNDERED,OVERFLOWED") == 0;
     if (!first && !both && strcmp(text, states[1]) != 0)
-        return unknown(key, text, c->where, states, 2, "LAUNDERED, OVERFLOWED or LAUNDERED,OVERFLOWED");
+        return at_key_unknown(key->name, text, c->where, states, 2, "LAUNDERED, OVERFLOWED or LAUNDERED,OVERFLOWED");
     snprintf(c->expect, sizeof c->expect, "%s", text);
     return AT_OK;
 }
 
-at_status at_key_read(const struct at_key *key, const char *text, struct at_case *c) {
+at_status at_key_read(const char *name, const char *text, struct at_case *c) {
+    const struct at_scalar *own = at_key_own(c->op, name);
+    const struct at_key *key = at_key_find(name);
+    if (own)
+        return at_own_key_read(own, text, c);
+    if (!key)
+        return AT_FAIL(AT_BUG, "operator %s takes a key %s that nobody knows", c->op->name, name);
     switch (key->kind) {
     case AT_KEY_INT:
-        return read_int(key, text, c->where, field(key, c));
+        return at_key_whole(key->name, text, c->where, key->least, key->most, field(key, c));
     case AT_KEY_INTS:
         return for_parts(key, text, '/', AT_CASE_LIST, c, each_int);
     case AT_KEY_FLOATS:
@@ -361,7 +345,7 @@ at_status at_key_read(const struct at_key *key, const char *text, struct at_case
     case AT_KEY_CHOICE:
         return read_choice(key, text, c);
     case AT_KEY_DTYPE:
-        return read_dtype(key, text, c);
+        return at_key_format(key->name, text, c->where, at_op_dtypes(c->op), field(key, c));
     case AT_KEY_DATA:
         return read_data(key, text, c);
     case AT_KEY_SCENARIO:
@@ -370,12 +354,8 @@ at_status at_key_read(const struct at_key *key, const char *text, struct at_case
         return read_dataset(key, text, c);
     case AT_KEY_HOT:
         return for_parts(key, text, ',', AT_HOT_COUNT, c, each_hot);
-    case AT_KEY_INSTRUCTION:
-        return read_instruction(key, text, c);
     case AT_KEY_STRATUM:
         return read_stratum(key, text, c);
-    case AT_KEY_WHAT:
-        return for_parts(key, text, ':', QUANTITIES, c, each_quantity);
     case AT_KEY_REQUIRE:
         return for_parts(key, text, ',', AT_CASE_MAX_REQUIRE, c, each_require);
     case AT_KEY_EXPECT:

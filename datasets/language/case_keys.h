@@ -21,14 +21,13 @@ struct at_float_list {
     float value[AT_CASE_LIST];
 };
 
-/* A field exists for every key; keys that an operator does not use hold their defaults. */
+/* A field exists for every key of the language; keys that an operator does not use hold their defaults. */
 struct at_case_keys {
+    const struct at_op *op;
     int64_t b, h, hk, d, page, causal, seed, edge, relu_pre, window, pad_d, tokens, padding, channels, from, layer;
-    int64_t instruction, stratum; /* places in their tables */
-    int64_t m, n, k;
-    int64_t softmax, bins, what, behind; /* bins: 0 f16, 1 bf16; what: bit i, quantity i */
+    int64_t stratum; /* its place in the table */
     struct at_int_list sq, sk, prefix;
-    enum at_format dtype, out;
+    enum at_format dtype;
     const struct at_data_family *data; /* NULL for a recorded dataset */
     const struct at_scenario *scenario;
     char dataset[32];           /* "" for generated data */
@@ -36,27 +35,10 @@ struct at_case_keys {
     struct at_float_list sigma, taps, gamma, clip;
     struct at_float_list lo, hi, eps;
     unsigned hot;   /* bits of enum at_hot */
-    uint64_t given; /* bit i: key i of the table stood in the line */
-};
-
-/* What an operator has, which decides the keys it takes. */
-enum at_key_group {
-    AT_KEY_ALWAYS = 1,
-    AT_KEY_ATTENTION = 2,
-    AT_KEY_ASYNCT = 4,
-    AT_KEY_CHANNELS = 8, /* norms over a hidden size */
-    AT_KEY_HEADS = 16,   /* norms over heads */
-    AT_KEY_UCLIP = 32,
-    AT_KEY_RMS = 64,
-    AT_KEY_FROM = 128,
-    AT_KEY_NORM = 256,
-    AT_KEY_PREFILL = 512,    /* attention families that are not held to one query */
-    AT_KEY_CACHE = 1024,     /* requests and their places in a cache, as attention has them, but nothing computed */
-    AT_KEY_VALUES = 2048,    /* activations of a data family */
-    AT_KEY_PATTERNS = 4096,  /* operands of one tensor-core instruction */
-    AT_KEY_PRODUCT = 8192,   /* of two matrices */
-    AT_KEY_ELEMENTS = 16384, /* of an elementwise function, f32 */
-    AT_KEY_COUNTS = 32768    /* scores are counted */
+    uint64_t given; /* bit i: key i of op->keys stood in the line */
+    /* The operator's own sizes and parameters; once the case is finished also the shared sizes (but a dataset's). */
+    struct at_problem own;
+    unsigned own_given; /* bit i: entry i of op->own was set by the line */
 };
 
 /* How the text of a key becomes a value. INTS: '/' list; FLOATS: ':' list; NAMES: comma list that does not
@@ -72,35 +54,48 @@ enum at_key_kind {
     AT_KEY_DATASET,
     AT_KEY_HOT,
     AT_KEY_REQUIRE,
-    AT_KEY_INSTRUCTION,
     AT_KEY_STRATUM,
-    AT_KEY_WHAT,
     AT_KEY_EXPECT
 };
 
+/* A key of the language, which operators share. */
 struct at_key {
     const char *name;
     enum at_key_kind kind;
-    unsigned groups;
     size_t offset;        /* of its field in struct at_case_keys; unused for require and expect */
     int64_t least, most;  /* whole numbers: range; floats: how many */
     const char *words[3]; /* CHOICE: word of value 0, 1, ... */
     const char *help;
 };
 
-int at_key_count(void);
-const struct at_key *at_key_at(int i);
-/* Index of a key, -1 if none. */
-int at_key_find(const char *name);
+/* Name of key i of the language, NULL past the end. */
+const char *at_key_name(int i);
+/* A key of the language by its name; one of the operator's own table by its key. NULL if none. */
+const struct at_key *at_key_find(const char *name);
+const struct at_scalar *at_key_own(const struct at_op *op, const char *name);
+/* Place of a key in op->keys, -1 when the operator does not take it. */
+int at_key_index(const struct at_op *op, const char *name);
+/* Does some operator take a key of that name? */
+int at_key_is_known(const char *name);
 /* Was the key called `name` in the line? */
 int at_key_given(const struct at_case_keys *keys, const char *name);
-/* The groups of a family. */
-unsigned at_key_groups(const struct at_family *family, const struct at_op *op);
 
-/* Name of quantity i of score_counts, NULL past the end. */
-const char *at_key_quantity(int i);
+/* The text of one of op->keys into its field, or into the case for require and expect. Messages name `where`. */
+at_status at_key_read(const char *name, const char *text, struct at_case *c);
 
-/* One value's text into its field, or into the case for require and expect. Messages name `where`. */
-at_status at_key_read(const struct at_key *key, const char *text, struct at_case *c);
+/* The same for a key of the operator's own table; its value as text; its line for at_case_key_help(). */
+at_status at_own_key_read(const struct at_scalar *field, const char *text, struct at_case *c);
+void at_own_key_text(const struct at_scalar *field, const struct at_case *c, char *text, size_t size);
+void at_own_key_help(const struct at_op *op, const struct at_scalar *field, char *text, size_t size);
+
+/* What both kinds of keys are read by. `formats`: bits of enum at_format. */
+at_status at_key_whole(const char *name, const char *text, const char *where, int64_t least, int64_t most,
+                       int64_t *value);
+at_status at_key_float(const char *name, const char *text, const char *where, float *value);
+at_status at_key_format(const char *name, const char *text, const char *where, unsigned formats, enum at_format *value);
+at_status at_key_unknown(const char *name, const char *text, const char *where, const char *const *names, int n,
+                         const char *wanted);
+/* The fewest digits that read back as the same f32. */
+void at_key_float_text(float value, char *text, size_t size);
 
 #endif

@@ -45,15 +45,18 @@ static int is_range(const char *text, size_t length, long long *from, long long 
     return whole && *end == 0 && errno == 0;
 }
 
-static int joins_commas(const struct at_key *key) {
-    return key->kind == AT_KEY_HOT || key->kind == AT_KEY_REQUIRE || key->kind == AT_KEY_EXPECT;
+static int joins_commas(const char *name) {
+    const struct at_key *key = at_key_find(name);
+    return key && (key->kind == AT_KEY_HOT || key->kind == AT_KEY_REQUIRE || key->kind == AT_KEY_EXPECT);
 }
+
+static const char *name_of(const struct line_words *line, const struct word *word) { return line->op->keys[word->key]; }
 
 /* Number of alternatives of a word; each comma part counts 1, a range its numbers. */
 static at_status count_alternatives(const struct line_words *line, struct word *word) {
-    const struct at_key *key = at_key_at(word->key);
+    const char *name = name_of(line, word);
     word->n = 1;
-    if (joins_commas(key))
+    if (joins_commas(name))
         return AT_OK;
     word->n = 0;
     for (const char *part = word->value;; part++) {
@@ -62,13 +65,12 @@ static at_status count_alternatives(const struct line_words *line, struct word *
         if (is_range(part, length, &from, &to)) {
             if (to < from || from < -MAX_PRODUCT * 1000000LL || to - from >= MAX_PRODUCT)
                 return AT_FAIL(AT_USAGE, "%s: %s: found %.*s, wanted FROM..TO, ascending, at most %d numbers",
-                               line->where, key->name, (int)length, part, (int)MAX_PRODUCT);
+                               line->where, name, (int)length, part, (int)MAX_PRODUCT);
             count = to - from + 1;
         }
         word->n += count;
         if (word->n > MAX_PRODUCT)
-            return AT_FAIL(AT_USAGE, "%s: %s: more than %d values, wanted fewer", line->where, key->name,
-                           (int)MAX_PRODUCT);
+            return AT_FAIL(AT_USAGE, "%s: %s: more than %d values, wanted fewer", line->where, name, (int)MAX_PRODUCT);
         part += length;
         if (!*part)
             return AT_OK;
@@ -76,8 +78,8 @@ static at_status count_alternatives(const struct line_words *line, struct word *
 }
 
 /* Alternative i of a word as text. */
-static void alternative(const struct word *word, int64_t i, char *text, size_t size) {
-    if (joins_commas(at_key_at(word->key))) {
+static void alternative(const struct line_words *line, const struct word *word, int64_t i, char *text, size_t size) {
+    if (joins_commas(name_of(line, word))) {
         snprintf(text, size, "%s", word->value);
         return;
     }
@@ -98,11 +100,15 @@ static void alternative(const struct word *word, int64_t i, char *text, size_t s
     }
 }
 
+/* The nearest of the operator's keys, or else of the language. */
 static at_status unknown_key(const struct line_words *line, const char *name) {
-    const char *names[MAX_KEYS];
-    for (int i = 0; i < at_key_count(); i++)
-        names[i] = at_key_at(i)->name;
-    const char *nearest = at_nearest_name(name, names, at_key_count());
+    const char *names[2 * MAX_KEYS];
+    int n = 0;
+    for (int i = 0; n < MAX_KEYS && line->op->keys[i]; i++)
+        names[n++] = line->op->keys[i];
+    for (int i = 0; n < 2 * MAX_KEYS && at_key_name(i); i++)
+        names[n++] = at_key_name(i);
+    const char *nearest = at_nearest_name(name, names, n);
     return AT_FAIL(AT_USAGE, "%s: %.64s: unknown key%s%s%s, wanted one of the case language (attest list --help)",
                    line->where, name, nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }
@@ -112,11 +118,10 @@ static at_status read_word(struct line_words *line, char *text) {
     if (!equals || equals == text || !equals[1])
         return AT_FAIL(AT_USAGE, "%s: found '%.64s', wanted key=value", line->where, text);
     *equals = 0;
-    int key = at_key_find(text);
-    if (key < 0)
+    const int key = at_key_index(line->op, text);
+    if (key < 0 && !at_key_is_known(text))
         return unknown_key(line, text);
-    if (!(at_key_at(key)->groups & at_key_groups(line->family, line->op)) &&
-        !(strcmp(text, "sq") == 0 && line->family->decode))
+    if (key < 0)
         return AT_FAIL(AT_USAGE, "%s: %s: %s does not take this key", line->where, text, line->family->name);
     if (strcmp(text, "sq") == 0 && line->family->decode && strcmp(equals + 1, "1") != 0)
         return AT_FAIL(AT_USAGE, "%s: sq: found '%.64s', wanted 1: %s has one query per request", line->where,
@@ -188,14 +193,15 @@ static at_status add_case(const struct line_words *line, const char *role, struc
     char text[LINE_BYTES];
     AT_TRY(grow(list, &c));
     c->family = line->family;
-    c->op = line->op;
+    c->op = c->keys->op = line->op;
+    at_problem_init(&c->keys->own, line->op, AT_F32);
     snprintf(c->role, sizeof c->role, "%s", role);
     snprintf(c->where, sizeof c->where, "%s", line->where);
     for (int i = 0; i < line->n; i++) {
         const struct word *word = &line->words[i];
-        alternative(word, word->chosen, text, sizeof text);
+        alternative(line, word, word->chosen, text, sizeof text);
         c->keys->given |= (uint64_t)1 << word->key;
-        AT_TRY(at_key_read(at_key_at(word->key), text, c));
+        AT_TRY(at_key_read(name_of(line, word), text, c));
     }
     AT_TRY(at_case_finish(c));
     return AT_OK;

@@ -2,10 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "datasets/language/case_finish.h"
 
-#include <string.h>
-
 #include "datasets/fill/scenarios.h"
-#include "tensor_core/instruction.h"
 
 int64_t at_case_sq(const struct at_case *c, int64_t r) {
     const struct at_case_keys *keys = c->keys;
@@ -41,36 +38,18 @@ void at_case_lengths(struct at_sizes *sizes, const struct at_case *c, const int6
     }
 }
 
+static int takes(const struct at_case *c, const char *key) { return at_key_index(c->op, key) >= 0; }
+
 void at_case_sizes(const struct at_case *c, struct at_sizes *sizes) {
     const struct at_case_keys *keys = c->keys;
-    const unsigned groups = at_key_groups(c->family, c->op);
     *sizes = (struct at_sizes){ 0 };
-    if (groups & (AT_KEY_ATTENTION | AT_KEY_HEADS))
-        sizes->h = keys->h;
-    if (groups & (AT_KEY_ATTENTION | AT_KEY_HEADS | AT_KEY_CACHE)) {
-        sizes->hk = keys->hk;
-        sizes->d = keys->pad_d ? keys->pad_d : keys->d;
-    }
-    if (groups & (AT_KEY_NORM | AT_KEY_PATTERNS))
-        sizes->tokens = keys->tokens;
-    if (groups & AT_KEY_CHANNELS)
-        sizes->channels = keys->channels;
-    if (groups & AT_KEY_PATTERNS)
-        sizes->channels = at_tc_instruction_at((int)keys->instruction)->k;
-    if (groups & AT_KEY_PRODUCT) {
-        sizes->m = keys->m;
-        sizes->n = keys->n;
-        sizes->k = keys->k;
-    }
-    if (groups & AT_KEY_ELEMENTS)
-        sizes->n = keys->n;
-    if (groups & AT_KEY_ASYNCT)
-        sizes->taps = keys->window;
-    for (int i = 0; groups & AT_KEY_COUNTS && at_key_quantity(i); i++) {
-        const int is_kv = strcmp(at_key_quantity(i), "k") == 0 || strcmp(at_key_quantity(i), "v") == 0;
-        *(is_kv ? &sizes->kv_quantities : &sizes->quantities) += keys->what >> i & 1;
-    }
-    if (groups & (AT_KEY_ATTENTION | AT_KEY_CACHE)) {
+    sizes->h = takes(c, "h") ? keys->h : 0;
+    sizes->hk = takes(c, "hk") ? keys->hk : 0;
+    sizes->d = !takes(c, "d") ? 0 : keys->pad_d ? keys->pad_d : keys->d;
+    sizes->tokens = takes(c, "tokens") ? keys->tokens : 0;
+    sizes->channels = takes(c, "channels") ? keys->channels : 0;
+    sizes->taps = takes(c, "window") ? keys->window : 0;
+    if (takes(c, "b")) {
         sizes->b = keys->scenario ? keys->scenario->b : keys->b;
         sizes->page = keys->page;
         at_case_lengths(sizes, c, NULL, NULL);

@@ -35,7 +35,7 @@ at_status at_name_set(const char *path, struct at_file_tensor *tensor, const cha
 
 /* --- reader_npy_header.c ------------------------------------------------------------------------ */
 
-/* Longest header looked at; numpy itself refuses to evaluate more than 10,000 bytes. */
+/* Longest header that is read; numpy itself refuses to evaluate more than 10,000 bytes. */
 enum { AT_NPY_MAX_HEADER = 65536, AT_NPY_PREFIX = AT_NPY_MAX_HEADER + 12 };
 
 /* Reads the header from the first n = min(total, AT_NPY_PREFIX) bytes of an array of `total` bytes. Sets

@@ -19,7 +19,7 @@ struct scratch {
 
 static int64_t lay_out(const struct at_problem *problem, void *base, struct scratch *s) {
     struct at_host_arena arena = { .base = (uint8_t *)base };
-    const struct at_sizes *z = &problem->sizes;
+    const struct at_gemm_own own = at_gemm_own_of(problem), *z = &own;
     const int64_t word = (int64_t)sizeof(float);
     s->b = at_host_take(&arena, z->n * z->k, word);
     s->a = at_host_take(&arena, ROWS * z->k, word);
@@ -46,7 +46,8 @@ static void store(const struct at_problem *problem, int64_t first, int64_t n, fl
 
 int at_host_gemm_blas(const struct at_launch *launch) {
     const struct at_problem *p = launch->problem;
-    const int64_t m = p->sizes.m, n = p->sizes.n, k = p->sizes.k;
+    const struct at_gemm_own z = at_gemm_own_of(p);
+    const int64_t m = z.m, n = z.n, k = z.k;
     struct scratch s;
     lay_out(p, launch->workspace, &s);
     at_blas_alone();
@@ -63,7 +64,7 @@ int at_host_gemm_blas(const struct at_launch *launch) {
 
 /* Both factors decoded. */
 int64_t at_host_gemm_tc_f16_workspace(const struct at_problem *problem) {
-    const struct at_sizes *z = &problem->sizes;
+    const struct at_gemm_own own = at_gemm_own_of(problem), *z = &own;
     return (z->m + z->n) * z->k * (int64_t)sizeof(struct at_host_half);
 }
 
@@ -75,7 +76,8 @@ static void decode(const struct at_tensor *tensor, int64_t n, struct at_host_hal
 
 int at_host_gemm_tc_f16(const struct at_launch *launch) {
     const struct at_problem *p = launch->problem;
-    const int64_t m = p->sizes.m, n = p->sizes.n, k = p->sizes.k;
+    const struct at_gemm_own z = at_gemm_own_of(p);
+    const int64_t m = z.m, n = z.n, k = z.k;
     struct at_host_half *b = launch->workspace, *a = b + n * k;
     decode(&p->tensors[AT_GEMM_B], n * k, b);
     decode(&p->tensors[AT_GEMM_A], m * k, a);

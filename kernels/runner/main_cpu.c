@@ -8,7 +8,7 @@
 #include "attest/blas_core.h"
 #include "kernels/runner/host_device.h"
 #include "kernels/runner/main_shared.h"
-#include "kernels/simt/finding.h"
+#include "kernels/simt/simt_job.h"
 
 /* AT_SIMT_WITHOUT=FILE:LINE: kernels run as if that one barrier, fence, wait or commit had been deleted. */
 static int leave_out(char *text, size_t size) {

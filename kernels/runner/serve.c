@@ -166,8 +166,7 @@ static void device_failed(const struct at_device *device, const char *doing, int
 }
 
 static void fill_problem(const struct at_job *job, uint8_t *base, struct at_problem *problem) {
-    *problem = (struct at_problem){ .sizes = job->sizes, .params = job->params, .dtype = job->dtype };
-    problem->op = at_op_find(job->op); /* for names in messages; NULL is no harm */
+    *problem = job->problem;
     for (int i = 0; i < job->n_tensors; i++) {
         const struct at_job_tensor *from = &job->tensor[i];
         problem->tensors[from->index] = from->shape;
@@ -222,6 +221,19 @@ static void run_job(struct session *s, const struct at_job *job, struct at_reply
         device_failed(device, "copying the block from the device", code, reply);
 }
 
+/* An operator that this runner does not know, or that has come to have a size since. */
+static int declines(const struct at_job *job, struct at_reply *reply) {
+    if (job->problem.op && !job->lacks[0])
+        return 0;
+    reply->kind = AT_REPLY_UNSUPPORTED;
+    if (!job->problem.op)
+        snprintf(reply->reason, sizeof reply->reason, "this runner does not know the operator %s", job->op);
+    else
+        snprintf(reply->reason, sizeof reply->reason, "the job has no %s, which this runner's %s wants", job->lacks,
+                 job->op);
+    return 1;
+}
+
 static at_status handle_job(struct session *s, const struct at_message *message) {
     struct at_job job;
     AT_TRY(at_job_parse(message, &job));
@@ -232,7 +244,9 @@ static at_status handle_job(struct session *s, const struct at_message *message)
     if (sent_inline)
         AT_TRY(read_payload(s, job.used));
     struct at_reply reply = { .kind = AT_REPLY_DONE, .id = job.id };
-    if (job.variant < s->serve->kernels.n) {
+    if (declines(&job, &reply)) {
+        /* an operator of another time: the job is answered, the conversation goes on */
+    } else if (job.variant < s->serve->kernels.n) {
         double most = ceil(job.timeout) + ALARM_GRACE_SECONDS;
         alarm(most < ALARM_MOST_SECONDS ? (unsigned)most : ALARM_MOST_SECONDS);
         run_job(s, &job, &reply);

@@ -70,7 +70,7 @@ static uint16_t code_of(enum at_format bins, double x) {
 }
 
 static void count(struct work *w, int quantity, double x) {
-    const enum at_format bins = (enum at_format)w->p->params.bins;
+    const enum at_format bins = (enum at_format)at_counts_own_of(w->p).bins;
     const int infinity = bins == AT_F16 ? 0x7c00 : 0x7f80;
     int32_t *plane = w->planes[quantity];
     if (!plane)
@@ -88,7 +88,7 @@ static void count(struct work *w, int quantity, double x) {
 
 static void note(struct work *w, enum at_stage stage, int quantity, int64_t i, int64_t t, double x) {
     const struct at_place place = { 0, w->head, i, t, -1 };
-    if (w->p->params.what >> quantity & 1)
+    if (at_counts_own_of(w->p).what >> quantity & 1)
         at_ledger_note(&w->ledger, stage, x, &place);
 }
 
@@ -151,7 +151,7 @@ static double weigh(struct work *w, int64_t n, double max) {
 }
 
 static void count_row(struct work *w, int64_t i, int64_t n) {
-    const int softmax = w->p->params.softmax;
+    const int softmax = at_counts_own_of(w->p).softmax;
     for (int64_t t = 0; t < n; t++) {
         count(w, AT_COUNTS_OF_RAW, w->dot[t]);
         count(w, AT_COUNTS_OF_SCALED, w->s[t]);
@@ -168,7 +168,7 @@ static void count_row(struct work *w, int64_t i, int64_t n) {
 
 static void count_zeros(struct work *w, int64_t i, int64_t n) {
     const struct at_sizes *z = &w->p->sizes;
-    const int64_t here = z->slots - z->tokens - w->p->params.behind + i;
+    const int64_t here = z->slots - z->tokens - at_counts_own_of(w->p).behind + i;
     for (int64_t t = 0; t < n; t++) {
         const int live = w->p_of[t] != 0;
         const int64_t distance = here < t ? t - here : here - t;
@@ -187,7 +187,7 @@ static void count_zeros(struct work *w, int64_t i, int64_t n) {
 }
 
 static void statistics(struct work *w, int64_t n, double max, double sum) {
-    const double *weight = w->p->params.softmax ? w->z : w->p_of;
+    const double *weight = at_counts_own_of(w->p).softmax ? w->z : w->p_of;
     double terms = 0;
     count(w, AT_COUNTS_OF_ROW_MAX, max);
     count(w, AT_COUNTS_OF_ROW_SUM, sum);
@@ -211,8 +211,8 @@ static void output(struct work *w, int64_t i, int64_t n, double sum) {
         double o = 0;
         for (int64_t t = 0; t < n; t++)
             if (w->p_of[t] != 0)
-                o += (w->p->params.softmax ? w->z[t] : gamma * w->p_of[t]) * w->v[t * d + c];
-        o = w->p->params.softmax && n ? o / sum : o;
+                o += (at_counts_own_of(w->p).softmax ? w->z[t] : gamma * w->p_of[t]) * w->v[t * d + c];
+        o = at_counts_own_of(w->p).softmax && n ? o / sum : o;
         count(w, AT_COUNTS_OF_OUT, o);
         note(w, AT_STAGE_out, AT_COUNTS_OF_OUT, i, -1, o);
     }
@@ -230,11 +230,11 @@ static void run_row(struct work *w, int64_t i, int64_t n) {
         nan |= w->s[t] != w->s[t];
         max = w->s[t] > max ? w->s[t] : max;
     }
-    if (w->p->params.softmax)
+    if (at_counts_own_of(w->p).softmax)
         sum = weigh(w, n, max);
     else
         gate(w, n);
-    for (int64_t t = 0; !w->p->params.softmax && t < n; t++)
+    for (int64_t t = 0; !at_counts_own_of(w->p).softmax && t < n; t++)
         sum += w->p_of[t];
     count_row(w, i, n);
     if (w->planes[AT_COUNTS_OF_P])
@@ -247,7 +247,7 @@ static void run_row(struct work *w, int64_t i, int64_t n) {
 /* ---- a head ---- */
 
 static int64_t visible(const struct at_problem *p, int64_t i) {
-    const int64_t n = p->sizes.slots - p->sizes.tokens - p->params.behind + i + 1;
+    const int64_t n = p->sizes.slots - p->sizes.tokens - at_counts_own_of(p).behind + i + 1;
     return !p->params.causal ? p->sizes.slots : n > 0 ? n : 0;
 }
 
@@ -277,9 +277,10 @@ static void run_head(struct work *w, int64_t head) {
     at_ledger_init(&w->ledger);
     w->sums = (double *)p->tensors[AT_COUNTS_SUMS].data + head * AT_HEAD_SUMS;
     for (int i = 0; i < AT_COUNTS_QUANTITIES; i++) {
-        const int plane = at_counts_plane(p->params.what, i), kv = AT_COUNTS_KV_BITS >> i & 1;
+        const int plane = at_counts_plane(at_counts_own_of(p).what, i), kv = AT_COUNTS_KV_BITS >> i & 1;
         int32_t *planes = p->tensors[kv ? AT_COUNTS_KV_COUNTS : AT_COUNTS_COUNTS].data;
-        const int64_t first = kv ? w->kv_head * z->kv_quantities : head * z->quantities;
+        const int64_t first =
+            kv ? w->kv_head * at_counts_own_of(p).kv_quantities : head * at_counts_own_of(p).quantities;
         w->planes[i] = plane < 0 ? NULL : planes + (first + plane) * AT_CODE_SLOTS;
     }
     decode(&p->tensors[AT_ATTN_Q], z->tokens, z->h, head, z->d, w->q);

@@ -9,9 +9,9 @@
 
 /* clang-format off */
 static const struct at_tensor_spec tensors[] = {
-    { "x", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_channels }, "activations" },
-    { "res", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_channels }, "residual stream" },
-    { "gamma", AT_IN, AT_FORMAT_F32, { AT_DIM_channels }, "factor" },
+    { "x", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_channels }, "activations", AT_FILL_ROWS },
+    { "res", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_channels }, "residual stream", AT_FILL_RESIDUAL },
+    { "gamma", AT_IN, AT_FORMAT_F32, { AT_DIM_channels }, "factor", AT_FILL_FACTOR },
     { "res_out", AT_OUT, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_channels }, "new residual stream" },
     { "y", AT_OUT, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_channels }, "normalised sum" },
 };
@@ -80,6 +80,8 @@ out:
 
 AT_NORM_EVALUATIONS(row)
 
+static const char *const keys[] = { "tokens", "channels", "dtype", "data", "seed", "eps", "require", "expect", NULL };
+
 const struct at_op at_op_add_rms_norm = {
     .name = "add_rms_norm",
     .summary = "res' = round(x + res); y = RMS(res')",
@@ -88,5 +90,8 @@ const struct at_op at_op_add_rms_norm = {
     .n_tensors = sizeof tensors / sizeof *tensors,
     .decoys = decoys,
     .n_decoys = sizeof decoys / sizeof *decoys,
+    .uses = AT_USES(tokens) | AT_USES(channels) | AT_USES(eps) | AT_USES(from),
+    .keys = keys,
+    .takes_mean_square = 1,
     AT_NORM_FUNCTIONS,
 };

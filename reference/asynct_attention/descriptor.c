@@ -5,16 +5,36 @@
 #include "asynct_attention/asynct_attention.h"
 
 static const struct at_tensor_spec tensors[AT_ASYNCT_TENSORS] = {
-    { "q", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_h, AT_DIM_d }, "queries" },
-    { "k", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_slots, AT_DIM_hk, AT_DIM_d }, "keys" },
-    { "v", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_slots, AT_DIM_hk, AT_DIM_d }, "values" },
-    { "query_start", AT_IN, AT_FORMAT_I32, { AT_DIM_b_plus_1 }, "first query token of each request" },
-    { "seq_lens", AT_IN, AT_FORMAT_I32, { AT_DIM_b }, "keys of each request" },
-    { "key_start", AT_IN, AT_FORMAT_I32, { AT_DIM_b_plus_1 }, "contiguous: first slot of each request" },
-    { "block_table", AT_IN, AT_FORMAT_I32, { AT_DIM_b, AT_DIM_max_pages }, "paged: pages of each request" },
-    { "sigma", AT_IN, AT_FORMAT_F32, { AT_DIM_h }, "weight of the pooled scores" },
-    { "taps", AT_IN, AT_FORMAT_F32, { AT_DIM_h, AT_DIM_taps }, "FIR taps; pooled: those of sigma, rounded" },
-    { "gamma", AT_IN, AT_FORMAT_F32, { AT_DIM_h }, "factor of the gate" },
+    { "q", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_h, AT_DIM_d }, "queries", AT_FILL_QUERIES },
+    { "k", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_slots, AT_DIM_hk, AT_DIM_d }, "keys", AT_FILL_KEYS },
+    { "v", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_slots, AT_DIM_hk, AT_DIM_d }, "values", AT_FILL_VALUES },
+    { "query_start",
+      AT_IN,
+      AT_FORMAT_I32,
+      { AT_DIM_b_plus_1 },
+      "first query token of each request",
+      AT_FILL_QUERY_START },
+    { "seq_lens", AT_IN, AT_FORMAT_I32, { AT_DIM_b }, "keys of each request", AT_FILL_SEQ_LENS },
+    { "key_start",
+      AT_IN,
+      AT_FORMAT_I32,
+      { AT_DIM_b_plus_1 },
+      "contiguous: first slot of each request",
+      AT_FILL_KEY_START },
+    { "block_table",
+      AT_IN,
+      AT_FORMAT_I32,
+      { AT_DIM_b, AT_DIM_max_pages },
+      "paged: pages of each request",
+      AT_FILL_BLOCK_TABLE },
+    { "sigma", AT_IN, AT_FORMAT_F32, { AT_DIM_h }, "weight of the pooled scores", AT_FILL_SIGMA },
+    { "taps",
+      AT_IN,
+      AT_FORMAT_F32,
+      { AT_DIM_h, AT_DIM_taps },
+      "FIR taps; pooled: those of sigma, rounded",
+      AT_FILL_TAPS },
+    { "gamma", AT_IN, AT_FORMAT_F32, { AT_DIM_h }, "factor of the gate", AT_FILL_GAMMA },
     { "o", AT_OUT, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_h, AT_DIM_d }, "output" },
 };
 
@@ -97,6 +117,8 @@ static void row_span(const struct at_problem *problem, int tensor, int64_t row, 
     *count = tensor == AT_ASYNCT_O ? problem->sizes.d : 0;
 }
 
+static const char *const keys[] = { AT_ATTN_KEYS, AT_ATTN_GATE_KEYS, AT_ATTN_LAST_KEYS };
+
 const struct at_op at_op_asynct_attention = {
     .name = "asynct_attention",
     .summary = "o = sum of gamma clamp(FIR(relu(scale q.k))) v: a gate without row maximum or row sum",
@@ -105,6 +127,12 @@ const struct at_op at_op_asynct_attention = {
     .n_tensors = AT_ASYNCT_TENSORS,
     .decoys = decoys,
     .n_decoys = AT_ASYNCT_DECOYS,
+    .weights = AT_WEIGHTS_GATE,
+    .uses = AT_ATTN_USES | AT_ATTN_GATE_USES,
+    .keys = keys,
+    .has_trace = 1,
+    .flops = at_attn_flops,
+    AT_ATTN_FUNCTIONS,
     .check = check,
     .rows = at_attn_rows,
     .row_span = row_span,

@@ -42,4 +42,40 @@ at_status at_attn_check(const struct at_problem *problem);
 int64_t at_attn_rows(const struct at_problem *problem);
 double at_attn_row_work(const struct at_problem *problem, int64_t row);
 
+/* ---- the rest of their descriptors ---- */
+
+/* Shared sizes and parameters of both; an operator adds its own. */
+#define AT_ATTN_USES \
+    (AT_USES(b) | AT_USES(h) | AT_USES(hk) | AT_USES(d) | AT_USES(tokens) | AT_USES(slots) | AT_USES(page) | \
+     AT_USES(max_pages) | AT_USES(max_sq) | AT_USES(max_sk) | AT_USES(capacity) | AT_USES(scale) | AT_USES(causal))
+/* and those of the gate. */
+#define AT_ATTN_GATE_USES \
+    (AT_USES(taps) | AT_USES(relu_pre) | AT_USES(edge) | AT_USES(fir_form) | AT_USES(clip_min) | AT_USES(clip_max))
+
+/* Keys of their cases, up to where the gate's and an operator's own stand, and the last ones. */
+#define AT_ATTN_KEYS \
+    "scenario", "dataset", "layer", "b", "h", "hk", "sq", "sk", "prefix", "d", "pad_d", "page", "causal", "dtype", \
+        "data", "seed", "scale"
+#define AT_ATTN_GATE_KEYS "sigma", "window", "taps", "edge", "relu_pre", "clip", "gamma"
+#define AT_ATTN_LAST_KEYS "hot", "require", "expect", NULL
+
+/* A batch is cut by requests. Paged keys and values stay shared and whole: only the table's rows are gathered. */
+void at_attn_part_sizes(const struct at_problem *problem, const int64_t *requests, int64_t n, struct at_problem *part);
+unsigned at_attn_part_fill(const struct at_problem *problem, const int64_t *requests, int64_t n,
+                           struct at_problem *part);
+void at_attn_unit_rows(const struct at_problem *problem, int64_t request, int64_t *first, int64_t *count);
+int64_t at_attn_request_of_row(const struct at_problem *problem, int64_t row);
+int64_t at_attn_next_head_row(const struct at_problem *problem, int64_t row);
+/* Every input but the slots that hold nobody's keys. */
+int at_attn_inputs_finite(const struct at_problem *problem);
+/* Both products, of visible keys alone. */
+double at_attn_flops(const struct at_problem *problem);
+/* Of k and v: the slots that hold keys. */
+int64_t at_attn_moved(const struct at_problem *problem, int tensor);
+
+#define AT_ATTN_FUNCTIONS \
+    .kind = AT_KIND_ATTENTION, .has_ledger = 1, .batch = AT_DIM_b, .part_sizes = at_attn_part_sizes, \
+    .part_fill = at_attn_part_fill, .unit_rows = at_attn_unit_rows, .request_of_row = at_attn_request_of_row, \
+    .next_head_row = at_attn_next_head_row, .inputs_finite = at_attn_inputs_finite, .moved = at_attn_moved
+
 #endif

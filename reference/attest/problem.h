@@ -10,7 +10,8 @@
 
 struct at_op;
 
-/* Sizes, by the names used everywhere (C, CUDA, case files, the wire, HDF5, notebooks).
+/* Sizes that families of operators share, by the names used everywhere (C, CUDA, case files, the wire, HDF5,
+ * notebooks). A size that one operator alone has is in that operator's own table (op.h).
  * name, meaning */
 /* clang-format off */
 #define AT_SIZE_LIST(X)                                                                     \
@@ -26,12 +27,7 @@ struct at_op;
     X(max_sk,    "most keys of one request now")                                            \
     X(capacity,  "most keys that one may come to have without a new launch (CUDA graphs)")  \
     X(taps,      "K, length of the FIR filter")                                             \
-    X(channels,  "hidden size of a norm")                                                   \
-    X(m,         "rows of a product")                                                       \
-    X(n,         "columns of a product")                                                    \
-    X(k,         "products that one element of a product sums")                             \
-    X(quantities, "score_counts: quantities of query heads that are counted")               \
-    X(kv_quantities, "score_counts: quantities of key/value heads that are counted")
+    X(channels,  "hidden size of a norm")
 /* clang-format on */
 
 struct at_sizes {
@@ -40,24 +36,11 @@ struct at_sizes {
 #undef X
 };
 
-/* A dimension of a tensor, as an operator's table names it. */
-enum at_dim {
-    AT_DIM_NONE,
-#define X(name, meaning) AT_DIM_##name,
-    AT_SIZE_LIST(X)
-#undef X
-        AT_DIM_b_plus_1,
-    AT_DIM_code_slots, /* of score_counts, fixed: a slot a code of 16 bits, sums of a head and of a key/value head */
-    AT_DIM_head_sums,
-    AT_DIM_kv_sums
-};
-enum { AT_CODE_SLOTS = 65536, AT_HEAD_SUMS = 190, AT_KV_SUMS = 2 };
-
 enum at_edge { AT_EDGE_ZERO, AT_EDGE_SHRINK };   /* FIR at key 0: divisor K, or min(t+1, K) */
 enum at_fir_form { AT_FIR_POOLED, AT_FIR_TAPS }; /* taps from sigma, or given */
 enum at_from { AT_FROM_ROUNDED, AT_FROM_EXACT }; /* pre-MLP norm reads res' rounded or not */
 
-/* Scalar parameters: one list makes the struct, the wire names, the case keys and the help.
+/* Scalar parameters that families of operators share; one operator's own are in its own table.
  * C type, name, default, meaning. Floats are f32 values: a kernel receives exactly these. */
 /* clang-format off */
 #define AT_PARAM_LIST(X)                                                                    \
@@ -71,13 +54,7 @@ enum at_from { AT_FROM_ROUNDED, AT_FROM_EXACT }; /* pre-MLP norm reads res' roun
     X(float,   lo,      -1.0f, "UClip: lower end")                                          \
     X(float,   hi,       1.0f, "UClip: upper end")                                          \
     X(float,   eps,      1e-6f, "RMSNorm: added to the mean square")                        \
-    X(int32_t, from,     0,    "enum at_from: 0 rounded, 1 exact")                             \
-    X(int32_t, instruction, 0, "dot_product_add: place in the table of tensor-core instructions") \
-    X(int32_t, out,      AT_F32, "gemm: enum at_format of the product: f32, f16 or bf16")   \
-    X(int32_t, softmax,  0,    "score_counts: 0 AsyncT, 1 softmax")                         \
-    X(int32_t, bins,     AT_F16, "score_counts: enum at_format whose codes are counted: f16 or bf16") \
-    X(int32_t, what,     0,    "score_counts: bit i: quantity i is counted")                \
-    X(int32_t, behind,   0,    "score_counts: queries of the request behind those at hand")
+    X(int32_t, from,     0,    "enum at_from: 0 rounded, 1 exact")
 /* clang-format on */
 
 struct at_params {
@@ -86,18 +63,34 @@ struct at_params {
 #undef X
 };
 
-enum { AT_MAX_TENSORS = 16 };
+enum { AT_MAX_TENSORS = 16, AT_OWN_BYTES = 128 };
 
 /* A view: owns nothing. tensors[i] is described by op->tensors[i]. */
 struct at_problem {
     const struct at_op *op;
     struct at_sizes sizes;
     struct at_params params;
-    enum at_format dtype; /* of the activations: f32, f16 or bf16; gemm: e4m3 and e5m2 too */
+    int64_t own[AT_OWN_BYTES / 8]; /* the operator's own sizes and parameters: AT_OWN_STRUCT */
+    enum at_format dtype;          /* of the activations */
     struct at_tensor tensors[AT_MAX_TENSORS];
 };
 
 /* Defaults of AT_PARAM_LIST. */
 struct at_params at_params_default(void);
+
+/* An operator's own sizes and parameters are a struct of int64_t (sizes), int32_t and float (parameters) of at most
+ * AT_OWN_BYTES that lies at the beginning of problem->own. This defines NAME_of(problem), a copy of it, and
+ * NAME_set(problem, &own). */
+#define AT_OWN_STRUCT(name) \
+    static inline struct name name##_of(const struct at_problem *problem) { \
+        struct name own; \
+        char fits[sizeof own <= AT_OWN_BYTES ? 1 : -1]; \
+        (void)fits; \
+        __builtin_memcpy(&own, problem->own, sizeof own); \
+        return own; \
+    } \
+    static inline void name##_set(struct at_problem *problem, const struct name *own) { \
+        __builtin_memcpy(problem->own, own, sizeof *own); \
+    }
 
 #endif

@@ -14,9 +14,9 @@
 #include "attest/op.h"
 #include "attest/run_mode.h"
 
-/* The version rises when a verb, a field, a size or a parameter is added or changes its meaning; the two
- * sides must agree exactly. */
-enum { AT_PROTOCOL_VERSION = 4 };
+/* The version is that of the grammar: verbs, their fields, and how a size, a parameter and a tensor are written. Which
+ * of them an operator has is none of it. The two sides must agree exactly. */
+enum { AT_PROTOCOL_VERSION = 5 };
 enum {
     AT_LINE_BYTES = 16384, /* longest line, its '\n' included */
     AT_LINE_FIELDS = 96,   /* most fields of a line */
@@ -57,6 +57,8 @@ struct at_message {
 };
 /* `text` holds one line without its '\n' and is changed. */
 at_status at_message_parse(char *text, struct at_message *message);
+/* AT_PROTOCOL for another verb. */
+at_status at_message_expect(const struct at_message *message, const char *verb);
 /* Value of the first field of that name, NULL if none. */
 const char *at_message_get(const struct at_message *message, const char *key);
 /* Copies; the field must exist and fit with its terminator. */
@@ -125,19 +127,21 @@ struct at_job {
     int64_t id;
     int variant;
     char op[48];
-    enum at_format dtype;
     int64_t memory; /* memfd: bytes of the block now, at least `used`; inline: 0 */
     int64_t used;   /* the block's bytes in use, guard bands included; inline: they follow the line */
     double timeout; /* seconds after which attest kills the runner */
-    struct at_sizes sizes;
-    struct at_params params;
+    /* Operator, format, sizes and parameters, without tensors. Parsed: op is NULL when this program does not know it, and
+     * `lacks` names a size of the operator that the line does not have. Neither can be run; both can be answered. */
+    struct at_problem problem;
+    char lacks[64];
     struct at_run_mode mode;
     int n_tensors;
     struct at_job_tensor tensor[AT_MAX_TENSORS];
 };
+/* problem.op is `op`. */
 at_status at_job_format(const struct at_job *job, struct at_line *line);
 /* Also checks that tensors lie inside [0, used), are aligned to their elements, and are as long as
- * their shape says; their contents are not looked at. */
+ * their shape says; their contents are not read. */
 at_status at_job_parse(const struct at_message *message, struct at_job *job);
 
 enum at_reply_kind {

@@ -13,11 +13,20 @@
 
 #include <math.h>
 
+static const char *instruction_name(int i) {
+    return i >= 0 && i < at_tc_instruction_count() ? at_tc_instruction_at(i)->name : NULL;
+}
+
 /* clang-format off */
+static const struct at_scalar own[] = {
+    { "instruction", AT_SCALAR_CHOICE, AT_OWN_PLACE(at_dpa_own, instruction), 0,
+      "NAME of a tensor-core instruction; default hopper_mma_k16_f16_f32", "instruction", .text = instruction_name },
+};
+static const char *const keys[] = { "tokens", "instruction", "stratum", "seed", "require", "expect", NULL };
 static const struct at_tensor_spec tensors[] = {
-    { "a", AT_IN, AT_FORMAT_I32, { AT_DIM_tokens, AT_DIM_channels }, "codes of the first factors" },
-    { "b", AT_IN, AT_FORMAT_I32, { AT_DIM_tokens, AT_DIM_channels }, "codes of the second factors" },
-    { "c", AT_IN, AT_FORMAT_F32, { AT_DIM_tokens }, "addends, values of the accumulator's format" },
+    { "a", AT_IN, AT_FORMAT_I32, { AT_DIM_tokens, AT_DIM_channels }, "codes of the first factors", AT_FILL_PATTERN_A },
+    { "b", AT_IN, AT_FORMAT_I32, { AT_DIM_tokens, AT_DIM_channels }, "codes of the second factors", AT_FILL_PATTERN_B },
+    { "c", AT_IN, AT_FORMAT_F32, { AT_DIM_tokens }, "addends, values of the accumulator's format", AT_FILL_PATTERN_C },
     { "d", AT_OUT, AT_FORMAT_F32, { AT_DIM_tokens }, "results, values of the accumulator's format" },
 };
 static const struct at_decoy_spec decoys[] = {
@@ -29,7 +38,7 @@ static const struct at_decoy_spec decoys[] = {
 enum { RIGHT = -1, ADDEND_DROPPED, LAST_PRODUCT_DROPPED };
 
 const struct at_tc_instruction *at_dpa_instruction(const struct at_problem *p) {
-    const int i = p->params.instruction;
+    const int i = at_dpa_own_of(p).instruction;
     return i >= 0 && i < at_tc_instruction_count() ? at_tc_instruction_at(i) : NULL;
 }
 
@@ -127,8 +136,8 @@ static at_status decoy(const struct at_problem *p, const struct at_numerics *num
 static at_status check(const struct at_problem *p) {
     const struct at_tc_instruction *t = at_dpa_instruction(p);
     if (!t)
-        return AT_FAIL(AT_USAGE, "dot_product_add: instruction is %d, wanted 0 to %d", (int)p->params.instruction,
-                       at_tc_instruction_count() - 1);
+        return AT_FAIL(AT_USAGE, "dot_product_add: instruction is %d, wanted 0 to %d",
+                       (int)at_dpa_own_of(p).instruction, at_tc_instruction_count() - 1);
     if (p->sizes.tokens < 0 || p->sizes.channels != t->k)
         return AT_FAIL(AT_USAGE, "dot_product_add: %s: tokens, channels are %lld, %lld, wanted 0 or more and %d",
                        t->name, (long long)p->sizes.tokens, (long long)p->sizes.channels, t->k);
@@ -139,6 +148,15 @@ static at_status check(const struct at_problem *p) {
                            tensors[i].name, (long long)found, (long long)want);
     }
     return AT_OK;
+}
+
+/* As many products as the instruction has. */
+static void complete(struct at_problem *p, unsigned given) {
+    struct at_dpa_own z = at_dpa_own_of(p);
+    if (!(given & 1))
+        z.instruction = (int32_t)(at_tc_instruction_find("hopper_mma_k16_f16_f32") - at_tc_instruction_at(0));
+    at_dpa_own_set(p, &z);
+    p->sizes.channels = at_dpa_instruction(p) ? at_dpa_instruction(p)->k : 0;
 }
 
 static int64_t rows(const struct at_problem *p) { return p->sizes.tokens; }
@@ -162,6 +180,13 @@ const struct at_op at_op_dot_product_add = {
     .n_tensors = sizeof tensors / sizeof *tensors,
     .decoys = decoys,
     .n_decoys = sizeof decoys / sizeof *decoys,
+    .kind = AT_KIND_PATTERNS,
+    .uses = AT_USES(tokens) | AT_USES(channels),
+    .own = own,
+    .n_own = sizeof own / sizeof *own,
+    .keys = keys,
+    .complete = complete,
+    .batch = AT_DIM_tokens,
     .check = check,
     .rows = rows,
     .row_span = row_span,

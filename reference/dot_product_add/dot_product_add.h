@@ -8,7 +8,12 @@
 
 enum { AT_DPA_A, AT_DPA_B, AT_DPA_C, AT_DPA_D };
 
-/* The instruction of a problem: params.instruction is its place in the table; NULL when there is none. */
+struct at_dpa_own {
+    int32_t instruction; /* its place in the table of tensor-core instructions */
+};
+AT_OWN_STRUCT(at_dpa_own)
+
+/* The instruction of a problem, NULL when there is none. */
 #ifdef __cplusplus
 extern "C"
 #endif

@@ -17,9 +17,13 @@
 static const double least_normal = 0x1p-126, last_place = 0x1p-149, end_of_range = 0x1.ffffffp127;
 
 /* clang-format off */
+static const struct at_scalar own[] = {
+    { "n", AT_SCALAR_SIZE, AT_OWN_PLACE(at_exp2_own, n), 64, "elements", "n", 0, 1 << 24, .word = "column" },
+};
+static const char *const keys[] = { "n", "data", "seed", "require", "expect", NULL };
 static const struct at_tensor_spec tensors[] = {
-    { "x", AT_IN, AT_FORMAT_F32, { AT_DIM_n }, "exponents" },
-    { "y", AT_OUT, AT_FORMAT_F32, { AT_DIM_n }, "powers of two" },
+    { "x", AT_IN, AT_FORMAT_F32, { AT_DIM_OWN(0) }, "exponents", AT_FILL_ELEMENTS },
+    { "y", AT_OUT, AT_FORMAT_F32, { AT_DIM_OWN(0) }, "powers of two" },
 };
 static const struct at_decoy_spec decoys[AT_EXP2_FAULTS] = {
     [AT_EXP2_BASE_E]       = { "base_e", "e^x in place of 2^x" },
@@ -131,7 +135,7 @@ static double faulty(const struct at_problem *p, const struct at_numerics *numer
     case AT_EXP2_RECIPROCAL:
         return exp2(-x);
     case AT_EXP2_NEXT_ELEMENT:
-        return exp2(at(p, i + 1 < p->sizes.n ? i + 1 : 0));
+        return exp2(at(p, i + 1 < at_exp2_own_of(p).n ? i + 1 : 0));
     case AT_EXP2_FLUSHED:
         return value < least_normal && !flushes(numerics) ? 0 : value;
     default:
@@ -148,7 +152,7 @@ static at_status decoy(const struct at_problem *p, const struct at_numerics *num
 
 static at_status check(const struct at_problem *p) {
     const struct at_tensor *x = &p->tensors[AT_EXP2_X];
-    const int64_t n = p->sizes.n, found = at_tensor_count(x);
+    const int64_t n = at_exp2_own_of(p).n, found = at_tensor_count(x);
     if (n < 0)
         return AT_FAIL(AT_USAGE, "exp2: n is %lld, wanted 0 or more", (long long)n);
     if (found != n || x->format != AT_F32 || (n > 0 && !x->data))
@@ -158,7 +162,7 @@ static at_status check(const struct at_problem *p) {
 }
 
 /* An element is a row. */
-static int64_t rows(const struct at_problem *p) { return p->sizes.n; }
+static int64_t rows(const struct at_problem *p) { return at_exp2_own_of(p).n; }
 
 static void row_span(const struct at_problem *p, int tensor, int64_t row, int64_t *first, int64_t *count) {
     (void)p, (void)tensor;
@@ -179,6 +183,10 @@ const struct at_op at_op_exp2 = {
     .n_tensors = sizeof tensors / sizeof *tensors,
     .decoys = decoys,
     .n_decoys = AT_EXP2_FAULTS,
+    .kind = AT_KIND_ELEMENTS,
+    .own = own,
+    .n_own = sizeof own / sizeof *own,
+    .keys = keys,
     .check = check,
     .rows = rows,
     .row_span = row_span,

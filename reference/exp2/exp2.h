@@ -18,6 +18,11 @@
 
 enum { AT_EXP2_X, AT_EXP2_Y };
 
+struct at_exp2_own {
+    int64_t n; /* elements */
+};
+AT_OWN_STRUCT(at_exp2_own)
+
 /* Ways of being wrong, in the order of the operator's decoys. */
 enum at_exp2_fault {
     AT_EXP2_RIGHT = -1,

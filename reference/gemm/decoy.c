@@ -5,7 +5,7 @@
 #include "gemm/gemm.h"
 
 /* The second factor of product l of column j, as the faulty kernel reads it. */
-static double factor_of(const struct at_sizes *z, enum at_gemm_fault fault, const double *b, int64_t j, int64_t l) {
+static double factor_of(const struct at_gemm_own *z, enum at_gemm_fault fault, const double *b, int64_t j, int64_t l) {
     if (fault == AT_GEMM_NEXT_COLUMN)
         j = j + 1 < z->n ? j + 1 : 0;
     if (fault == AT_GEMM_B_ROWS_SWAPPED)
@@ -16,7 +16,7 @@ static double factor_of(const struct at_sizes *z, enum at_gemm_fault fault, cons
 /* Element (i, j); a: row i of the first factor, the next behind it. */
 static double element(const struct at_problem *p, enum at_gemm_fault fault, const double *a, const double *b, int64_t i,
                       int64_t j) {
-    const struct at_sizes *z = &p->sizes;
+    const struct at_gemm_own own = at_gemm_own_of(p), *z = &own;
     const double scale = (double)p->params.scale;
     const int64_t whole = fault == AT_GEMM_LAST_K_DROPPED   ? z->k - 1
                           : fault == AT_GEMM_K_TAIL_DROPPED ? z->k / 16 * 16
@@ -34,7 +34,7 @@ static double element(const struct at_problem *p, enum at_gemm_fault fault, cons
 at_status at_gemm_decoy(const struct at_problem *p, const struct at_numerics *numerics, int decoy, int64_t row0,
                         int64_t row1, struct at_eval *eval) {
     at_status status = AT_OK;
-    const struct at_sizes *z = &p->sizes;
+    const struct at_gemm_own own = at_gemm_own_of(p), *z = &own;
     const int64_t behind = row1 < z->m; /* HIDDEN_K_ADDED reads the row after the last */
     (void)numerics;
     double *a = at_gemm_rows(p, AT_GEMM_A, row0, row1 - row0 + behind), *b = at_gemm_rows(p, AT_GEMM_B, 0, z->n);

@@ -5,11 +5,22 @@
 #include <math.h>
 #include <stdlib.h>
 
+#define PLACE(member) AT_OWN_PLACE(at_gemm_own, member)
+
 /* clang-format off */
+enum { M, N, K, OUT, FIELDS };
+static const struct at_scalar own[FIELDS] = {
+    [M]   = { "m", AT_SCALAR_SIZE, PLACE(m), 64, "rows of a product, of its first factor", "m", 0, 1 << 24, .word = "row" },
+    [N]   = { "n", AT_SCALAR_SIZE, PLACE(n), 64, "columns of a product, rows of its second factor", "n", 1, 1 << 24, .word = "column" },
+    [K]   = { "k", AT_SCALAR_SIZE, PLACE(k), 128, "products that one element sums", "k", 1, 1 << 24, .word = "factor" },
+    [OUT] = { "out", AT_SCALAR_FORMAT, PLACE(out), AT_F32, "the product; default dtype, bf16 for e4m3 and e5m2", "out",
+              .formats = 1u << AT_F32 | 1u << AT_F16 | 1u << AT_BF16 },
+};
+static const char *const keys[] = { "m", "n", "k", "dtype", "out", "data", "seed", "scale", "require", "expect", NULL };
 static const struct at_tensor_spec tensors[] = {
-    { "a", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_m, AT_DIM_k }, "first factor, by rows" },
-    { "b", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_n, AT_DIM_k }, "second factor, by columns of the product" },
-    { "d", AT_OUT, AT_FORMAT_OUT, { AT_DIM_m, AT_DIM_n }, "the product" },
+    { "a", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_OWN(M), AT_DIM_OWN(K) }, "first factor, by rows", AT_FILL_LEFT },
+    { "b", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_OWN(N), AT_DIM_OWN(K) }, "second factor, by columns of the product", AT_FILL_RIGHT },
+    { "d", AT_OUT, AT_FORMAT_OWN, { AT_DIM_OWN(M), AT_DIM_OWN(N) }, "the product" },
 };
 static const struct at_decoy_spec decoys[AT_GEMM_FAULTS] = {
     [AT_GEMM_LAST_K_DROPPED]     = { "last_k_dropped", "the last product is not added" },
@@ -24,28 +35,6 @@ static const struct at_decoy_spec decoys[AT_GEMM_FAULTS] = {
 };
 /* clang-format on */
 
-double *at_gemm_rows(const struct at_problem *p, int factor, int64_t first, int64_t count) {
-    const int64_t k = p->sizes.k, n = count * k;
-    const struct at_tensor *t = &p->tensors[factor];
-    double *rows = calloc((size_t)(n > 0 ? n : 1), sizeof *rows);
-    if (rows && n > 0)
-        at_decode_array(t->format, (size_t)n,
-                        (const char *)t->data + first * k * (int64_t)at_format_info(t->format)->bytes, rows);
-    return rows;
-}
-
-/* NaN and infinities as IEEE arithmetic has them. */
-struct at_gemm_element at_gemm_element(const struct at_problem *p, const double *a, const double *b) {
-    struct at_gemm_element e = { 0, 0, 0 };
-    for (int64_t l = 0; l < p->sizes.k; l++) {
-        const double product = a[l] * b[l];
-        e.sum += product;
-        e.size += isfinite(product) ? fabs(product) : 0;
-    }
-    e.value = e.sum * (double)p->params.scale;
-    return e;
-}
-
 /* Of the finite ones. */
 static double largest_of(int64_t n, const double *x) {
     double largest = 0;
@@ -55,16 +44,11 @@ static double largest_of(int64_t n, const double *x) {
     return largest;
 }
 
-void at_gemm_note(struct at_ledger *ledger, int64_t i, int64_t j, double sum, double value) {
-    const struct at_place place = { .q = i, .k = j, .step = -1 };
-    at_ledger_note(ledger, AT_STAGE_score, sum, &place);
-    at_ledger_note(ledger, AT_STAGE_out, value, &place);
-}
-
 /* One row of d. */
 static void evaluate_row(const struct at_problem *p, const struct at_gemm_declared *declared, const double *a,
                          const double *b, int64_t i, struct at_eval *eval) {
-    const int64_t n = p->sizes.n, k = p->sizes.k;
+    const struct at_gemm_own z = at_gemm_own_of(p);
+    const int64_t n = z.n, k = z.k;
     const double largest_a = largest_of(k, a);
     for (int64_t j = 0; j < n; j++) {
         const struct at_gemm_element e = at_gemm_element(p, a, b + j * k);
@@ -84,11 +68,11 @@ static at_status evaluate(const struct at_problem *p, const struct at_numerics *
     struct at_gemm_declared declared;
     if (numerics)
         AT_TRY(at_gemm_declare(p, numerics, &declared));
-    double *a = at_gemm_rows(p, AT_GEMM_A, row0, row1 - row0), *b = at_gemm_rows(p, AT_GEMM_B, 0, p->sizes.n);
+    double *a = at_gemm_rows(p, AT_GEMM_A, row0, row1 - row0), *b = at_gemm_rows(p, AT_GEMM_B, 0, at_gemm_own_of(p).n);
     if (!a || !b)
-        AT_FAIL_OUT(AT_NO_MEMORY, "no memory for factors of %lld", (long long)p->sizes.k);
+        AT_FAIL_OUT(AT_NO_MEMORY, "no memory for factors of %lld", (long long)at_gemm_own_of(p).k);
     for (int64_t row = row0; row < row1; row++)
-        evaluate_row(p, numerics ? &declared : NULL, a + (row - row0) * p->sizes.k, b, row, eval);
+        evaluate_row(p, numerics ? &declared : NULL, a + (row - row0) * at_gemm_own_of(p).k, b, row, eval);
 out:
     free(a);
     free(b);
@@ -96,19 +80,18 @@ out:
 }
 
 static at_status check(const struct at_problem *p) {
-    const struct at_sizes *z = &p->sizes;
-    const int out = p->params.out;
-    if (z->m < 0 || z->n < 1 || z->k < 1 || z->m > INT32_MAX || z->n > INT32_MAX || z->k > INT32_MAX)
+    const struct at_gemm_own z = at_gemm_own_of(p);
+    if (z.m < 0 || z.n < 1 || z.k < 1 || z.m > INT32_MAX || z.n > INT32_MAX || z.k > INT32_MAX)
         return AT_FAIL(AT_USAGE, "gemm: m, n, k are %lld, %lld, %lld, wanted 0, 1, 1 or more, of 31 bits",
-                       (long long)z->m, (long long)z->n, (long long)z->k);
+                       (long long)z.m, (long long)z.n, (long long)z.k);
     if (p->dtype != AT_F32 && p->dtype != AT_F16 && p->dtype != AT_BF16 && p->dtype != AT_E4M3 && p->dtype != AT_E5M2)
         return AT_FAIL(AT_USAGE, "gemm: dtype is %d, wanted f32, f16, bf16, e4m3 or e5m2", (int)p->dtype);
-    if (out != AT_F32 && out != AT_F16 && out != AT_BF16)
-        return AT_FAIL(AT_USAGE, "gemm: out is %d, wanted f32, f16 or bf16", out);
+    if (z.out != AT_F32 && z.out != AT_F16 && z.out != AT_BF16)
+        return AT_FAIL(AT_USAGE, "gemm: out is %d, wanted f32, f16 or bf16", (int)z.out);
     if (!isfinite((double)p->params.scale))
         return AT_FAIL(AT_USAGE, "gemm: scale is %g, wanted a finite number", (double)p->params.scale);
     for (int t = 0; t < AT_GEMM_D; t++) {
-        const int64_t want = (t == AT_GEMM_A ? z->m : z->n) * z->k, found = at_tensor_count(&p->tensors[t]);
+        const int64_t want = (t == AT_GEMM_A ? z.m : z.n) * z.k, found = at_tensor_count(&p->tensors[t]);
         if (found != want || p->tensors[t].format != p->dtype || (want > 0 && !p->tensors[t].data))
             return AT_FAIL(AT_USAGE, "gemm: tensor %s has %lld elements of %s, wanted %lld of %s with data",
                            tensors[t].name, (long long)found, at_format_info(p->tensors[t].format)->name,
@@ -117,17 +100,35 @@ static at_status check(const struct at_problem *p) {
     return AT_OK;
 }
 
-static int64_t rows(const struct at_problem *p) { return p->sizes.m; }
+static int64_t rows(const struct at_problem *p) { return at_gemm_own_of(p).m; }
 
 static void row_span(const struct at_problem *p, int tensor, int64_t row, int64_t *first, int64_t *count) {
     (void)tensor;
-    *first = row * p->sizes.n;
-    *count = p->sizes.n;
+    *first = row * at_gemm_own_of(p).n;
+    *count = at_gemm_own_of(p).n;
 }
 
 static double row_work(const struct at_problem *p, int64_t row) {
     (void)row;
-    return (double)p->sizes.n * (double)p->sizes.k;
+    return (double)at_gemm_own_of(p).n * (double)at_gemm_own_of(p).k;
+}
+
+/* One sum of products an element. */
+static double flops(const struct at_problem *p) {
+    const struct at_gemm_own z = at_gemm_own_of(p);
+    return 2.0 * (double)z.m * (double)z.n * (double)z.k;
+}
+
+static void complete(struct at_problem *p, unsigned given) {
+    struct at_gemm_own z = at_gemm_own_of(p);
+    if (!(given >> OUT & 1))
+        z.out = (int32_t)(at_format_info(p->dtype)->bytes > 1 ? p->dtype : AT_BF16);
+    at_gemm_own_set(p, &z);
+}
+
+static enum at_format own_format(const struct at_problem *p, int tensor) {
+    (void)tensor;
+    return (enum at_format)at_gemm_own_of(p).out;
 }
 
 const struct at_op at_op_gemm = {
@@ -138,6 +139,17 @@ const struct at_op at_op_gemm = {
     .n_tensors = sizeof tensors / sizeof *tensors,
     .decoys = decoys,
     .n_decoys = AT_GEMM_FAULTS,
+    .kind = AT_KIND_PRODUCT,
+    .uses = AT_USES(scale),
+    .own = own,
+    .n_own = FIELDS,
+    .keys = keys,
+    .dtypes = 1u << AT_F32 | 1u << AT_F16 | 1u << AT_BF16 | 1u << AT_E4M3 | 1u << AT_E5M2,
+    .has_ledger = 1,
+    .complete = complete,
+    .own_format = own_format,
+    .batch = AT_DIM_OWN(M),
+    .flops = flops,
     .check = check,
     .rows = rows,
     .row_span = row_span,

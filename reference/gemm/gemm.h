@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * a [m k] and b [n k] hold f32, f16, bf16, e4m3 or e5m2, one format for both; d [m n] is f32, f16 or bf16
- * (params.out). scale multiplies the finished sum: for factors of 8 bits it is the product of their per-tensor scales.
+ * (out). scale multiplies the finished sum: for factors of 8 bits it is the product of their per-tensor scales.
  * m may be 0.
  *
  * Declared arithmetic (the fields of at_numerics that are read):
@@ -21,6 +21,13 @@
 #include "tensor_core/accumulate.h"
 
 enum { AT_GEMM_A, AT_GEMM_B, AT_GEMM_D };
+
+/* Sizes and parameters of its own. */
+struct at_gemm_own {
+    int64_t m, n, k; /* rows, columns, products of an element */
+    int32_t out;     /* enum at_format of d */
+};
+AT_OWN_STRUCT(at_gemm_own)
 
 /* Ways of being wrong, in the order of the operator's decoys. */
 enum at_gemm_fault {

@@ -55,8 +55,9 @@ static double sum_error(const struct at_gemm_declared *d, double size, double la
 double at_gemm_limit(const struct at_problem *p, const struct at_gemm_declared *declared,
                      const struct at_gemm_element *element, double largest) {
     const double value = isfinite(element->value) ? element->value : 0;
-    const double scale = (double)p->params.scale, own = ((double)p->sizes.k + 2) * v * fabs(scale) * element->size;
-    const enum at_format out = (enum at_format)p->params.out;
+    const double scale = (double)p->params.scale,
+                 own = ((double)at_gemm_own_of(p).k + 2) * v * fabs(scale) * element->size;
+    const enum at_format out = (enum at_format)at_gemm_own_of(p).out;
     double error = 0;
     if (declared) {
         error = sum_error(declared, element->size, largest) * fabs(scale);

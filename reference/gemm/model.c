@@ -30,14 +30,14 @@ at_status at_gemm_declare(const struct at_problem *p, const struct at_numerics *
     const char *why = refused(unit, p->dtype);
     if (why)
         return AT_FAIL(AT_UNSUPPORTED, "qk_unit multiplies %s here, %s", at_format_info(p->dtype)->name, why);
-    *out = (struct at_gemm_declared){ .order = at_order_qk(numerics), .length = p->sizes.k, .parts = 1 };
+    *out = (struct at_gemm_declared){ .order = at_order_qk(numerics), .length = at_gemm_own_of(p).k, .parts = 1 };
     out->order.input = p->dtype;
     if (numerics->split % at_order_chunk(&out->order))
         return AT_FAIL(AT_UNSUPPORTED, "split is %d, wanted whole steps of %d products", numerics->split,
                        at_order_chunk(&out->order));
-    if (numerics->split > 0 && numerics->split < p->sizes.k) {
+    if (numerics->split > 0 && numerics->split < at_gemm_own_of(p).k) {
         out->length = numerics->split;
-        out->parts = (p->sizes.k + numerics->split - 1) / numerics->split;
+        out->parts = (at_gemm_own_of(p).k + numerics->split - 1) / numerics->split;
     }
     out->wide = unit == AT_UNIT_F64 ? AT_F64 : AT_F32;
     return AT_OK;
@@ -49,21 +49,22 @@ static double once(enum at_format wide, double x) { return wide == AT_F64 ? x : 
 static double model_element(const struct at_problem *p, const struct at_gemm_declared *d, const double *a,
                             const double *b, const struct at_watch *watch) {
     double sum = 0;
-    for (int64_t first = 0; first < p->sizes.k; first += d->length) {
-        const int64_t left = p->sizes.k - first, n = left < d->length ? left : d->length;
+    for (int64_t first = 0; first < at_gemm_own_of(p).k; first += d->length) {
+        const int64_t left = at_gemm_own_of(p).k - first, n = left < d->length ? left : d->length;
         const double part = at_accumulate(&d->order, n, a + first, 1, b + first, 1, 0, watch);
         sum = first == 0 ? part : once(d->wide, sum + part);
     }
     const double value = once(d->wide, (double)p->params.scale * sum);
     if (watch)
         at_gemm_note(watch->ledger, watch->place.q, watch->place.k, sum, value);
-    return at_round((enum at_format)p->params.out, value);
+    return at_round((enum at_format)at_gemm_own_of(p).out, value);
 }
 
 at_status at_gemm_model(const struct at_problem *p, const struct at_numerics *numerics, int64_t row0, int64_t row1,
                         struct at_eval *eval) {
     at_status status = AT_OK;
-    const int64_t n = p->sizes.n, k = p->sizes.k;
+    const struct at_gemm_own z = at_gemm_own_of(p);
+    const int64_t n = z.n, k = z.k;
     struct at_gemm_declared declared;
     AT_TRY(at_gemm_declare(p, numerics, &declared));
     if (numerics->free_order)

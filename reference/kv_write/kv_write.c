@@ -11,11 +11,11 @@
 
 /* clang-format off */
 static const struct at_tensor_spec tensors[] = {
-    { "new_k", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_hk, AT_DIM_d }, "keys of new tokens" },
-    { "new_v", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_hk, AT_DIM_d }, "values of new tokens" },
-    { "slot_mapping", AT_IN, AT_FORMAT_I32, { AT_DIM_tokens }, "row of the cache of each token; -1: not written" },
-    { "k", AT_INOUT, AT_FORMAT_DTYPE, { AT_DIM_slots, AT_DIM_hk, AT_DIM_d }, "cached keys" },
-    { "v", AT_INOUT, AT_FORMAT_DTYPE, { AT_DIM_slots, AT_DIM_hk, AT_DIM_d }, "cached values" },
+    { "new_k", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_hk, AT_DIM_d }, "keys of new tokens", AT_FILL_ROWS },
+    { "new_v", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_hk, AT_DIM_d }, "values of new tokens", AT_FILL_ROWS },
+    { "slot_mapping", AT_IN, AT_FORMAT_I32, { AT_DIM_tokens }, "row of the cache of each token; -1: not written", AT_FILL_SLOT_MAPPING },
+    { "k", AT_INOUT, AT_FORMAT_DTYPE, { AT_DIM_slots, AT_DIM_hk, AT_DIM_d }, "cached keys", AT_FILL_ROWS },
+    { "v", AT_INOUT, AT_FORMAT_DTYPE, { AT_DIM_slots, AT_DIM_hk, AT_DIM_d }, "cached values", AT_FILL_ROWS },
 };
 static const struct at_decoy_spec decoys[] = {
     { "not_written", "the cache stays as it was" },
@@ -82,7 +82,7 @@ static at_status check_shape(const struct at_problem *p, int i) {
     const struct at_tensor *t = &p->tensors[i];
     int64_t wanted = 1, found = at_tensor_count(t);
     for (int k = 0; k < AT_MAX_RANK && spec->dims[k] != AT_DIM_NONE; k++)
-        wanted *= at_dim_size(&p->sizes, spec->dims[k]);
+        wanted *= at_dim_size(p, spec->dims[k]);
     if (found != wanted)
         return AT_FAIL(AT_USAGE, "kv_write: tensor %s has %lld elements, wanted %lld", spec->name, (long long)found,
                        (long long)wanted);
@@ -91,7 +91,7 @@ static at_status check_shape(const struct at_problem *p, int i) {
     return AT_OK;
 }
 
-/* Two tokens of one slot would leave the result to whoever comes last. */
+/* With two tokens for one slot the result would depend on which is written last. */
 static at_status check_mapping(const struct at_problem *p) {
     at_status status = AT_OK;
     char *taken = calloc((size_t)p->sizes.slots + 1, 1);
@@ -140,6 +140,22 @@ static double row_work(const struct at_problem *p, int64_t row) {
     return 2.0 * (double)row_elements(p);
 }
 
+/* A token's row is its slot; a token without one leaves nothing to compare. */
+static void unit_rows(const struct at_problem *p, int64_t token, int64_t *first, int64_t *count) {
+    const int64_t slot = slot_of(p, RIGHT, token);
+    *first = slot >= 0 ? slot : token;
+    *count = slot >= 0;
+}
+
+/* Of the cache: a row a token. */
+static int64_t moved(const struct at_problem *p, int tensor) {
+    const int is_cache = tensor == AT_KV_WRITE_K || tensor == AT_KV_WRITE_V;
+    return is_cache ? p->sizes.tokens * row_elements(p) : at_tensor_count(&p->tensors[tensor]);
+}
+
+static const char *const keys[] = { "scenario", "b",     "hk",   "sq",   "sk",      "prefix", "d", "page",
+                                    "padding",  "dtype", "data", "seed", "require", "expect", NULL };
+
 const struct at_op at_op_kv_write = {
     .name = "kv_write",
     .summary = "new keys and values into the rows of a cache that a slot mapping names, in place",
@@ -148,6 +164,13 @@ const struct at_op at_op_kv_write = {
     .n_tensors = sizeof tensors / sizeof *tensors,
     .decoys = decoys,
     .n_decoys = sizeof decoys / sizeof *decoys,
+    .kind = AT_KIND_COPY,
+    .uses = AT_USES(b) | AT_USES(hk) | AT_USES(d) | AT_USES(tokens) | AT_USES(slots) | AT_USES(page) |
+            AT_USES(max_pages) | AT_USES(max_sq) | AT_USES(max_sk) | AT_USES(capacity),
+    .keys = keys,
+    .batch = AT_DIM_tokens,
+    .unit_rows = unit_rows,
+    .moved = moved,
     .check = check,
     .rows = rows,
     .row_span = row_span,

@@ -137,7 +137,7 @@ double at_norm_row_work(const struct at_problem *problem, int64_t row);
     }
 /* The rest of a norm's descriptor. */
 #define AT_NORM_FUNCTIONS \
-    .check = at_norm_check, .rows = at_norm_rows, .row_span = at_norm_row_span, .row_work = at_norm_row_work, \
-    .evaluate = evaluate, .model = model, .decoy = decoy
+    .kind = AT_KIND_ROWS, .batch = AT_DIM_tokens, .check = at_norm_check, .rows = at_norm_rows, \
+    .row_span = at_norm_row_span, .row_work = at_norm_row_work, .evaluate = evaluate, .model = model, .decoy = decoy
 
 #endif

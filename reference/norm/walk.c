@@ -49,7 +49,7 @@ static at_status check_shape(const struct at_problem *problem, int i) {
     const struct at_tensor_spec *spec = &problem->op->tensors[i];
     const struct at_tensor *t = &problem->tensors[i];
     for (int k = 0; k < AT_MAX_RANK && spec->dims[k] != AT_DIM_NONE; k++) {
-        int64_t want = at_dim_size(&problem->sizes, spec->dims[k]);
+        int64_t want = at_dim_size(problem, spec->dims[k]);
         if (want > 0 && problem->sizes.tokens > 0 && (k >= t->rank || t->shape[k] != want))
             return AT_FAIL(AT_USAGE, "%s: tensor %s: dimension %d is %lld, wanted %lld", problem->op->name, spec->name,
                            k, k < t->rank ? (long long)t->shape[k] : -1LL, (long long)want);
@@ -63,7 +63,7 @@ at_status at_norm_check(const struct at_problem *problem) {
     const struct at_sizes *s = &problem->sizes;
     const struct at_params *p = &problem->params;
     const char *name = problem->op->name;
-    int per_head = at_op_tensor_index(problem->op, "q") >= 0;
+    int per_head = (problem->op->uses & AT_USES(h)) != 0;
     if (s->tokens < 0)
         return AT_FAIL(AT_USAGE, "%s: tokens is %lld, wanted 0 or more", name, (long long)s->tokens);
     if (per_head && (s->h < 1 || s->hk < 1 || s->d < 1))

@@ -1,21 +1,22 @@
 /* Post-attention and pre-MLP UClip norms in one: u = round(UClip_post(a)); res' = round(u + res); y = UClip_pre(res'),
  * from the rounded sum (from=rounded) or from the sum before it is rounded (from=exact). A kernel that works in place
  * (v1) copies res to res_out first and then reads and writes only res_out; one with a residual of its own (v2) reads
- * res. SPDX-License-Identifier: Apache-2.0 */
+ * res.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "post_attn_pre_mlp_uclip/post_attn_pre_mlp_uclip.h"
 
 #include "norm/norm.h"
 
 /* clang-format off */
 static const struct at_tensor_spec tensors[] = {
-    { "a", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_channels }, "attention output" },
-    { "res", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_channels }, "residual stream" },
-    { "alpha_post", AT_IN, AT_FORMAT_F32, { AT_DIM_channels }, "slope before the clamp" },
-    { "gamma_post", AT_IN, AT_FORMAT_F32, { AT_DIM_channels }, "factor after the clamp" },
-    { "beta_post", AT_IN, AT_FORMAT_F32, { AT_DIM_channels }, "added last" },
-    { "alpha_pre", AT_IN, AT_FORMAT_F32, { AT_DIM_channels }, "slope before the clamp" },
-    { "gamma_pre", AT_IN, AT_FORMAT_F32, { AT_DIM_channels }, "factor after the clamp" },
-    { "beta_pre", AT_IN, AT_FORMAT_F32, { AT_DIM_channels }, "added last" },
+    { "a", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_channels }, "attention output", AT_FILL_ROWS },
+    { "res", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_channels }, "residual stream", AT_FILL_RESIDUAL },
+    { "alpha_post", AT_IN, AT_FORMAT_F32, { AT_DIM_channels }, "slope before the clamp", AT_FILL_SLOPE },
+    { "gamma_post", AT_IN, AT_FORMAT_F32, { AT_DIM_channels }, "factor after the clamp", AT_FILL_FACTOR },
+    { "beta_post", AT_IN, AT_FORMAT_F32, { AT_DIM_channels }, "added last", AT_FILL_SHIFT },
+    { "alpha_pre", AT_IN, AT_FORMAT_F32, { AT_DIM_channels }, "slope before the clamp", AT_FILL_SLOPE },
+    { "gamma_pre", AT_IN, AT_FORMAT_F32, { AT_DIM_channels }, "factor after the clamp", AT_FILL_FACTOR },
+    { "beta_pre", AT_IN, AT_FORMAT_F32, { AT_DIM_channels }, "added last", AT_FILL_SHIFT },
     { "res_out", AT_OUT, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_channels }, "new residual stream" },
     { "y", AT_OUT, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_channels }, "input of the MLP" },
 };
@@ -86,6 +87,9 @@ static at_status row(const struct at_norm_call *call, int64_t token) {
 
 AT_NORM_EVALUATIONS(row)
 
+static const char *const keys[] = { "tokens", "channels", "dtype",   "data",   "seed", "lo",
+                                    "hi",     "from",     "require", "expect", NULL };
+
 const struct at_op at_op_post_attn_pre_mlp_uclip = {
     .name = "post_attn_pre_mlp_uclip",
     .summary = "u = round(UClip(a)); res' = round(u + res); y = UClip(res')",
@@ -94,5 +98,7 @@ const struct at_op at_op_post_attn_pre_mlp_uclip = {
     .n_tensors = sizeof tensors / sizeof *tensors,
     .decoys = decoys,
     .n_decoys = sizeof decoys / sizeof *decoys,
+    .uses = AT_USES(tokens) | AT_USES(channels) | AT_USES(lo) | AT_USES(hi) | AT_USES(from),
+    .keys = keys,
     AT_NORM_FUNCTIONS,
 };

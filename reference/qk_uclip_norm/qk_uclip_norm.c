@@ -9,12 +9,12 @@
 
 /* clang-format off */
 static const struct at_tensor_spec tensors[] = {
-    { "q", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_h, AT_DIM_d }, "queries" },
-    { "k", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_hk, AT_DIM_d }, "keys" },
-    { "alpha_q", AT_IN, AT_FORMAT_F32, { AT_DIM_d }, "slope for q" },
-    { "alpha_k", AT_IN, AT_FORMAT_F32, { AT_DIM_d }, "slope for k" },
-    { "gamma_q", AT_IN, AT_FORMAT_F32, { AT_DIM_d }, "factor for q" },
-    { "gamma_k", AT_IN, AT_FORMAT_F32, { AT_DIM_d }, "factor for k" },
+    { "q", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_h, AT_DIM_d }, "queries", AT_FILL_ROWS },
+    { "k", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_hk, AT_DIM_d }, "keys", AT_FILL_ROWS },
+    { "alpha_q", AT_IN, AT_FORMAT_F32, { AT_DIM_d }, "slope for q", AT_FILL_SLOPE },
+    { "alpha_k", AT_IN, AT_FORMAT_F32, { AT_DIM_d }, "slope for k", AT_FILL_SLOPE },
+    { "gamma_q", AT_IN, AT_FORMAT_F32, { AT_DIM_d }, "factor for q", AT_FILL_FACTOR },
+    { "gamma_k", AT_IN, AT_FORMAT_F32, { AT_DIM_d }, "factor for k", AT_FILL_FACTOR },
     { "q_out", AT_OUT, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_h, AT_DIM_d }, "normalised queries" },
     { "k_out", AT_OUT, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_hk, AT_DIM_d }, "normalised keys" },
 };
@@ -61,6 +61,9 @@ static at_status row(const struct at_norm_call *call, int64_t token) {
 
 AT_NORM_EVALUATIONS(row)
 
+static const char *const keys[] = { "h",    "hk", "d",  "tokens",  "dtype",  "data",
+                                    "seed", "lo", "hi", "require", "expect", NULL };
+
 const struct at_op at_op_qk_uclip_norm = {
     .name = "qk_uclip_norm",
     .summary = "UClip norm of q and k per head, in one launch",
@@ -69,5 +72,7 @@ const struct at_op at_op_qk_uclip_norm = {
     .n_tensors = sizeof tensors / sizeof *tensors,
     .decoys = decoys,
     .n_decoys = sizeof decoys / sizeof *decoys,
+    .uses = AT_USES(h) | AT_USES(hk) | AT_USES(d) | AT_USES(tokens) | AT_USES(lo) | AT_USES(hi),
+    .keys = keys,
     AT_NORM_FUNCTIONS,
 };

@@ -8,8 +8,8 @@
 
 /* clang-format off */
 static const struct at_tensor_spec tensors[] = {
-    { "x", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_channels }, "activations" },
-    { "gamma", AT_IN, AT_FORMAT_F32, { AT_DIM_channels }, "factor" },
+    { "x", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_channels }, "activations", AT_FILL_ROWS },
+    { "gamma", AT_IN, AT_FORMAT_F32, { AT_DIM_channels }, "factor", AT_FILL_FACTOR },
     { "y", AT_OUT, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_channels }, "normalised activations" },
 };
 static const struct at_decoy_spec decoys[] = {
@@ -49,6 +49,8 @@ static at_status row(const struct at_norm_call *call, int64_t token) {
 
 AT_NORM_EVALUATIONS(row)
 
+static const char *const keys[] = { "tokens", "channels", "dtype", "data", "seed", "eps", "require", "expect", NULL };
+
 const struct at_op at_op_rms_norm = {
     .name = "rms_norm",
     .summary = "y = gamma * x / sqrt(mean(x^2) + eps)",
@@ -57,5 +59,8 @@ const struct at_op at_op_rms_norm = {
     .n_tensors = sizeof tensors / sizeof *tensors,
     .decoys = decoys,
     .n_decoys = sizeof decoys / sizeof *decoys,
+    .uses = AT_USES(tokens) | AT_USES(channels) | AT_USES(eps),
+    .keys = keys,
+    .takes_mean_square = 1,
     AT_NORM_FUNCTIONS,
 };

@@ -22,12 +22,12 @@ struct counter {
 static const enum at_stage stages[AT_COUNTS_STAGES] = { AT_STAGE_score, AT_STAGE_scaled, AT_STAGE_gate_in, AT_STAGE_p,
                                                         AT_STAGE_out };
 
-static int is_wanted(const struct counter *c, int quantity) { return c->p->params.what >> quantity & 1; }
+static int is_wanted(const struct counter *c, int quantity) { return at_counts_own_of(c->p).what >> quantity & 1; }
 
 static void count(struct counter *c, int quantity, double x, double times) {
     double *planes = AT_COUNTS_KV_BITS >> quantity & 1 ? c->kv_counts : c->counts;
-    const int plane = at_counts_plane(c->p->params.what, quantity);
-    const int slot = at_counts_slot((enum at_format)c->p->params.bins, c->fault, x);
+    const int plane = at_counts_plane(at_counts_own_of(c->p).what, quantity);
+    const int slot = at_counts_slot((enum at_format)at_counts_own_of(c->p).bins, c->fault, x);
     if (planes && plane >= 0 && slot >= 0)
         planes[(int64_t)plane * AT_CODE_SLOTS + slot] += times;
 }
@@ -41,7 +41,7 @@ static void note(struct counter *c, int stage, int quantity, int64_t query, int6
 /* ---- what is counted of a row ---- */
 
 static void count_scores(struct counter *c, const struct at_counts_row *row, int64_t i) {
-    const int softmax = c->p->params.softmax;
+    const int softmax = at_counts_own_of(c->p).softmax;
     for (int64_t t = 0; t < row->n; t++) {
         const double p = row->p[t];
         count(c, AT_COUNTS_OF_RAW, row->dot[t], 1);
@@ -67,7 +67,7 @@ static int distance_bin(int64_t distance) {
 
 static void count_zeros(struct counter *c, const struct at_counts_row *row, int64_t i) {
     const struct at_sizes *z = &c->p->sizes;
-    const int64_t here = z->slots - z->tokens - c->p->params.behind + i;
+    const int64_t here = z->slots - z->tokens - at_counts_own_of(c->p).behind + i;
     const int64_t pages = (row->n + AT_COUNTS_PAGE - 1) / AT_COUNTS_PAGE;
     for (int64_t t = 0; t < row->n; t++) {
         const int zero = row->p[t] == 0;
@@ -84,7 +84,7 @@ static void count_zeros(struct counter *c, const struct at_counts_row *row, int6
 }
 
 static void count_statistics(struct counter *c, const struct at_counts_row *row) {
-    const double *w = c->p->params.softmax ? row->z : row->p;
+    const double *w = at_counts_own_of(c->p).softmax ? row->z : row->p;
     double sum = 0;
     if (row->n == 0)
         return;
@@ -104,7 +104,7 @@ static void count_statistics(struct counter *c, const struct at_counts_row *row)
 static void count_output(struct counter *c, const struct at_counts_rows *rows, const struct at_counts_row *row,
                          int64_t i) {
     const int64_t d = c->p->sizes.d;
-    const int softmax = c->p->params.softmax;
+    const int softmax = at_counts_own_of(c->p).softmax;
     for (int64_t e = 0; is_wanted(c, AT_COUNTS_OF_OUT) && e < d; e++) {
         double o = 0;
         for (int64_t t = 0; t < row->n; t++)
@@ -225,9 +225,9 @@ at_status at_counts_head_count(const struct at_problem *p, enum at_counts_fault 
     c.sums = sums;
     c.kv_sums = kv_sums;
     if (eval->value[AT_COUNTS_COUNTS])
-        c.counts = eval->value[AT_COUNTS_COUNTS] + head * p->sizes.quantities * AT_CODE_SLOTS;
+        c.counts = eval->value[AT_COUNTS_COUNTS] + head * at_counts_own_of(p).quantities * AT_CODE_SLOTS;
     if (eval->value[AT_COUNTS_KV_COUNTS])
-        c.kv_counts = eval->value[AT_COUNTS_KV_COUNTS] + c.kv_head * p->sizes.kv_quantities * AT_CODE_SLOTS;
+        c.kv_counts = eval->value[AT_COUNTS_KV_COUNTS] + c.kv_head * at_counts_own_of(p).kv_quantities * AT_CODE_SLOTS;
     c.tile = calloc((size_t)(p->sizes.slots / AT_COUNTS_PAGE + 1), 1);
     if (!c.tile)
         AT_FAIL_OUT(AT_NO_MEMORY, "no memory for pages of %lld keys", (long long)p->sizes.slots);

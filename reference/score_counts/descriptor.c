@@ -4,22 +4,52 @@
 
 #include "score_counts/score_counts.h"
 
+static const char *attention_name(int i) {
+    static const char *const names[] = { "asynct", "softmax", NULL };
+    return i >= 0 && i < 2 ? names[i] : NULL;
+}
+
+static const char *quantity_name(int i) {
+    static const char *const names[AT_COUNTS_QUANTITIES] = { "q",       "k",       "v",     "raw",     "scaled",
+                                                             "fir",     "p",       "out",   "row_max", "row_sum",
+                                                             "entropy", "support", "share0" };
+    return i >= 0 && i < AT_COUNTS_QUANTITIES ? names[i] : NULL;
+}
+
+#define PLACE(member) AT_OWN_PLACE(at_counts_own, member)
+
 /* clang-format off */
+enum { QUANTITIES, KV_QUANTITIES, SOFTMAX, BINS, WHAT, BEHIND, CODES, SUMS, KV_SUMS, FIELDS };
+static const struct at_scalar own[FIELDS] = {
+    [QUANTITIES]    = { "quantities", AT_SCALAR_SIZE, PLACE(quantities), 0, "quantities of query heads that are counted", .word = "quantity" },
+    [KV_QUANTITIES] = { "kv_quantities", AT_SCALAR_SIZE, PLACE(kv_quantities), 0, "quantities of key/value heads that are counted", .word = "kv quantity" },
+    [SOFTMAX]       = { "softmax", AT_SCALAR_CHOICE, PLACE(softmax), 0, "how scores become p", "attention", .text = attention_name },
+    [BINS]          = { "bins", AT_SCALAR_FORMAT, PLACE(bins), AT_F16, "the codes that are counted; default dtype, f16 for f32", "bins",
+                        .formats = 1u << AT_F16 | 1u << AT_BF16 },
+    [WHAT]          = { "what", AT_SCALAR_SET, PLACE(what), 0, "counted of q k v raw scaled fir p out row_max row_sum entropy support share0; default all", "what",
+                        .text = quantity_name },
+    [BEHIND]        = { "behind", AT_SCALAR_INT, PLACE(behind), 0, "queries of the request behind those at hand", "behind", 0, 1 << 24 },
+    [CODES]         = { "codes", AT_SCALAR_FIXED, 0, AT_CODE_SLOTS, "a slot a code of 16 bits", .word = "code" },
+    [SUMS]          = { "head_sums", AT_SCALAR_FIXED, 0, AT_HEAD_SUMS, "sums of a head", .word = "sum" },
+    [KV_SUMS]       = { "kv_sums", AT_SCALAR_FIXED, 0, AT_KV_SUMS, "sums of a key/value head", .word = "kv sum" },
+};
+static const char *const keys[] = { AT_ATTN_KEYS, AT_ATTN_GATE_KEYS, "attention", "bins", "what", "behind",
+                                    AT_ATTN_LAST_KEYS };
 static const struct at_tensor_spec tensors[] = {
-    { "q", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_h, AT_DIM_d }, "queries" },
-    { "k", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_slots, AT_DIM_hk, AT_DIM_d }, "keys" },
-    { "v", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_slots, AT_DIM_hk, AT_DIM_d }, "values" },
-    { "query_start", AT_IN, AT_FORMAT_I32, { AT_DIM_b_plus_1 }, "0 and the number of queries" },
-    { "seq_lens", AT_IN, AT_FORMAT_I32, { AT_DIM_b }, "the number of keys" },
-    { "key_start", AT_IN, AT_FORMAT_I32, { AT_DIM_b_plus_1 }, "0 and the number of keys" },
-    { "block_table", AT_IN, AT_FORMAT_I32, { AT_DIM_b, AT_DIM_max_pages }, "absent: keys are contiguous" },
-    { "sigma", AT_IN, AT_FORMAT_F32, { AT_DIM_h }, "share of the pooled scores that is subtracted" },
-    { "taps", AT_IN, AT_FORMAT_F32, { AT_DIM_h, AT_DIM_taps }, "FIR taps, the current key's first" },
-    { "gamma", AT_IN, AT_FORMAT_F32, { AT_DIM_h }, "factor of p" },
-    { "counts", AT_OUT, AT_FORMAT_I32, { AT_DIM_h, AT_DIM_quantities, AT_DIM_code_slots }, "values of each code" },
-    { "kv_counts", AT_OUT, AT_FORMAT_I32, { AT_DIM_hk, AT_DIM_kv_quantities, AT_DIM_code_slots }, "k and v of each code" },
-    { "sums", AT_OUT, AT_FORMAT_F64, { AT_DIM_h, AT_DIM_head_sums }, "zeros, mass by distance, ledger" },
-    { "kv_sums", AT_OUT, AT_FORMAT_F64, { AT_DIM_hk, AT_DIM_kv_sums }, "zeros in every head of a group" },
+    { "q", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_h, AT_DIM_d }, "queries", AT_FILL_QUERIES },
+    { "k", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_slots, AT_DIM_hk, AT_DIM_d }, "keys", AT_FILL_KEYS },
+    { "v", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_slots, AT_DIM_hk, AT_DIM_d }, "values", AT_FILL_VALUES },
+    { "query_start", AT_IN, AT_FORMAT_I32, { AT_DIM_b_plus_1 }, "0 and the number of queries", AT_FILL_QUERY_START },
+    { "seq_lens", AT_IN, AT_FORMAT_I32, { AT_DIM_b }, "the number of keys", AT_FILL_SEQ_LENS },
+    { "key_start", AT_IN, AT_FORMAT_I32, { AT_DIM_b_plus_1 }, "0 and the number of keys", AT_FILL_KEY_START },
+    { "block_table", AT_IN, AT_FORMAT_I32, { AT_DIM_b, AT_DIM_max_pages }, "absent: keys are contiguous", AT_FILL_BLOCK_TABLE },
+    { "sigma", AT_IN, AT_FORMAT_F32, { AT_DIM_h }, "share of the pooled scores that is subtracted", AT_FILL_SIGMA },
+    { "taps", AT_IN, AT_FORMAT_F32, { AT_DIM_h, AT_DIM_taps }, "FIR taps, the current key's first", AT_FILL_TAPS },
+    { "gamma", AT_IN, AT_FORMAT_F32, { AT_DIM_h }, "factor of p", AT_FILL_GAMMA },
+    { "counts", AT_OUT, AT_FORMAT_I32, { AT_DIM_h, AT_DIM_OWN(QUANTITIES), AT_DIM_OWN(CODES) }, "values of each code" },
+    { "kv_counts", AT_OUT, AT_FORMAT_I32, { AT_DIM_hk, AT_DIM_OWN(KV_QUANTITIES), AT_DIM_OWN(CODES) }, "k and v of each code" },
+    { "sums", AT_OUT, AT_FORMAT_F64, { AT_DIM_h, AT_DIM_OWN(SUMS) }, "zeros, mass by distance, ledger" },
+    { "kv_sums", AT_OUT, AT_FORMAT_F64, { AT_DIM_hk, AT_DIM_OWN(KV_SUMS) }, "zeros in every head of a group" },
 };
 static const struct at_decoy_spec decoys[AT_COUNTS_FAULTS] = {
     [AT_COUNTS_LAST_KEY_DROPPED]   = { "last_key_dropped", "the last visible key does not count" },
@@ -45,21 +75,22 @@ void at_counts_planes(int what, int64_t *quantities, int64_t *kv_quantities) {
 }
 
 static at_status check_parameters(const struct at_problem *p) {
+    const struct at_counts_own counts = at_counts_own_of(p), *z = &counts;
     const struct at_params *x = &p->params;
     const int all = (1 << AT_COUNTS_QUANTITIES) - 1;
     int64_t quantities, kv_quantities;
-    at_counts_planes(x->what, &quantities, &kv_quantities);
-    if (x->bins != AT_F16 && x->bins != AT_BF16)
-        return AT_FAIL(AT_USAGE, "score_counts: bins is %d, wanted f16 or bf16", x->bins);
-    if (x->what < 0 || x->what > all || (x->softmax && x->what >> AT_COUNTS_OF_FIR & 1))
-        return AT_FAIL(AT_USAGE, "score_counts: what is %d, wanted bits of %d%s", x->what, all,
-                       x->softmax ? " but that of fir: softmax has none" : "");
-    if (quantities != p->sizes.quantities || kv_quantities != p->sizes.kv_quantities)
+    at_counts_planes(z->what, &quantities, &kv_quantities);
+    if (z->bins != AT_F16 && z->bins != AT_BF16)
+        return AT_FAIL(AT_USAGE, "score_counts: bins is %d, wanted f16 or bf16", z->bins);
+    if (z->what < 0 || z->what > all || (z->softmax && z->what >> AT_COUNTS_OF_FIR & 1))
+        return AT_FAIL(AT_USAGE, "score_counts: what is %d, wanted bits of %d%s", z->what, all,
+                       z->softmax ? " but that of fir: softmax has none" : "");
+    if (quantities != z->quantities || kv_quantities != z->kv_quantities)
         return AT_FAIL(AT_USAGE, "score_counts: %lld and %lld quantities, wanted %lld and %lld as what says",
-                       (long long)p->sizes.quantities, (long long)p->sizes.kv_quantities, (long long)quantities,
+                       (long long)z->quantities, (long long)z->kv_quantities, (long long)quantities,
                        (long long)kv_quantities);
-    if (x->behind < 0)
-        return AT_FAIL(AT_USAGE, "score_counts: behind is %d, wanted 0 or more", x->behind);
+    if (z->behind < 0)
+        return AT_FAIL(AT_USAGE, "score_counts: behind is %d, wanted 0 or more", z->behind);
     if (p->sizes.taps < 1 || p->sizes.taps > AT_COUNTS_MAX_TAPS)
         return AT_FAIL(AT_USAGE, "score_counts: taps is %lld, wanted 1 to %d", (long long)p->sizes.taps,
                        AT_COUNTS_MAX_TAPS);
@@ -115,7 +146,7 @@ static void row_span(const struct at_problem *p, int tensor, int64_t row, int64_
     const int64_t group = z->h / z->hk, kv_head = row / group, owns = row % group == 0;
     switch (tensor) {
     case AT_COUNTS_COUNTS:
-        *count = z->quantities * AT_CODE_SLOTS;
+        *count = at_counts_own_of(p).quantities * AT_CODE_SLOTS;
         *first = row * *count;
         return;
     case AT_COUNTS_SUMS:
@@ -123,8 +154,8 @@ static void row_span(const struct at_problem *p, int tensor, int64_t row, int64_
         *first = row * *count;
         return;
     case AT_COUNTS_KV_COUNTS:
-        *count = owns ? z->kv_quantities * AT_CODE_SLOTS : 0;
-        *first = kv_head * z->kv_quantities * AT_CODE_SLOTS;
+        *count = owns ? at_counts_own_of(p).kv_quantities * AT_CODE_SLOTS : 0;
+        *first = kv_head * at_counts_own_of(p).kv_quantities * AT_CODE_SLOTS;
         return;
     default:
         *count = owns ? AT_KV_SUMS : 0;
@@ -171,6 +202,30 @@ static at_status decoy(const struct at_problem *p, const struct at_numerics *num
     return count_heads(p, (enum at_counts_fault)which, row0, row1, eval);
 }
 
+/* Every quantity there is, in bins of the activations' width; softmax has no fir. */
+static void complete(struct at_problem *p, unsigned given) {
+    struct at_counts_own z = at_counts_own_of(p);
+    if (!(given >> BINS & 1))
+        z.bins = p->dtype == AT_BF16 ? AT_BF16 : AT_F16;
+    if (!(given >> WHAT & 1))
+        z.what = ((1 << AT_COUNTS_QUANTITIES) - 1) & ~(z.softmax ? 1 << AT_COUNTS_OF_FIR : 0);
+    at_counts_planes(z.what, &z.quantities, &z.kv_quantities);
+    at_counts_own_set(p, &z);
+}
+
+/* Every pair of a query and a key that it sees, of every head. */
+static double scores(const struct at_problem *p) {
+    const struct at_sizes *z = &p->sizes;
+    double sum = 0;
+    for (int64_t i = 0; i < z->tokens; i++) {
+        const int64_t seen = z->slots - z->tokens - at_counts_own_of(p).behind + i + 1;
+        sum += (double)(!p->params.causal ? z->slots : seen > 0 ? seen : 0);
+    }
+    return sum * (double)z->h;
+}
+
+static double flops(const struct at_problem *p) { return 2.0 * scores(p) * (double)p->sizes.d; }
+
 const struct at_op at_op_score_counts = {
     .name = "score_counts",
     .summary = "attention scores, weights and outputs of a request counted by their 16-bit codes",
@@ -179,6 +234,15 @@ const struct at_op at_op_score_counts = {
     .n_tensors = sizeof tensors / sizeof *tensors,
     .decoys = decoys,
     .n_decoys = AT_COUNTS_FAULTS,
+    .weights = AT_WEIGHTS_GATE,
+    .uses = AT_ATTN_USES | AT_ATTN_GATE_USES,
+    .own = own,
+    .n_own = FIELDS,
+    .keys = keys,
+    .complete = complete,
+    .scores = scores,
+    .flops = flops,
+    AT_ATTN_FUNCTIONS,
     .check = check,
     .rows = rows,
     .row_span = row_span,

@@ -19,7 +19,7 @@ static void head_init(const struct at_problem *p, enum at_counts_fault fault, in
         .relu_pre = params->relu_pre,
         .pooled = params->fir_form == AT_FIR_POOLED,
         .shrink = params->edge == AT_EDGE_SHRINK,
-        .softmax = params->softmax,
+        .softmax = at_counts_own_of(p).softmax,
     };
     for (int j = 0; j < head->taps; j++)
         head->tap[j] = at_tensor_get(&p->tensors[AT_COUNTS_TAPS], h * head->taps + j);
@@ -142,7 +142,7 @@ static void weigh(struct at_counts_rows *rows, int64_t n, double max) {
 static int64_t visible(const struct at_counts_rows *rows, int64_t i) {
     const struct at_problem *p = rows->problem;
     const int64_t keys = p->sizes.slots;
-    int64_t n = p->params.causal ? keys - p->sizes.tokens - p->params.behind + i + 1 : keys;
+    int64_t n = p->params.causal ? keys - p->sizes.tokens - at_counts_own_of(p).behind + i + 1 : keys;
     n = n < 0 ? 0 : n;
     if (rows->fault == AT_COUNTS_LAST_KEY_DROPPED)
         n -= n > 0;

@@ -4,13 +4,13 @@
 
 /* clang-format off */
 static const struct at_tensor_spec tensors[] = {
-    [AT_ATTN_Q]           = { "q",           AT_IN,  AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_h,  AT_DIM_d }, "queries" },
-    [AT_ATTN_K]           = { "k",           AT_IN,  AT_FORMAT_DTYPE, { AT_DIM_slots,  AT_DIM_hk, AT_DIM_d }, "keys" },
-    [AT_ATTN_V]           = { "v",           AT_IN,  AT_FORMAT_DTYPE, { AT_DIM_slots,  AT_DIM_hk, AT_DIM_d }, "values" },
-    [AT_ATTN_QUERY_START] = { "query_start", AT_IN,  AT_FORMAT_I32,   { AT_DIM_b_plus_1 }, "first query token of each request" },
-    [AT_ATTN_SEQ_LENS]    = { "seq_lens",    AT_IN,  AT_FORMAT_I32,   { AT_DIM_b }, "keys of each request" },
-    [AT_ATTN_KEY_START]   = { "key_start",   AT_IN,  AT_FORMAT_I32,   { AT_DIM_b_plus_1 }, "first slot of each request; contiguous layout" },
-    [AT_ATTN_BLOCK_TABLE] = { "block_table", AT_IN,  AT_FORMAT_I32,   { AT_DIM_b, AT_DIM_max_pages }, "page numbers of each request, -1 unmapped; paged layout" },
+    [AT_ATTN_Q]           = { "q",           AT_IN,  AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_h,  AT_DIM_d }, "queries", AT_FILL_QUERIES },
+    [AT_ATTN_K]           = { "k",           AT_IN,  AT_FORMAT_DTYPE, { AT_DIM_slots,  AT_DIM_hk, AT_DIM_d }, "keys", AT_FILL_KEYS },
+    [AT_ATTN_V]           = { "v",           AT_IN,  AT_FORMAT_DTYPE, { AT_DIM_slots,  AT_DIM_hk, AT_DIM_d }, "values", AT_FILL_VALUES },
+    [AT_ATTN_QUERY_START] = { "query_start", AT_IN,  AT_FORMAT_I32,   { AT_DIM_b_plus_1 }, "first query token of each request", AT_FILL_QUERY_START },
+    [AT_ATTN_SEQ_LENS]    = { "seq_lens",    AT_IN,  AT_FORMAT_I32,   { AT_DIM_b }, "keys of each request", AT_FILL_SEQ_LENS },
+    [AT_ATTN_KEY_START]   = { "key_start",   AT_IN,  AT_FORMAT_I32,   { AT_DIM_b_plus_1 }, "first slot of each request; contiguous layout", AT_FILL_KEY_START },
+    [AT_ATTN_BLOCK_TABLE] = { "block_table", AT_IN,  AT_FORMAT_I32,   { AT_DIM_b, AT_DIM_max_pages }, "page numbers of each request, -1 unmapped; paged layout", AT_FILL_BLOCK_TABLE },
     [AT_SOFTMAX_O]        = { "o",           AT_OUT, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_h,  AT_DIM_d }, "sum of softmax(scale q.k) v" },
     [AT_SOFTMAX_LSE]      = { "lse",         AT_OUT, AT_FORMAT_F32,   { AT_DIM_tokens, AT_DIM_h }, "log of the sum of exp(scale q.k), natural" },
 };
@@ -32,6 +32,8 @@ static void row_span(const struct at_problem *problem, int tensor, int64_t row, 
     *first = row * *count;
 }
 
+static const char *const keys[] = { AT_ATTN_KEYS, AT_ATTN_LAST_KEYS };
+
 const struct at_op at_op_softmax_attention = {
     .name = "softmax_attention",
     .summary = "o = softmax(scale q k^T) v with its log-sum-exp; causal, ragged, grouped heads, paged",
@@ -40,6 +42,12 @@ const struct at_op at_op_softmax_attention = {
     .n_tensors = AT_SOFTMAX_TENSORS,
     .decoys = decoys,
     .n_decoys = AT_SOFTMAX_DECOYS,
+    .weights = AT_WEIGHTS_SOFTMAX,
+    .uses = AT_ATTN_USES,
+    .keys = keys,
+    .has_trace = 1,
+    .flops = at_attn_flops,
+    AT_ATTN_FUNCTIONS,
     .check = at_attn_check,
     .rows = at_attn_rows,
     .row_span = row_span,

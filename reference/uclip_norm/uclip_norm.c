@@ -6,10 +6,10 @@
 
 /* clang-format off */
 static const struct at_tensor_spec tensors[] = {
-    { "x", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_channels }, "activations" },
-    { "alpha", AT_IN, AT_FORMAT_F32, { AT_DIM_channels }, "slope before the clamp" },
-    { "gamma", AT_IN, AT_FORMAT_F32, { AT_DIM_channels }, "factor after the clamp" },
-    { "beta", AT_IN, AT_FORMAT_F32, { AT_DIM_channels }, "added last" },
+    { "x", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_channels }, "activations", AT_FILL_ROWS },
+    { "alpha", AT_IN, AT_FORMAT_F32, { AT_DIM_channels }, "slope before the clamp", AT_FILL_SLOPE },
+    { "gamma", AT_IN, AT_FORMAT_F32, { AT_DIM_channels }, "factor after the clamp", AT_FILL_FACTOR },
+    { "beta", AT_IN, AT_FORMAT_F32, { AT_DIM_channels }, "added last", AT_FILL_SHIFT },
     { "y", AT_OUT, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_channels }, "normalised activations" },
 };
 static const struct at_decoy_spec decoys[] = {
@@ -40,6 +40,10 @@ static at_status row(const struct at_norm_call *call, int64_t token) {
 
 AT_NORM_EVALUATIONS(row)
 
+static const char *const keys[] = {
+    "tokens", "channels", "dtype", "data", "seed", "lo", "hi", "require", "expect", NULL
+};
+
 const struct at_op at_op_uclip_norm = {
     .name = "uclip_norm",
     .summary = "y = gamma * clamp(alpha * x, lo, hi) + beta",
@@ -48,5 +52,7 @@ const struct at_op at_op_uclip_norm = {
     .n_tensors = sizeof tensors / sizeof *tensors,
     .decoys = decoys,
     .n_decoys = sizeof decoys / sizeof *decoys,
+    .uses = AT_USES(tokens) | AT_USES(channels) | AT_USES(lo) | AT_USES(hi),
+    .keys = keys,
     AT_NORM_FUNCTIONS,
 };

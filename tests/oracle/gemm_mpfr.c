@@ -48,7 +48,7 @@ static double decoded(const struct at_tensor *t, int64_t i) {
 }
 
 double at_gemm_mpfr(const struct at_problem *p, int64_t i, double value, double *off) {
-    const int64_t row = i / p->sizes.n, column = i % p->sizes.n, k = p->sizes.k;
+    const int64_t row = i / at_gemm_own_of(p).n, column = i % at_gemm_own_of(p).n, k = at_gemm_own_of(p).k;
     mpfr_t sum, product;
     mpfr_inits2(BITS, sum, product, (mpfr_ptr)NULL);
     mpfr_set_zero(sum, 1);

@@ -3,8 +3,9 @@
 
 SPDX-License-Identifier: Apache-2.0
 
-Usage: runner_client.py [--transports memfd,inline] [--misbehave KIND]
+Usage: runner_client.py [--transports memfd,inline] [--misbehave KIND] [--also FAMILY]
 Computes AsyncT and softmax attention and UClipNorm in double, element by element: for small shapes only.
+With --also it offers a variant of one family more, whose operator it may not know: then it declines.
 With --misbehave it offers one variant more, asynct_decode/99_misbehaves, that breaks the protocol in way KIND.
 """
 import math
@@ -15,7 +16,7 @@ import struct
 import sys
 import time
 
-PROTOCOL = 4
+PROTOCOL = 5
 MISBEHAVIOURS = ("crash", "exit0", "hang", "garbage", "nul", "wrong_id", "bad_length", "wrong_result", "chatter",
                  "long_line", "half_line", "close_output", "fails", "unsupported", "noise", "bad_hello", "no_hello",
                  "bad_numerics", "many_variants", "old_protocol")
@@ -194,8 +195,9 @@ FAMILIES = ["asynct_decode", "asynct_prefill", "softmax_decode", "softmax_prefil
 class Runner:
     """State of one conversation on standard input and output."""
 
-    def __init__(self, transports, misbehave):
+    def __init__(self, transports, misbehave, also):
         self.transports, self.misbehave = transports, misbehave
+        self.families = FAMILIES + [also] * bool(also)
         self.out = os.dup(1)
         os.dup2(2, 1)  # a print() must not break the protocol
         self.input = sys.stdin.buffer
@@ -208,7 +210,7 @@ class Runner:
 
     def hello(self):
         """Greeting, one line per variant, ready."""
-        names = [(family, "70_python") for family in FAMILIES]
+        names = [(family, "70_python") for family in self.families]
         if self.misbehave:
             names.append(("asynct_decode", "99_misbehaves"))
         kind = self.misbehave
@@ -333,13 +335,13 @@ class Runner:
 
 def main(argv):
     """Arguments, then the conversation."""
-    options = {"--transports": "memfd,inline", "--misbehave": ""}
+    options = {"--transports": "memfd,inline", "--misbehave": "", "--also": ""}
     if len(argv) % 2 or any(key not in options for key in argv[::2]):
         sys.exit(__doc__)
     options.update(zip(argv[::2], argv[1::2]))
     if options["--misbehave"] not in ("",) + MISBEHAVIOURS:
         sys.exit("--misbehave: known kinds are " + ", ".join(MISBEHAVIOURS))
-    return Runner(options["--transports"], options["--misbehave"]).serve()
+    return Runner(options["--transports"], options["--misbehave"], options["--also"]).serve()
 
 
 if __name__ == "__main__":

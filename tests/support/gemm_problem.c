@@ -12,14 +12,10 @@
 void at_test_gemm_problem(const struct at_test_gemm_shape *shape, struct at_test_problem *out) {
     struct at_problem *p = &out->problem;
     memset(out, 0, sizeof *out);
-    p->op = &at_op_gemm;
-    p->dtype = shape->dtype;
-    p->params = at_params_default();
+    const struct at_gemm_own own = { shape->m, shape->n, shape->k, (int32_t)shape->out };
+    at_problem_init(p, &at_op_gemm, shape->dtype);
+    at_gemm_own_set(p, &own);
     p->params.scale = shape->scale != 0 ? (float)shape->scale : 1.0f;
-    p->params.out = (int32_t)shape->out;
-    p->sizes.m = shape->m;
-    p->sizes.n = shape->n;
-    p->sizes.k = shape->k;
     at_problem_shape(p);
     const int64_t a = at_test_count(p, AT_GEMM_A), b = at_test_count(p, AT_GEMM_B);
     unsigned char *memory = out->memory = calloc((size_t)(a + b) + 16, at_format_info(p->dtype)->bytes);

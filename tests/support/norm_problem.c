@@ -15,7 +15,7 @@ const struct at_op *at_test_norm_op(int i) {
     return at_op_find(names[i]);
 }
 
-int at_test_norm_is_rms(const struct at_op *op) { return strstr(op->name, "rms") != NULL; }
+int at_test_norm_is_rms(const struct at_op *op) { return op->takes_mean_square; }
 
 static int is_activation(const struct at_op *op, int tensor) {
     return op->tensors[tensor].role == AT_IN && op->tensors[tensor].format == AT_FORMAT_DTYPE;

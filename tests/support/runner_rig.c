@@ -31,7 +31,11 @@ static const struct at_tensor_spec specs[TENSORS] = {
     { .name = "gamma", .format = AT_FORMAT_F32 },
     { .name = "o", .role = AT_OUT },
 };
-static const struct at_op op = { .name = "asynct_attention", .tensors = specs, .n_tensors = TENSORS };
+static const struct at_op op = { .name = "asynct_attention",
+                                 .tensors = specs,
+                                 .n_tensors = TENSORS,
+                                 .kind = AT_KIND_ATTENTION,
+                                 .uses = AT_ATTN_USES | AT_ATTN_GATE_USES };
 
 /* NOLINTNEXTLINE(readability-non-const-parameter): the tensor keeps it to be written */
 static void *place(struct at_rig *rig, uint8_t *base, int tensor, enum at_format format, int rank, const int64_t *shape,

@@ -30,7 +30,8 @@ static const struct {
     [AT_WITNESS_INTERVAL] = { "interval_", "deviation from the model still allowed" },
 };
 
-static void describe(const struct at_tensor_spec *spec, enum at_witness_part part, struct at_array *a) {
+static void describe(const struct at_op *op, const struct at_tensor_spec *spec, enum at_witness_part part,
+                     struct at_array *a) {
     memset(a, 0, sizeof *a);
     snprintf(a->group, sizeof a->group, "%s", AT_GROUP_WITNESS);
     snprintf(a->name, sizeof a->name, "%s%s", parts[part].prefix, spec->name);
@@ -38,7 +39,7 @@ static void describe(const struct at_tensor_spec *spec, enum at_witness_part par
     snprintf(a->long_name, sizeof a->long_name, "%s", parts[part].meaning ? parts[part].meaning : spec->meaning);
     a->format = AT_F64;
     for (int r = 0; r < AT_MAX_RANK && spec->dims[r] != AT_DIM_NONE; r++) {
-        snprintf(a->axes[r], sizeof a->axes[r], "%s", at_dim_word(spec->dims[r]));
+        snprintf(a->axes[r], sizeof a->axes[r], "%s", at_dim_word(op, spec->dims[r]));
         for (char *c = a->axes[r]; (c = strchr(c, ' '));)
             *c = '_';
     }
@@ -48,7 +49,7 @@ int at_witness_layout(const struct at_op *op, struct at_array *arrays, int *tens
     int n = 0;
     for (int t = 0; t < op->n_tensors; t++)
         for (int p = AT_WITNESS_TENSOR; p < (op->tensors[t].role == AT_IN ? AT_WITNESS_REF : AT_WITNESS_PARTS); p++) {
-            describe(&op->tensors[t], (enum at_witness_part)p, &arrays[n]);
+            describe(op, &op->tensors[t], (enum at_witness_part)p, &arrays[n]);
             tensor[n] = t;
             part[n++] = (enum at_witness_part)p;
         }

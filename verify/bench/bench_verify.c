@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attest/attention.h"
 #include "verify/bench/bench.h"
 #include "verify/runner/launch.h"
 
@@ -13,45 +12,17 @@ enum { ROWS = 64, TIMEOUT_SECONDS = 120 };
 /* Multiply-adds up to which every row is checked: norms and cache writes, where a fault may well be in few rows. */
 static const double ALL_ROWS_WORK = 2e8;
 
-static int is_attention(const struct at_problem *p) { return at_op_tensor_index(p->op, "block_table") >= 0; }
+double at_bench_scores(const struct at_problem *p) { return p->op->scores ? p->op->scores(p) : (double)NAN; }
 
-double at_bench_scores(const struct at_problem *p) {
-    double sum = 0;
-    if (at_op_tensor_index(p->op, "counts") < 0)
-        return (double)NAN;
-    for (int64_t i = 0; i < p->sizes.tokens; i++) {
-        const int64_t seen = p->sizes.slots - p->sizes.tokens - p->params.behind + i + 1;
-        sum += (double)(!p->params.causal ? p->sizes.slots : seen > 0 ? seen : 0);
-    }
-    return sum * (double)p->sizes.h;
-}
-
-double at_bench_flops(const struct at_problem *p) {
-    double sum = 0;
-    if (p->sizes.k > 0) /* a product */
-        return 2.0 * (double)p->sizes.m * (double)p->sizes.n * (double)p->sizes.k;
-    if (!isnan(at_bench_scores(p)))
-        return 2.0 * at_bench_scores(p) * (double)p->sizes.d;
-    if (!is_attention(p))
-        return (double)NAN;
-    for (int64_t r = 0, rows = p->op->rows(p); r < rows; r++)
-        sum += 4.0 * (double)at_attn_row(p, r).visible * (double)p->sizes.d;
-    return sum;
-}
+double at_bench_flops(const struct at_problem *p) { return p->op->flops ? p->op->flops(p) : (double)NAN; }
 
 double at_bench_bytes(const struct at_problem *p) {
     double sum = 0;
-    int64_t keys = 0;
-    for (int64_t r = 0; is_attention(p) && r < p->sizes.b; r++)
-        keys += at_tensor_i32(&p->tensors[AT_ATTN_SEQ_LENS], r);
     for (int t = 0; t < p->op->n_tensors; t++) {
         const struct at_tensor *x = &p->tensors[t];
         if (x->rank == 0)
             continue;
-        const int is_cache = is_attention(p) && (t == AT_ATTN_K || t == AT_ATTN_V);
-        const int is_written = p->op->tensors[t].role == AT_INOUT; /* a row a token */
-        const int64_t cached = is_cache ? keys : p->sizes.tokens;
-        const int64_t count = is_cache || is_written ? cached * p->sizes.hk * p->sizes.d : at_tensor_count(x);
+        const int64_t count = p->op->moved ? p->op->moved(p, t) : at_tensor_count(x);
         sum += (double)count * (double)at_format_info(x->format)->bytes;
     }
     return sum;

@@ -1,5 +1,6 @@
 /* attest show: what an archive says was judged, how near to its limit, and where the worst elements are; of a study's
- * or a benchmark's archive its table. SPDX-License-Identifier: Apache-2.0 */
+ * or a benchmark's archive its table.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attest/attention.h"
 #include "attest/env.h"
 #include "fast/fast.h"
 
@@ -54,10 +53,6 @@ static at_status doubles(int64_t n, double **out) {
     return *out ? AT_OK : AT_FAIL(AT_NO_MEMORY, "no memory for %lld reference values", (long long)n);
 }
 
-static int is_attention(const struct at_op *op) { return at_op_tensor_index(op, "seq_lens") >= 0; }
-/* Attention and products keep a ledger; norms have neither scores nor sums worth one. */
-static int has_sums(const struct at_op *op) { return is_attention(op) || op->tensors[0].dims[0] == AT_DIM_m; }
-
 static at_status fast_values(struct at_answer *a, int threads, uint64_t seed, struct at_eval *eval) {
     enum { SAMPLES = 64 };
     a->fast_tier = 1;
@@ -74,7 +69,7 @@ at_status at_answer_open(const struct at_problem *problem, int threads, uint64_t
     a->decoy_split = -1;
     a->rows = op->rows(problem);
     at_ledger_init(&a->ledger);
-    a->has_ledger = has_sums(op);
+    a->has_ledger = op->has_ledger;
     for (int t = 0; t < op->n_tensors; t++) {
         if (op->tensors[t].role == AT_IN)
             continue;
@@ -148,32 +143,14 @@ static at_status model_into(struct at_answer *a, const struct at_numerics *numer
     return at_evaluate_rows(a->problem, numerics, AT_EVALUATE_MODEL, threads, &eval);
 }
 
-static int all_finite(const struct at_tensor *x, int64_t first, int64_t count) {
-    for (int64_t i = first; i < first + count; i++)
-        if (!isfinite(at_tensor_get(x, i)))
-            return 0;
-    return 1;
-}
-
-/* Keys and values of every request; what lies past seq_lens or in nobody's page is poison, which counts for nothing. */
-static int keys_finite(const struct at_problem *p) {
-    for (int64_t r = 0; r < p->sizes.b; r++)
-        for (int64_t t = 0, n = at_tensor_i32(&p->tensors[AT_ATTN_SEQ_LENS], r); t < n; t++) {
-            const int64_t first = at_attn_kv_index(p, r, t, 0), count = p->sizes.hk * p->sizes.d;
-            if (!all_finite(&p->tensors[AT_ATTN_K], first, count) || !all_finite(&p->tensors[AT_ATTN_V], first, count))
-                return 0;
-        }
-    return 1;
-}
-
 static int inputs_finite(const struct at_problem *p) {
-    for (int t = 0; t < p->op->n_tensors; t++) {
-        const struct at_tensor *x = &p->tensors[t];
-        const int checked_by_key = is_attention(p->op) && (t == AT_ATTN_K || t == AT_ATTN_V);
-        if (p->op->tensors[t].role != AT_OUT && x->data && !checked_by_key && !all_finite(x, 0, at_tensor_count(x)))
+    if (p->op->inputs_finite)
+        return p->op->inputs_finite(p);
+    for (int t = 0; t < p->op->n_tensors; t++)
+        if (p->op->tensors[t].role != AT_OUT && p->tensors[t].data &&
+            !at_tensor_finite(&p->tensors[t], 0, at_tensor_count(&p->tensors[t])))
             return 0;
-    }
-    return !is_attention(p->op) || keys_finite(p);
+    return 1;
 }
 
 at_status at_judgement_open(struct at_answer *a, const struct at_numerics *numerics, int threads,

@@ -5,7 +5,7 @@
 
 #include "attest/op.h"
 
-/* A problem made of some requests of another (attention) or some tokens (norms, cache writes); owns its memory. */
+/* A problem made of some units of another; owns its memory. */
 struct at_batch_part {
     struct at_problem problem;
     void *memory;
@@ -13,10 +13,9 @@ struct at_batch_part {
     int64_t *requests; /* which ones, in the part's order */
 };
 
-/* Number of units a batch of this problem can be split into: requests (attention) or tokens. */
+/* Number of units that the operator says a problem can be cut into, as requests or tokens; 0: it is not cut. */
 int64_t at_batch_units(const struct at_problem *problem);
-/* Gathers units[0..n) of `problem`, in that order. Paged keys and values stay shared and whole: only the table's rows
- * are gathered. Inputs only; outputs get shapes and no data. */
+/* Gathers units[0..n) of `problem`, in that order. Inputs only; outputs get shapes and no data. */
 at_status at_batch_gather(const struct at_problem *problem, const int64_t *units, int64_t n,
                           struct at_batch_part *part);
 void at_batch_release(struct at_batch_part *part);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attest/attention.h"
 #include "attest/env.h"
 
 /* clang-format off */
@@ -29,7 +28,7 @@ const struct at_decoy_spec *at_general_decoy(int i) {
 enum { ZEROS, SIGN, MEAN, PREVIOUS_ROW, OTHER_HEAD, ROW_ZEROED, BATCH_ZEROED };
 
 int at_decoy_applies(const struct at_op *op, int i) {
-    return at_op_tensor_index(op, "seq_lens") >= 0 || (i != OTHER_HEAD && i != BATCH_ZEROED);
+    return i == OTHER_HEAD ? op->next_head_row != NULL : i == BATCH_ZEROED ? op->request_of_row != NULL : 1;
 }
 
 int at_decoy_known(const struct at_op *op, const char *name) {
@@ -45,10 +44,13 @@ int at_decoy_known(const struct at_op *op, const char *name) {
 /* Beyond this the decoys see a spread of rows; the kernel's own comparison always sees every element. */
 static const double SAMPLE_ELEMENTS = 262144, SAMPLE_WORK = 4e7;
 
-static int is_attention(const struct at_problem *p) { return at_op_tensor_index(p->op, "seq_lens") >= 0; }
-
 static int64_t request_of(const struct at_problem *p, int64_t row) {
-    return is_attention(p) ? at_attn_row(p, row).request : row;
+    return p->op->request_of_row ? p->op->request_of_row(p, row) : row;
+}
+
+static int ends_request(const struct at_answer *a, int64_t row) {
+    const struct at_problem *p = a->problem;
+    return row + 1 == a->rows || (p->op->request_of_row && request_of(p, row) != request_of(p, row + 1));
 }
 
 static at_status choose_rows(struct at_answer *a) {
@@ -64,8 +66,7 @@ static at_status choose_rows(struct at_answer *a) {
         return AT_FAIL(AT_NO_MEMORY, "no memory for %lld sampled rows", (long long)a->rows);
     double next = 0;
     for (int64_t r = 0; r < a->rows; r++) {
-        int last_of_request = r + 1 == a->rows || (is_attention(p) && request_of(p, r) != request_of(p, r + 1));
-        if ((double)r >= next || last_of_request) {
+        if ((double)r >= next || ends_request(a, r)) {
             a->sample[a->n_sample++] = r;
             while (next <= (double)r)
                 next += stride;
@@ -122,11 +123,7 @@ static double finite_mean(const struct at_answer *a, int t) {
 static int64_t source_row(const struct at_problem *p, int kind, int64_t row) {
     if (kind == PREVIOUS_ROW)
         return row > 0 ? row - 1 : row;
-    if (kind == OTHER_HEAD && is_attention(p) && p->sizes.h > 1) {
-        int64_t h = p->sizes.h, token = row / h;
-        return token * h + (row % h + 1) % h;
-    }
-    return row;
+    return kind == OTHER_HEAD && p->op->next_head_row ? p->op->next_head_row(p, row) : row;
 }
 
 static void fill_general(const struct at_answer *a, int kind, int t, double *out) {

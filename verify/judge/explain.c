@@ -59,7 +59,7 @@ static void where_wrong(const struct at_evidence *e, char *text, size_t size) {
     coordinate_spans(e, spans, t->rank, &wrong);
     int at = snprintf(text, size, "%lld of %lld elements wrong", (long long)wrong, (long long)e->comparison->count);
     for (int d = 0; d < t->rank && wrong && at > 0 && at < (int)size; d++) {
-        const char *name = at_dim_word(e->answer->problem->op->tensors[e->tensor].dims[d]);
+        const char *name = at_dim_word(e->answer->problem->op, e->answer->problem->op->tensors[e->tensor].dims[d]);
         if (spans[d].low == 0 && spans[d].high == t->shape[d] - 1)
             continue;
         if (spans[d].low == spans[d].high)

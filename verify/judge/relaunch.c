@@ -178,7 +178,7 @@ at_status at_job_predict(struct at_job *j) {
         return AT_OK;
     AT_TRY(at_guarded_launch(predictor, variant, &j->context->data.problem, AT_POISON_JUDGED, NULL, at_job_seed(j, 0),
                              at_job_time_limit(j), &reply, &predicted));
-    /* An exponential whose bits are published nowhere is declined there and judged by its interval alone. Any other
+    /* An exponential whose bits the machine has no model of is declined there and judged by its interval alone. Any other
      * variant that the machine declines has lost a check that it should have had. */
     if (reply.outcome == AT_RUN_UNSUPPORTED && j->v->numerics.exp != AT_EXP_LIBM)
         return AT_OK;

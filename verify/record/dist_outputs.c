@@ -56,14 +56,14 @@ static void set_sizes(const struct at_dist_unit *u, const struct at_dist_shape *
     z->tokens = z->max_sq = u->tile;
     z->slots = z->max_sk = z->capacity = u->keys;
     z->taps = u->softmax ? 1 : head->taps;
-    p->params = at_params_default();
     p->params.scale = (float)head->scale;
     p->params.causal = u->causal;
-    p->params.softmax = u->softmax;
-    p->params.bins = shape->bins;
-    p->params.what = what_of(u, shape);
-    p->params.behind = (int32_t)(u->queries - u->first_query - u->tile);
-    at_counts_planes(p->params.what, &z->quantities, &z->kv_quantities);
+    struct at_counts_own own = { .softmax = u->softmax,
+                                 .bins = shape->bins,
+                                 .what = what_of(u, shape),
+                                 .behind = (int32_t)(u->queries - u->first_query - u->tile) };
+    at_counts_planes(own.what, &own.quantities, &own.kv_quantities);
+    at_counts_own_set(p, &own);
     if (u->softmax)
         return;
     p->params.relu_pre = head->relu_pre;
@@ -78,8 +78,7 @@ at_status at_dist_problem_make(const struct at_dist_unit *u, const struct at_dis
     struct at_problem *p = &out->problem;
     at_status status = AT_OK;
     *out = (struct at_dist_problem){ .keys = (int32_t)u->keys };
-    p->op = &at_op_score_counts;
-    p->dtype = u->format;
+    at_problem_init(p, &at_op_score_counts, u->format);
     set_sizes(u, shape, p);
     at_problem_shape(p);
     out->starts[0][1] = (int32_t)u->tile;
@@ -130,9 +129,9 @@ static struct totals totals_of(const struct at_dist_unit *u) {
 static void take_counts(const struct at_problem *p, const struct at_tensor *tensors, const struct at_dist_layer *layer,
                         int kv, int64_t head, struct at_dist_local *local) {
     const struct at_tensor *t = &tensors[kv ? AT_COUNTS_KV_COUNTS : AT_COUNTS_COUNTS];
-    const int64_t planes = kv ? p->sizes.kv_quantities : p->sizes.quantities;
+    const int64_t planes = kv ? at_counts_own_of(p).kv_quantities : at_counts_own_of(p).quantities;
     for (int i = 0; i < AT_DIST_COUNT; i++) {
-        const int plane = at_counts_plane(p->params.what, i);
+        const int plane = at_counts_plane(at_counts_own_of(p).what, i);
         local->counts[i] = NULL;
         if (plane >= 0 && (AT_COUNTS_KV_BITS >> i & 1) == kv && at_dist_has(&layer->shape, (enum at_dist_what)i))
             local->counts[i] = (uint32_t *)t->data + (head * planes + plane) * AT_DIST_SLOTS;

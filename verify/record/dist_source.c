@@ -243,7 +243,7 @@ static at_status open_case(const char *line, struct at_dist_source *s) {
     if (s->cases.n != 1)
         return AT_FAIL(AT_USAGE, "record: the line makes %lld cases, wanted one", (long long)s->cases.n);
     const struct at_case *c = &s->cases.items[0];
-    if (at_op_tensor_index(c->op, "seq_lens") < 0 || at_op_tensor_index(c->op, "q") != AT_ATTN_Q)
+    if (c->op->kind != AT_KIND_ATTENTION)
         return AT_FAIL(AT_USAGE, "record: %s is no attention", c->family->name);
     AT_TRY(at_case_build(c, &s->data));
     const struct at_problem *p = &s->data.problem;

@@ -8,7 +8,7 @@
 #include "verify/result/record.h"
 #include "verify/report/report_text.h"
 
-enum { MOST = 10 };
+enum { MAX = 10 };
 
 /* %, CR and LF end or change a command; inside a property ':' and ',' do, too. Other control characters are
  * shown as \xNN. */
@@ -50,7 +50,7 @@ static void put_kind(const struct at_run_record *record, int strict, const char 
     int64_t n = 0, put = 0;
     for (int64_t i = 0; i < record->n; i++)
         n += selects(&record->results[i], strict);
-    int64_t most = n > MOST ? MOST - 1 : n;
+    int64_t most = n > MAX ? MAX - 1 : n;
     for (int64_t i = 0; i < record->n && put < most; i++)
         if (selects(&record->results[i], strict)) {
             put_annotation(out, kind, &record->results[i]);

@@ -100,7 +100,7 @@ void at_result_worst(const struct at_result *result, char *text, size_t size) {
     size_t used = (size_t)snprintf(text, size, "%s[", result->tensor);
     for (int i = 0; i < result->worst_rank && i < AT_MAX_RANK && used < size; i++)
         used += (size_t)snprintf(text + used, size - used, "%s%s %lld", i ? ", " : "",
-                                 tensor < 0 ? "index" : at_dim_word(op->tensors[tensor].dims[i]),
+                                 tensor < 0 ? "index" : at_dim_word(op, op->tensors[tensor].dims[i]),
                                  (long long)result->worst_at[i]);
     if (used < size)
         snprintf(text + used, size - used, "]");

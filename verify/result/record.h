@@ -44,7 +44,7 @@ int at_json_difference(const char *a, const char *b, char *text, size_t size);
 at_status at_result_to_json(const struct at_result *result, char **line);
 at_status at_result_from_json(const char *line, const char *where, struct at_result *result);
 
-/* verify/archive: RUN.h5 as ARCHIVE.md says; byte-identical for equal records; temp + fsync + rename. */
+/* verify/archive: RUN.h5 as verify/archive/README.md says; byte-identical for equal records; temp + fsync + rename. */
 at_status at_archive_write(const struct at_run_record *record, const char *path);
 /* Reads it back (attest show, merge). Refuses a newer major, ignores unknown columns. */
 at_status at_archive_read(const char *path, struct at_run_record *record);

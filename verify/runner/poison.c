@@ -41,9 +41,7 @@ static void poison(const struct at_tensor *x, int is_key, enum at_tail tail, enu
     }
 }
 
-int at_has_unowned(const struct at_problem *p) {
-    return at_op_tensor_index(p->op, "block_table") >= 0 && p->sizes.page > 0;
-}
+int at_has_unowned(const struct at_problem *p) { return p->op->kind == AT_KIND_ATTENTION && p->sizes.page > 0; }
 
 at_status at_poison_unowned(const struct at_problem *p, enum at_tail tail, enum at_poison_turn turn, uint64_t seed) {
     if (!at_has_unowned(p))

@@ -134,7 +134,8 @@ out:
 /* ---- jobs ---- */
 
 at_status at_wire_job(const struct at_problem *problem, const uint8_t *base, int64_t used, struct at_job *job) {
-    *job = (struct at_job){ .dtype = problem->dtype, .sizes = problem->sizes, .params = problem->params, .used = used };
+    *job = (struct at_job){ .problem = *problem, .used = used };
+    memset(job->problem.tensors, 0, sizeof job->problem.tensors);
     snprintf(job->op, sizeof job->op, "%s", problem->op->name);
     for (int i = 0; i < problem->op->n_tensors; i++) {
         const struct at_tensor *t = &problem->tensors[i];

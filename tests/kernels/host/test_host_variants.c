@@ -162,19 +162,19 @@ static void judge(int variant, const struct at_problem *problem, uint64_t n, str
     at_outputs_release(&outputs);
 }
 
-enum { VARIANTS_MOST = 128 };
+enum { VARIANTS_MAX = 128 };
 
 /* Variants that are judged on the same problems, each with what was seen of it. */
 struct candidates {
-    int n, variant[VARIANTS_MOST];
-    struct tally model[VARIANTS_MOST], limit[VARIANTS_MOST];
+    int n, variant[VARIANTS_MAX];
+    struct tally model[VARIANTS_MAX], limit[VARIANTS_MAX];
 };
 
 static void collect_family(const char *family, struct candidates *c) {
     memset(c, 0, sizeof *c);
     for (int i = 0; i < at_runner_variant_count(runner); i++)
         if (strcmp(at_runner_variant(runner, i)->family, family) == 0) {
-            assert_true(c->n < VARIANTS_MOST);
+            assert_true(c->n < VARIANTS_MAX);
             c->variant[c->n++] = i;
         }
 }
@@ -279,10 +279,11 @@ static void test_exp2(void **state) {
     (void)state;
     enum { N = 20000 };
     static float x[N];
-    struct at_problem problem = { .op = at_op_find("exp2"), .params = at_params_default(), .dtype = AT_F32 };
+    struct at_problem problem;
     struct at_test_random random = { 2 };
     int ran = 0, declined = 0;
-    problem.sizes.n = N;
+    at_problem_init(&problem, at_op_find("exp2"), AT_F32);
+    at_scalar_set(&problem, at_op_scalar(problem.op, "n"), N);
     at_problem_shape(&problem);
     problem.tensors[0].data = x;
     for (int i = 0; i < N; i++)

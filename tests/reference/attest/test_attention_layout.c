@@ -11,7 +11,7 @@ static const struct at_tensor_spec specs[] = {
     { "v", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_slots, AT_DIM_hk, AT_DIM_d }, "" },
     { "query_start", AT_IN, AT_FORMAT_I32, { AT_DIM_b_plus_1 }, "" },
     { "seq_lens", AT_IN, AT_FORMAT_I32, { AT_DIM_b }, "" },
-    { "key_start", AT_IN, AT_FORMAT_I32, { AT_DIM_b_plus_1 }, "" },
+    { "key_start", AT_IN, AT_FORMAT_I32, { AT_DIM_b_plus_1 }, "", AT_FILL_KEY_START },
     { "block_table", AT_IN, AT_FORMAT_I32, { AT_DIM_b, AT_DIM_max_pages }, "" },
     { "taps", AT_IN, AT_FORMAT_F32, { AT_DIM_h, AT_DIM_taps }, "" },
     { "o", AT_OUT, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_h, AT_DIM_d }, "" },
@@ -138,17 +138,17 @@ static void test_names_and_dims(void **state) {
         assert_int_equal(at_op_tensor_index(&layout_op, specs[i].name), i);
     assert_int_equal(at_op_tensor_index(&layout_op, "lse"), -1);
     assert_int_equal(at_op_tensor_index(&layout_op, ""), -1);
-    struct at_sizes sizes;
+    struct at_problem problem = { .op = &layout_op };
     int64_t next = 100;
-#define X(name, meaning) sizes.name = next++;
+#define X(name, meaning) problem.sizes.name = next++;
     AT_SIZE_LIST(X)
 #undef X
     next = 100;
-#define X(name, meaning) assert_int_equal(at_dim_size(&sizes, AT_DIM_##name), next++);
+#define X(name, meaning) assert_int_equal(at_dim_size(&problem, AT_DIM_##name), next++);
     AT_SIZE_LIST(X)
 #undef X
-    assert_int_equal(at_dim_size(&sizes, AT_DIM_b_plus_1), 101);
-    assert_int_equal(at_dim_size(&sizes, AT_DIM_NONE), 0);
+    assert_int_equal(at_dim_size(&problem, AT_DIM_b_plus_1), 101);
+    assert_int_equal(at_dim_size(&problem, AT_DIM_NONE), 0);
     struct at_params params = at_params_default();
 #define X(type, name, value, meaning) at_assert_same(params.name, value);
     AT_PARAM_LIST(X)

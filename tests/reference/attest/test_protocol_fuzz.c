@@ -16,16 +16,10 @@ enum { TEXT = 40000 };
 /* ---- good lines to start from ---- */
 
 static void good_job(struct at_job *job) {
-    *job = (struct at_job){ .id = 3,
-                            .variant = 0,
-                            .op = "uclip_norm",
-                            .dtype = AT_BF16,
-                            .used = 4096,
-                            .timeout = 2,
-                            .params = at_params_default(),
-                            .n_tensors = 3 };
-    job->sizes.tokens = 2;
-    job->sizes.channels = 4;
+    *job = (struct at_job){ .id = 3, .variant = 0, .op = "uclip_norm", .used = 4096, .timeout = 2, .n_tensors = 3 };
+    at_problem_init(&job->problem, at_op_find(job->op), AT_BF16);
+    job->problem.sizes.tokens = 2;
+    job->problem.sizes.channels = 4;
     for (int i = 0; i < job->n_tensors; i++) {
         struct at_job_tensor *t = &job->tensor[i];
         *t = (struct at_job_tensor){ .index = i, .name = "x", .role = (enum at_role)i, .offset = 512 * i, .bytes = 16 };
@@ -243,16 +237,53 @@ static void test_round_trip(void **state) {
     static struct at_line line;
     struct at_message message;
     good_job(&job);
-    job.params.scale = 0x1.234566p-7f;
-    job.params.clip_max = INFINITY;
+    job.problem.params.lo = 0x1.234566p-7f;
+    job.problem.params.hi = INFINITY;
     at_assert_ok(at_job_format(&job, &line));
     line.text[line.n - 1] = '\0';
     at_assert_ok(at_message_parse(line.text, &message));
     at_assert_ok(at_job_parse(&message, &back));
-    assert_memory_equal(&back.params, &job.params, sizeof job.params);
-    assert_memory_equal(&back.sizes, &job.sizes, sizeof job.sizes);
+    assert_memory_equal(&back.problem, &job.problem, sizeof job.problem);
+    assert_string_equal(back.lacks, "");
     assert_int_equal(back.n_tensors, job.n_tensors);
     assert_int_equal(back.tensor[2].role, AT_INOUT);
+}
+
+/* A line has an operator's own sizes and parameters and no others; those of another time are passed over, keep their
+ * default, or are named; so is an operator. */
+static void test_other_times(void **state) {
+    (void)state;
+    static struct at_line line;
+    static char text[AT_LINE_BYTES + 1];
+    struct at_message message;
+    struct at_job job, back;
+    good_job(&job);
+    job.problem.params.lo = -3;
+    at_assert_ok(at_job_format(&job, &line));
+    assert_non_null(strstr(line.text, " size.tokens=2 size.channels=4 param.lo="));
+    assert_null(strstr(line.text, "size.h="));
+    assert_null(strstr(line.text, "param.scale="));
+    static const struct {
+        const char *from, *to, *lacks;
+        int known;
+        double lo;
+    } tries[] = {
+        { " size.channels=4", " size.channels=4 size.colours=3 param.taste=0x1p+0", "", 1, -3 },
+        { " param.lo=", " param.low=", "", 1, -1 },
+        { " size.channels=4", "", "size.channels", 1, -3 },
+        { "op=uclip_norm", "op=uclip_norm_2", "", 0, 0 },
+    };
+    for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
+        const char *at = strstr(line.text, tries[i].from);
+        assert_non_null(at);
+        snprintf(text, sizeof text, "%.*s%s%.*s", (int)(at - line.text), line.text, tries[i].to,
+                 (int)strcspn(at + strlen(tries[i].from), "\n"), at + strlen(tries[i].from));
+        at_assert_ok(at_message_parse(text, &message));
+        at_assert_ok(at_job_parse(&message, &back));
+        assert_string_equal(back.lacks, tries[i].lacks);
+        assert_int_equal(back.problem.op != NULL, tries[i].known);
+        at_assert_same(back.problem.params.lo, tries[i].lo);
+    }
 }
 
 /* ---- the serving side, on whole hostile conversations ---- */
@@ -292,7 +323,7 @@ static void test_serving_side(void **state) {
                                   .kernels = { 1, only_entry },
                                   .in = in,
                                   .out = out };
-        size_t n = (size_t)snprintf(text, sizeof text, "open protocol=4 transport=inline\n");
+        size_t n = (size_t)snprintf(text, sizeof text, "open protocol=5 transport=inline\n");
         for (int j = at_test_below(&random, 4); j >= 0; j--) {
             good_line(at_test_below(&random, 3) ? 3 : at_test_below(&random, SEEDS), &line);
             memcpy(text + n, line.text, line.n);
@@ -318,6 +349,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parsers),
         cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_other_times),
         cmocka_unit_test(test_serving_side),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,9 @@ static void parse(struct at_line *line, struct at_message *message) {
 }
 
 static struct at_job plain(void) {
-    return (struct at_job){ .op = "asynct_attention", .dtype = AT_F16, .timeout = 1, .params = at_params_default() };
+    struct at_job job = { .op = "asynct_attention", .timeout = 1 };
+    at_problem_init(&job.problem, at_op_find(job.op), AT_F16);
+    return job;
 }
 
 static struct at_run_mode through(struct at_run_mode mode) {

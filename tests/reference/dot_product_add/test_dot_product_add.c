@@ -21,8 +21,8 @@ struct scene {
 
 static void set(struct scene *s, int instruction, enum at_tc_stratum stratum, uint64_t seed) {
     s->instruction = at_tc_instruction_at(instruction);
-    s->problem = (struct at_problem){ .op = &at_op_dot_product_add, .params = at_params_default(), .dtype = AT_F32 };
-    s->problem.params.instruction = instruction;
+    at_problem_init(&s->problem, &at_op_dot_product_add, AT_F32);
+    at_dpa_own_set(&s->problem, &(struct at_dpa_own){ instruction });
     s->problem.sizes.tokens = ROWS;
     s->problem.sizes.channels = s->instruction->k;
     at_problem_shape(&s->problem);
@@ -175,7 +175,7 @@ static void test_check(void **state) {
     at_status (*const check)(const struct at_problem *) = at_op_dot_product_add.check;
     for (int i = -1; i <= at_tc_instruction_count(); i += at_tc_instruction_count() + 1) {
         set(&s, 0, AT_TC_ordinary, 0);
-        s.problem.params.instruction = i;
+        at_dpa_own_set(&s.problem, &(struct at_dpa_own){ i });
         at_assert_true(at_dpa_instruction(&s.problem) == NULL, "instruction %d", i);
         at_assert_fails(check(&s.problem), AT_USAGE, "instruction is");
     }

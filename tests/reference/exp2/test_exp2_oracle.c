@@ -17,8 +17,8 @@ struct scene {
 };
 
 static void set(struct scene *s, int64_t n) {
-    s->problem = (struct at_problem){ .op = &at_op_exp2, .params = at_params_default(), .dtype = AT_F32 };
-    s->problem.sizes.n = n;
+    at_problem_init(&s->problem, &at_op_exp2, AT_F32);
+    at_exp2_own_set(&s->problem, &(struct at_exp2_own){ n });
     at_problem_shape(&s->problem);
     s->problem.tensors[AT_EXP2_X].data = n ? s->x : NULL;
     s->eval = (struct at_eval){ 0 };
@@ -199,11 +199,11 @@ static void test_refusals(void **state) {
     assert_true(at_op_exp2.rows(&s.problem) == 0);
     set(&s, 4);
     at_assert_fails(at_op_exp2.model(&s.problem, &free_order, 0, 4, &s.eval), AT_UNSUPPORTED, "free_order=1");
-    s.problem.sizes.n = -1;
+    at_exp2_own_set(&s.problem, &(struct at_exp2_own){ -1 });
     at_assert_fails(at_op_exp2.check(&s.problem), AT_USAGE, "n is -1");
-    s.problem.sizes.n = 5;
+    at_exp2_own_set(&s.problem, &(struct at_exp2_own){ 5 });
     at_assert_fails(at_op_exp2.check(&s.problem), AT_USAGE, "has 4 elements of f32, wanted 5");
-    s.problem.sizes.n = 4;
+    at_exp2_own_set(&s.problem, &(struct at_exp2_own){ 4 });
     s.problem.tensors[AT_EXP2_X].data = NULL;
     at_assert_fails(at_op_exp2.check(&s.problem), AT_USAGE, "with data");
 }

@@ -1,5 +1,6 @@
 /* Each decoy of a product is the fault that its name says: it equals expectations computed in plain sight, counts
- * there, and is the right result to the bit where the fault cannot show. SPDX-License-Identifier: Apache-2.0 */
+ * there, and is the right result to the bit where the fault cannot show.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/at_test.h"
 
 #include "tests/support/gemm_problem.h"
@@ -9,14 +10,14 @@ enum { M = 3, N = 4, K = 27 };
 /* Decoy by its name; NULL: the right result. The caller frees. */
 static double *run(const struct at_problem *p, const char *decoy) {
     struct at_test_eval eval;
-    const int64_t n = p->sizes.m * p->sizes.n;
+    const int64_t n = at_gemm_own_of(p).m * at_gemm_own_of(p).n;
     int which = decoy ? 0 : -1;
     while (decoy && which < p->op->n_decoys && strcmp(p->op->decoys[which].name, decoy) != 0)
         which++;
     at_assert_true(which < p->op->n_decoys, "no decoy %s", decoy);
     at_assert_ok(p->op->check(p));
     at_assert_ok(at_test_eval_init(p, 0, &eval));
-    for (int64_t row = 0; row < p->sizes.m; row++) /* rows are independent */
+    for (int64_t row = 0; row < at_gemm_own_of(p).m; row++) /* rows are independent */
         at_assert_ok(decoy ? p->op->decoy(p, NULL, which, row, row + 1, &eval.eval)
                            : p->op->evaluate(p, NULL, row, row + 1, &eval.eval));
     double *out = malloc((size_t)n * sizeof *out);

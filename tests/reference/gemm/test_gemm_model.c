@@ -9,7 +9,7 @@
 static double model_of(const struct at_problem *p, const struct at_numerics *numerics) {
     struct at_test_eval model;
     at_assert_ok(at_test_eval_init(p, 1, &model));
-    at_assert_ok(p->op->model(p, numerics, 0, p->sizes.m, &model.eval));
+    at_assert_ok(p->op->model(p, numerics, 0, at_gemm_own_of(p).m, &model.eval));
     const double first = model.eval.value[AT_GEMM_D][0];
     at_test_eval_release(&model);
     return first;
@@ -46,9 +46,9 @@ static double by_instruction(const struct at_problem *p, const char *name, int64
     double part = 0;
     float sum = 0;
     assert_non_null(t);
-    for (int64_t first = 0; first < p->sizes.k; first += t->k) {
+    for (int64_t first = 0; first < at_gemm_own_of(p).k; first += t->k) {
         double a[AT_TC_BLOCK_MAX] = { 0 }, b[AT_TC_BLOCK_MAX] = { 0 };
-        for (int64_t l = 0; l < t->k && first + l < p->sizes.k; l++) {
+        for (int64_t l = 0; l < t->k && first + l < at_gemm_own_of(p).k; l++) {
             a[l] = at_test_get(p, "a", first + l);
             b[l] = at_test_get(p, "b", first + l);
         }
@@ -59,7 +59,7 @@ static double by_instruction(const struct at_problem *p, const char *name, int64
         part = at_tc_multiply_add(t, NULL, a, b, part);
     }
     sum = split ? sum + (float)part : (float)part;
-    return at_round((enum at_format)p->params.out, (double)(sum * p->params.scale));
+    return at_round((enum at_format)at_gemm_own_of(p).out, (double)(sum * p->params.scale));
 }
 
 static void test_instructions(void **state) {
@@ -100,11 +100,11 @@ static void test_float(void **state) {
         struct at_test_problem made;
         at_test_gemm_draw(&random, 100, &made);
         float sum = 0;
-        for (int64_t l = 0; l < made.problem.sizes.k; l++)
+        for (int64_t l = 0; l < at_gemm_own_of(&made.problem).k; l++)
             sum = fmaf((float)at_test_get(&made.problem, "a", l), (float)at_test_get(&made.problem, "b", l), sum);
         sum *= made.problem.params.scale;
         at_assert_same(model_of(&made.problem, &numerics),
-                       at_round((enum at_format)made.problem.params.out, (double)sum));
+                       at_round((enum at_format)at_gemm_own_of(&made.problem).out, (double)sum));
         at_test_problem_release(&made);
     }
 }

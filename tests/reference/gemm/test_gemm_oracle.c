@@ -74,16 +74,20 @@ static void test_corners(void **state) {
     const struct at_problem *p = &made.problem;
     at_assert_ok(at_test_eval_init(p, 1, &whole));
     at_assert_ok(at_test_eval_init(p, 1, &part));
-    at_assert_ok(p->op->evaluate(p, NULL, 0, p->sizes.m, &whole.eval));
-    for (int64_t row = p->sizes.m; row-- > 0;)
+    at_assert_ok(p->op->evaluate(p, NULL, 0, at_gemm_own_of(p).m, &whole.eval));
+    for (int64_t row = at_gemm_own_of(p).m; row-- > 0;)
         at_assert_ok(p->op->evaluate(p, NULL, row, row + 1, &part.eval));
-    for (int64_t i = 0; i < p->sizes.m * p->sizes.n; i++) {
+    for (int64_t i = 0; i < at_gemm_own_of(p).m * at_gemm_own_of(p).n; i++) {
         at_assert_same(part.eval.value[AT_GEMM_D][i], whole.eval.value[AT_GEMM_D][i]);
         at_assert_same(part.eval.limit[AT_GEMM_D][i], whole.eval.limit[AT_GEMM_D][i]);
     }
     at_test_eval_release(&whole);
     at_test_eval_release(&part);
     at_test_problem_release(&made);
+}
+
+static void set_size(struct at_problem *p, const char *name, double value) {
+    at_scalar_set(p, at_op_scalar(p->op, name), value);
 }
 
 /* What is no problem of the operator is refused by name. */
@@ -100,13 +104,13 @@ static void test_refusals(void **state) {
         change; \
         at_assert_fails(p->op->check(p), AT_USAGE, part); \
     } while (0)
-    REFUSED(p->sizes.m = -1, "m, n, k are -1, 3, 5");
-    REFUSED(p->sizes.n = 0, "m, n, k are 2, 0, 5");
-    REFUSED(p->sizes.k = 0, "m, n, k are 2, 3, 0");
+    REFUSED(set_size(p, "m", -1), "m, n, k are -1, 3, 5");
+    REFUSED(set_size(p, "n", 0), "m, n, k are 2, 0, 5");
+    REFUSED(set_size(p, "k", 0), "m, n, k are 2, 3, 0");
     REFUSED(p->dtype = AT_TF32, "dtype is");
-    REFUSED(p->params.out = AT_E4M3, "out is");
+    REFUSED(set_size(p, "out", AT_E4M3), "out is");
     REFUSED(p->params.scale = (float)INFINITY, "scale is inf");
-    REFUSED(p->sizes.k = 6, "tensor a has 10 elements of f16, wanted 12 of f16");
+    REFUSED(set_size(p, "k", 6), "tensor a has 10 elements of f16, wanted 12 of f16");
     REFUSED(p->tensors[AT_GEMM_B].format = AT_BF16, "tensor b has 15 elements of bf16");
     REFUSED(p->tensors[AT_GEMM_B].data = NULL, "tensor b has");
     *p = good;

@@ -9,7 +9,7 @@ enum { MODELS = 3 };
 
 /* Exact values, then those of three declarations of the problem; m n each. The caller frees. */
 static double *run(const struct at_problem *p, uint64_t seed) {
-    const int64_t n = p->sizes.m * p->sizes.n;
+    const int64_t n = at_gemm_own_of(p).m * at_gemm_own_of(p).n;
     double *out = malloc((size_t)((1 + MODELS) * n) * sizeof *out);
     struct at_test_random random = { seed };
     assert_non_null(out);
@@ -17,8 +17,8 @@ static double *run(const struct at_problem *p, uint64_t seed) {
         struct at_numerics numerics = at_test_gemm_numerics(&random, p);
         struct at_test_eval eval;
         at_assert_ok(at_test_eval_init(p, 0, &eval));
-        at_assert_ok(i ? p->op->model(p, &numerics, 0, p->sizes.m, &eval.eval)
-                       : p->op->evaluate(p, NULL, 0, p->sizes.m, &eval.eval));
+        at_assert_ok(i ? p->op->model(p, &numerics, 0, at_gemm_own_of(p).m, &eval.eval)
+                       : p->op->evaluate(p, NULL, 0, at_gemm_own_of(p).m, &eval.eval));
         memcpy(out + i * n, eval.eval.value[AT_GEMM_D], (size_t)n * sizeof *out);
         at_test_eval_release(&eval);
     }
@@ -27,14 +27,16 @@ static double *run(const struct at_problem *p, uint64_t seed) {
 
 /* The problem with other sizes, formats kept, factors 0. */
 static void like(const struct at_problem *p, int64_t m, int64_t n, int64_t k, struct at_test_problem *made) {
-    struct at_test_gemm_shape shape = { m, n, k, p->dtype, (enum at_format)p->params.out, (double)p->params.scale };
+    struct at_test_gemm_shape shape = {
+        m, n, k, p->dtype, (enum at_format)at_gemm_own_of(p).out, (double)p->params.scale
+    };
     at_test_gemm_problem(&shape, made);
 }
 
 static void copy_row(const struct at_problem *from, int64_t row, struct at_problem *to, int64_t place, const char *of,
                      const char *as) {
-    for (int64_t l = 0; l < from->sizes.k; l++)
-        at_test_set(to, as, place * to->sizes.k + l, at_test_get(from, of, row * from->sizes.k + l));
+    for (int64_t l = 0; l < at_gemm_own_of(from).k; l++)
+        at_test_set(to, as, place * at_gemm_own_of(to).k + l, at_test_get(from, of, row * at_gemm_own_of(from).k + l));
 }
 
 static long runs(void) { return 150 * at_test_effort(10); }
@@ -47,9 +49,9 @@ static void test_rows_and_columns(void **state) {
         struct at_test_problem one, reversed, exchanged;
         at_test_gemm_draw(&random, 70, &one);
         const struct at_problem *p = &one.problem;
-        const int64_t m = p->sizes.m, n = p->sizes.n;
-        like(p, m, n, p->sizes.k, &reversed);
-        like(p, n, m, p->sizes.k, &exchanged);
+        const int64_t m = at_gemm_own_of(p).m, n = at_gemm_own_of(p).n;
+        like(p, m, n, at_gemm_own_of(p).k, &reversed);
+        like(p, n, m, at_gemm_own_of(p).k, &exchanged);
         for (int64_t i = 0; i < m; i++) {
             copy_row(p, i, &reversed.problem, m - 1 - i, "a", "a");
             copy_row(p, i, &exchanged.problem, i, "a", "b");
@@ -83,16 +85,17 @@ static void test_zeros_behind_the_last_product(void **state) {
         struct at_numerics numerics = at_test_gemm_numerics(&random, p);
         struct at_test_eval x, y;
         numerics.qk_lanes = 1;
-        like(p, p->sizes.m, p->sizes.n, p->sizes.k + 1 + at_test_below(&random, 130), &longer);
-        for (int64_t i = 0; i < p->sizes.m; i++)
+        like(p, at_gemm_own_of(p).m, at_gemm_own_of(p).n, at_gemm_own_of(p).k + 1 + at_test_below(&random, 130),
+             &longer);
+        for (int64_t i = 0; i < at_gemm_own_of(p).m; i++)
             copy_row(p, i, &longer.problem, i, "a", "a");
-        for (int64_t j = 0; j < p->sizes.n; j++)
+        for (int64_t j = 0; j < at_gemm_own_of(p).n; j++)
             copy_row(p, j, &longer.problem, j, "b", "b");
         at_assert_ok(at_test_eval_init(p, 0, &x));
         at_assert_ok(at_test_eval_init(p, 0, &y));
-        at_assert_ok(p->op->model(p, &numerics, 0, p->sizes.m, &x.eval));
-        at_assert_ok(p->op->model(&longer.problem, &numerics, 0, p->sizes.m, &y.eval));
-        for (int64_t i = 0; i < p->sizes.m * p->sizes.n; i++) {
+        at_assert_ok(p->op->model(p, &numerics, 0, at_gemm_own_of(p).m, &x.eval));
+        at_assert_ok(p->op->model(&longer.problem, &numerics, 0, at_gemm_own_of(p).m, &y.eval));
+        for (int64_t i = 0; i < at_gemm_own_of(p).m * at_gemm_own_of(p).n; i++) {
             /* chains of fma may end in -0, which + 0 makes +0 */
             const double was = x.eval.value[AT_GEMM_D][i], is = y.eval.value[AT_GEMM_D][i];
             at_assert_true((isnan(was) && isnan(is)) || was == is, "%a became %a", was, is);

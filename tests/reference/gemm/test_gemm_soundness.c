@@ -12,7 +12,7 @@ struct tally {
 
 static void judge_element(const struct at_problem *p, const struct at_numerics *numerics, int64_t i, double got,
                           double want, double limit, struct tally *tally) {
-    const struct at_format_info *out = at_format_info((enum at_format)p->params.out);
+    const struct at_format_info *out = at_format_info((enum at_format)at_gemm_own_of(p).out);
     const double edge = out->max + ldexp(1.0, out->emax - out->precision);
     at_assert_true(limit >= 0, "limit %g", limit);
     if (isinf(limit)) {
@@ -28,7 +28,7 @@ static void judge_element(const struct at_problem *p, const struct at_numerics *
         at_assert_ok(at_numerics_format(numerics, text, sizeof text));
         fail_msg("d[%lld]: got %.9g, exact %.12g, limit %.3g, ratio %.6f, dtype %s, out %s, k %lld, scale %g\n%s",
                  (long long)i, got, want, limit, fabs(got - want) / limit, at_format_info(p->dtype)->name, out->name,
-                 (long long)p->sizes.k, (double)p->params.scale, text);
+                 (long long)at_gemm_own_of(p).k, (double)p->params.scale, text);
     }
     tally->judged++;
     tally->classes += !isfinite(want);
@@ -40,9 +40,9 @@ static void judge(const struct at_problem *p, const struct at_numerics *numerics
     struct at_test_eval exact, model;
     at_assert_ok(at_test_eval_init(p, 1, &exact));
     at_assert_ok(at_test_eval_init(p, 1, &model));
-    at_assert_ok(p->op->evaluate(p, numerics, 0, p->sizes.m, &exact.eval));
-    at_assert_ok(p->op->model(p, numerics, 0, p->sizes.m, &model.eval));
-    for (int64_t i = 0; i < p->sizes.m * p->sizes.n; i++) {
+    at_assert_ok(p->op->evaluate(p, numerics, 0, at_gemm_own_of(p).m, &exact.eval));
+    at_assert_ok(p->op->model(p, numerics, 0, at_gemm_own_of(p).m, &model.eval));
+    for (int64_t i = 0; i < at_gemm_own_of(p).m * at_gemm_own_of(p).n; i++) {
         at_assert_same(model.eval.limit[AT_GEMM_D][i], 0.0);
         judge_element(p, numerics, i, model.eval.value[AT_GEMM_D][i], exact.eval.value[AT_GEMM_D][i],
                       exact.eval.limit[AT_GEMM_D][i], tally);

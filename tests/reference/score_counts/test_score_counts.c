@@ -1,7 +1,6 @@
 /* score_counts: slots against the bins of archives, decoys against what their names say, problems that are none.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "score_counts/score_counts.h"
-#include "datasets/language/case_keys.h"
 #include "tests/at_test.h"
 #include "tests/support/attention_problem.h"
 #include "tests/support/built_case.h"
@@ -10,11 +9,12 @@
 /* The case language, the operator and the archive count the same quantities in the same order. */
 static void test_quantities(void **state) {
     (void)state;
+    const struct at_scalar *what = at_op_scalar(&at_op_score_counts, "what");
     for (int i = 0; i < AT_DIST_COUNT; i++) {
-        assert_string_equal(at_key_quantity(i), at_dist_name((enum at_dist_what)i));
+        assert_string_equal(what->text(i), at_dist_name((enum at_dist_what)i));
         assert_int_equal(AT_COUNTS_KV_BITS >> i & 1, at_dist_is_kv((enum at_dist_what)i));
     }
-    assert_null(at_key_quantity(AT_DIST_COUNT));
+    assert_null(what->text(AT_DIST_COUNT));
     assert_int_equal(at_counts_plane(0x1fff, AT_COUNTS_OF_RAW), 1); /* behind q; k and v have planes of their own */
     assert_int_equal(at_counts_plane(0x1fff, AT_COUNTS_OF_V), 1);
     assert_int_equal(at_counts_plane(1 << AT_COUNTS_OF_P, AT_COUNTS_OF_P), 0);
@@ -40,12 +40,13 @@ static void test_slots(void **state) {
 
 /* All slots of a quantity over all heads, or one of them. */
 static double sum_of(const struct at_problem *p, const struct at_test_eval *eval, int quantity, int slot) {
-    const int plane = at_counts_plane(p->params.what, quantity);
+    const int plane = at_counts_plane(at_counts_own_of(p).what, quantity);
     double sum = 0;
     for (int64_t h = 0; h < p->sizes.h; h++)
         for (int64_t i = 0; i < AT_CODE_SLOTS; i++)
             if (slot < 0 || i == slot)
-                sum += eval->eval.value[AT_COUNTS_COUNTS][(h * p->sizes.quantities + plane) * AT_CODE_SLOTS + i];
+                sum += eval->eval
+                           .value[AT_COUNTS_COUNTS][(h * at_counts_own_of(p).quantities + plane) * AT_CODE_SLOTS + i];
     return sum;
 }
 
@@ -95,7 +96,9 @@ static void test_decoys(void **state) {
     do { \
         struct at_built_case built = at_build_line(line); \
         struct at_problem *p = &built.data.problem; \
+        struct at_counts_own own = at_counts_own_of(p); \
         change; \
+        at_counts_own_set(p, &own); \
         at_assert_fails(p->op->check(p), AT_USAGE, part); \
         at_drop_case(&built); \
     } while (0)
@@ -103,11 +106,11 @@ static void test_decoys(void **state) {
 static void test_refused(void **state) {
     (void)state;
     static const char line[] = "score_counts h=2 hk=1 sq=3 sk=5 d=8 dtype=f16 what=raw:p:k";
-    REFUSED(p->params.bins = AT_F32, "wanted f16 or bf16");
-    REFUSED(p->params.what = 1 << 13, "wanted bits of");
-    REFUSED((p->params.softmax = 1, p->params.what |= 1 << AT_COUNTS_OF_FIR), "softmax has none");
-    REFUSED(p->params.what |= 1 << AT_COUNTS_OF_OUT, "as what says");
-    REFUSED(p->params.behind = -1, "behind is -1");
+    REFUSED(own.bins = AT_F32, "wanted f16 or bf16");
+    REFUSED(own.what = 1 << 13, "wanted bits of");
+    REFUSED((own.softmax = 1, own.what |= 1 << AT_COUNTS_OF_FIR), "softmax has none");
+    REFUSED(own.what |= 1 << AT_COUNTS_OF_OUT, "as what says");
+    REFUSED(own.behind = -1, "behind is -1");
     REFUSED(p->params.clip_max = 1e30f, "mass below");
     REFUSED(p->params.clip_max = (float)INFINITY, "finite ends");
     REFUSED(p->sizes.taps = 17, "taps is 17");

@@ -298,7 +298,7 @@ static void test_runners_that_cannot_serve(void **state) {
  * writing to the broken pipe must not raise SIGPIPE here. */
 static void test_broken_pipe(void **state) {
     (void)state;
-    static const char spec[] = "echo hello protocol=4 name=sh device=sh transports=inline variants=1;"
+    static const char spec[] = "echo hello protocol=5 name=sh device=sh transports=inline variants=1;"
                                "echo variant index=0 family=f name=n path=p sha256= summary=s source=s numerics=;"
                                "echo ready; read line; echo opened transport=inline; read line; exit 5";
     struct at_runner *runner;

@@ -79,8 +79,8 @@ at_status at_study_input_open(const char *line, struct at_study_input *input) {
     const struct at_problem *problem = &input->data.problem;
     if (problem->dtype != AT_F16)
         return AT_FAIL(AT_USAGE, "study: dtype %s, wanted f16", at_format_info(problem->dtype)->name);
-    input->softmax = strcmp(problem->op->name, "softmax_attention") == 0;
-    if (!input->softmax && strcmp(problem->op->name, "asynct_attention") != 0)
+    input->softmax = problem->op->weights == AT_WEIGHTS_SOFTMAX;
+    if (problem->op->kind != AT_KIND_ATTENTION || !problem->op->has_trace)
         return AT_FAIL(AT_USAGE, "study: operator %s, wanted an attention", problem->op->name);
     input->rows = at_attn_rows(problem);
     input->max_keys = problem->sizes.max_sk;

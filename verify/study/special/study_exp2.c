@@ -52,8 +52,8 @@ static at_status place(struct study *s, int64_t n, struct at_problem *p, int64_t
     const int64_t bytes = (n * 4 + 255) / 256 * 256;
     uint8_t *base;
     AT_TRY(at_runner_memory(s->runner, 2 * bytes, &base));
-    *p = (struct at_problem){ .op = at_op_find("exp2"), .params = at_params_default(), .dtype = AT_F32 };
-    p->sizes.n = n;
+    at_problem_init(p, at_op_find("exp2"), AT_F32);
+    at_scalar_set(p, at_op_scalar(p->op, "n"), (double)n);
     at_problem_shape(p);
     p->tensors[at_op_tensor_index(p->op, "x")].data = base;
     p->tensors[at_op_tensor_index(p->op, "y")].data = base + bytes;

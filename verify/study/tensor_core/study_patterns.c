@@ -81,10 +81,10 @@ at_status at_tc_study_model(struct at_tc_study_row *row, int neighbours, int thr
 /* ---- launches ---- */
 
 static void describe(const struct at_tc_instruction *t, int64_t patterns, struct at_problem *p) {
-    *p = (struct at_problem){ .op = at_op_find("dot_product_add"), .params = at_params_default(), .dtype = AT_F32 };
+    at_problem_init(p, at_op_find("dot_product_add"), AT_F32);
     p->sizes.tokens = patterns;
     p->sizes.channels = t->k;
-    p->params.instruction = (int32_t)(t - at_tc_instruction_at(0));
+    at_scalar_set(p, at_op_scalar(p->op, "instruction"), (double)(t - at_tc_instruction_at(0)));
     at_problem_shape(p);
 }
 
