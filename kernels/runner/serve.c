@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A job that attest has stopped waiting for ends by itself soon after, even when attest was killed or is out of reach. */
+/* A job that attest has stopped waiting for ends by itself soon after, even when attest was killed. */
 enum { ALARM_GRACE_SECONDS = 5, ALARM_MAX_SECONDS = 100000000, ORPHAN_GRACE_SECONDS = 2 };
 
 /* One conversation. */

@@ -24,7 +24,8 @@ void at_countdown_start(struct at_countdown *countdown, struct at_time_limit lim
 }
 
 /* Clock ticks in /proc/PID/stat when the process is of the group; 0 otherwise. proc_pid_stat(5): behind the name, in
- * parentheses, which may hold any character, come state, ppid, pgrp, and as fields 14 to 17 utime stime cutime cstime. */
+ * parentheses, which may hold any character, come state, ppid, pgrp, and as fields 14 to 17 utime stime cutime cstime.
+ */
 static unsigned long long ticks_of(const char *pid, pid_t group) {
     char path[64], text[1024];
     if (snprintf(path, sizeof path, "/proc/%s/stat", pid) >= (int)sizeof path)
