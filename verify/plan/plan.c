@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attest/decoy.h"
 #include "attest/buffer.h"
 #include "attest/names.h"
-#include "verify/judge/decoys.h"
 
 static int variant_selected(const struct at_selection *s, const struct at_variant *v, char *hits) {
     char name[192];
