@@ -10,7 +10,7 @@ toy=tests/toy_operator tree=$scratch/tree
 # The sources, and the objects that are theirs: make finds them up to date and compiles what is new. Copies, not links:
 # compilers write into the files that are there.
 mkdir -p "$tree/build/toy" "$tree/build/simt"
-git ls-files -z 2> /dev/null | grep -zv '^tests/mutants/\|^datasets/measurements/' | xargs -0 cp -a --parents -t "$tree" 2> /dev/null
+git ls-files -z 2> /dev/null | grep -zv '^datasets/measurements/' | xargs -0 cp -a --parents -t "$tree" 2> /dev/null
 [[ -f "$tree/Makefile" ]] || { echo "wants a git checkout"; exit 77; }
 name=$(sed -n 's/.*-I\(build\/[^ ]*\)\/gen.*/\1/p' "$BUILD/flags")
 [[ -n "$name" ]] || { echo "wants a build in build/"; exit 77; }
