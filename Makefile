@@ -1,4 +1,5 @@
-# attest: one Makefile. `make help` lists the targets; knobs: CC, SAN, COVERAGE, DEV, V, DEPS, BUILD, FUZZ_SECONDS.
+# attest: `make help` lists the targets and the knobs. What stands here builds attest and attest-cpu and names what people
+# type; make/ has the parts for mutants, CUDA, the demonstration and installing.
 # SPDX-License-Identifier: Apache-2.0
 
 SHELL := /bin/bash
@@ -16,17 +17,8 @@ COVERAGE ?= 0
 DEV ?= 0
 V ?= 0
 DEPS ?= 1
-CUDA ?= auto
-PREFIX ?= /usr/local
 ifneq ($(filter-out address undefined thread,$(SAN)),)
 $(error SAN=$(SAN): known sanitizers are address, undefined, thread)
-endif
-ifneq ($(filter-out auto 0 1,$(CUDA)),)
-$(error CUDA=$(CUDA): wanted auto, 0 or 1)
-endif
-NVCC := $(shell command -v nvcc 2>/dev/null)
-ifeq ($(CUDA)-$(NVCC),1-)
-$(error CUDA=1, but nvcc is not on the PATH; install the CUDA toolkit or use CUDA=0)
 endif
 
 CONFIG := cpu$(if $(SAN),-$(SAN))$(if $(filter 1,$(COVERAGE)),-coverage)$(if $(findstring clang,$(CC)),-clang)
@@ -73,7 +65,6 @@ OPERATORS := $(sort $(filter-out attest tensor_core fast norm,$(notdir $(patsubs
 FAMILIES := $(shell sed -n 's/^\([a-z][a-z0-9_]*\) .*/\1/p' kernels/families.txt 2>/dev/null)
 VARIANTS := $(sort $(foreach f,$(FAMILIES),$(wildcard kernels/$(f)/[0-9][0-9]_*.c)))
 DEVICE_VARIANTS := $(sort $(foreach f,$(FAMILIES),$(wildcard kernels/$(f)/[0-9][0-9]_*.cu)))
-MUTANTS := $(sort $(wildcard tests/mutants/*/*.patch))
 
 REFERENCE_SRC := $(wildcard reference/attest/*.c reference/tensor_core/*.c reference/norm/*.c) \
                  $(foreach o,$(OPERATORS),$(wildcard reference/$(o)/*.c))
@@ -86,7 +77,7 @@ EXPORT_SRC := $(wildcard notebooks_export/*.c)
 TEMPLATES := $(sort $(wildcard notebooks_export/templates/*.py notebooks_export/templates/*.css))
 HOST_SRC := $(wildcard kernels/host/*.c)
 SIMT_SRC := $(wildcard kernels/simt/*.c)
-CUDA_SRC := kernels/runner/main_cuda.c kernels/runner/cuda_device.c kernels/runner/cuda_graph.c
+CUDA_SRC := kernels/runner/main_cuda.c kernels/runner/cuda_device.c kernels/runner/cuda_graph.c # make/cuda.mk builds them
 RUNNER_SHARED_SRC := kernels/runner/serve.c kernels/runner/block.c kernels/runner/main_shared.c
 RUNNER_SRC := $(filter-out kernels/runner/main_%.c $(CUDA_SRC),$(wildcard kernels/runner/*.c))
 ORACLE_SRC := $(wildcard tests/oracle/*.c) \
@@ -101,27 +92,26 @@ obj = $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(BUILD)/%,$(1))) $(patsubst %.c,
 # Loops that are written to vectorise, which gcc does from -O3 on. Private: build_info.h names OPT.
 $(call obj,$(FAST_SRC) reference/attest/format.c reference/asynct_attention/rows.c reference/tensor_core/fdpa.c): private OPT := $(OPT) -O3
 # Known to these alone: elsewhere the same source gives the same object in every checkout.
-$(call obj,datasets/language/case_load.c $(TEST_SRC)): private DEFS += -DAT_SOURCE_DIR='"$(CURDIR)"'
+$(call obj,datasets/language/datasets_dir.c $(TEST_SRC)): private DEFS += -DAT_SOURCE_DIR='"$(CURDIR)"' -DAT_BUILD_DIR='"$(abspath $(BUILD))"'
 LIBS := $(BUILD)/libexport.a $(BUILD)/libverify.a $(BUILD)/libplots.a $(BUILD)/libdatasets.a $(BUILD)/libfast.a $(BUILD)/libreference.a
 SIMT_OBJ := $(call obj,$(SIMT_SRC))
 # What g++ makes of the CUDA kernels and their mutants is one and the same in every configuration, and most of a build.
 SIMT := build/simt
 DEVICE_OBJ := $(patsubst %.cu,$(SIMT)/%.o,$(DEVICE_VARIANTS))
-RUNNER_OBJ := $(call obj,$(RUNNER_SRC) $(HOST_SRC) $(VARIANTS) $(KERNEL_TABLE)) $(SIMT_OBJ) $(DEVICE_OBJ)
+# Everything of a runner but its kernels and their table.
+RUNNER_FRAME := $(call obj,kernels/runner/main_cpu.c kernels/runner/main_shared.c $(RUNNER_SRC) $(HOST_SRC)) $(SIMT_OBJ)
 TESTS := $(patsubst %.c,$(BUILD)/%,$(TEST_SRC))
 MAKERS := $(patsubst %.c,$(BUILD)/%,$(MAKER_SRC))
-# attest-cuda where nvcc is; never instrumented, and with gcc alone (nvcc's host compiler).
-WITH_CUDA := $(if $(NVCC),$(if $(filter 0,$(CUDA))$(SAN)$(filter 1,$(COVERAGE))$(findstring clang,$(CC)),,1))
-PROGRAMS := $(BUILD)/attest $(BUILD)/attest-cpu $(BUILD)/attest-mutants $(if $(WITH_CUDA),$(BUILD)/attest-cuda)
+PROGRAMS := $(BUILD)/attest $(BUILD)/attest-cpu $(BUILD)/attest-mutants
 
-.PHONY: all
+.PHONY: all programs links
 all: programs ## build the programs and link them as build/attest, build/attest-cpu, ...
-
-.PHONY: programs links
 programs: deps-present $(PROGRAMS) links
+# What was built is also found as build/NAME.
+link_programs = mkdir -p build && for p in attest attest-cpu attest-cuda attest-mutants attest-demo mutants.tsv; do \
+   [ ! -e $(BUILD)/$$p ] || ln -sfn $(abspath $(BUILD))/$$p build/$$p; done
 links: $(PROGRAMS)
-	$(Q)mkdir -p build && for p in attest attest-cpu $(if $(WITH_CUDA),attest-cuda) attest-mutants mutants.tsv; do \
-	   ln -sfn $(abspath $(BUILD))/$$p build/$$p; done
+	$(Q)$(link_programs)
 
 # A build tree made with other flags is rebuilt: every object depends on this stamp.
 STAMP := $(BUILD)/flags
@@ -178,12 +168,12 @@ $(BUILD)/attest: $(call obj,verify/main.c) $(LIBS)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -o $@ $(ATTEST_LIBS) -lm
 ifeq ($(SAN),thread)
 # The runners have one thread, which switches stacks in a way that ThreadSanitizer does not know: the plain ones serve.
-PLAIN := attest-cpu attest-mutants mutants.tsv
+PLAIN := attest-cpu attest-mutants attest-demo mutants.tsv
 $(addprefix $(BUILD)/,$(PLAIN)) &: .always
 	$(Q)$(MAKE) --no-print-directory SAN= BUILD=build/cpu $(addprefix build/cpu/,$(PLAIN)) && \
 	   cp -p $(addprefix build/cpu/,$(PLAIN)) $(BUILD)/
 else
-$(BUILD)/attest-cpu: $(call obj,kernels/runner/main_cpu.c kernels/runner/main_shared.c) $(RUNNER_OBJ) $(BUILD)/libreference.a
+$(BUILD)/attest-cpu: $(RUNNER_FRAME) $(call obj,$(VARIANTS) $(KERNEL_TABLE)) $(DEVICE_OBJ) $(BUILD)/libreference.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -o $@ $(BLAS_LIBS) -ldw -lm
 endif
@@ -201,77 +191,17 @@ $(FUZZER): $(call obj,tests/fuzz/fuzz_reader.c tests/support/reader_exercise.c t
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) -fsanitize=fuzzer $^ -o $@ $(PKG_LIBS) -lm
 
-# --- CUDA: the same kernels by nvcc, for Hopper and as PTX for what is newer than sm_80 -----------
-ARCH ?= -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_80,code=compute_80
-CUDA_HOME := $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
-NVCC_FLAGS = -std=c++20 -O3 -fmad=false -lineinfo $(ARCH) $(DEFS) -Ireference -I. -Xptxas -warn-spills
-CUDA_KERNEL_OBJ := $(patsubst %.cu,$(BUILD)/cuda/%.o,$(DEVICE_VARIANTS))
-CUDA_TABLE := $(BUILD)/gen/cuda_kernel_table.c
-$(CUDA_TABLE): .always
-	$(Q)make/write_tables.sh kernels $(DEVICE_VARIANTS) > $@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
-$(BUILD)/cuda/%.o: %.cu $(STAMP)
-	$(call say,NVCC,$<)
-	$(Q)mkdir -p $(@D) && $(NVCC) $(NVCC_FLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
-$(call obj,$(CUDA_SRC)): PKG_CFLAGS += -isystem $(CUDA_HOME)/include
-$(BUILD)/attest-cuda: $(call obj,$(CUDA_SRC) $(RUNNER_SHARED_SRC) $(CUDA_TABLE)) $(CUDA_KERNEL_OBJ) $(BUILD)/libreference.a
-	$(call say,LINK,$@)
-	$(Q)$(CXX) $(LDFLAGS_ALL) $^ -o $@ -L$(CUDA_HOME)/lib64 -lcudart_static -ldl -lrt -lm
-
-# Wrong kernels that a device must survive: they hang, crash, ask for too much.
-CUDA_MUTANTS := $(wildcard $(addprefix tests/mutants/asynct_decode/,34_*.patch 35_*.patch 38_*.patch 45_*.patch 46_*.patch)) \
-    $(wildcard $(addprefix tests/mutants/asynct_prefill/,73_*.patch 74_*.patch 75_*.patch)) # see make/on_device.sh
-CUDA_MUTANT_OBJ := $(patsubst tests/mutants/%.patch,$(BUILD)/cuda-mutants/%.o,$(CUDA_MUTANTS))
-$(BUILD)/cuda-mutants/%.o: tests/mutants/%.patch $(CUDA_KERNEL_OBJ) make/build_mutant.sh
-	$(call say,NVCC,$<)
-	$(Q)NVCC='$(NVCC)' NVCC_FLAGS='$(NVCC_FLAGS)' make/build_mutant.sh $< $@ $(BUILD)
-$(BUILD)/gen/cuda_mutant_table.c: $(CUDA_MUTANTS) make/write_tables.sh
-	$(Q)make/write_tables.sh mutants $(CUDA_MUTANTS) > $@
-$(BUILD)/attest-cuda-mutants: $(call obj,$(CUDA_SRC) $(RUNNER_SHARED_SRC)) $(BUILD)/gen/cuda_mutant_table.o $(CUDA_MUTANT_OBJ) $(BUILD)/libreference.a
-	$(call say,LINK,$@)
-	$(Q)$(CXX) $(LDFLAGS_ALL) $^ -o $@ -L$(CUDA_HOME)/lib64 -lcudart_static -ldl -lrt -lm
-
-# --- mutants: each patch makes one wrong kernel, an object with one global symbol --------------
-MUTANT_OF := $(shell grep -H '^mutant-of:' /dev/null $(MUTANTS) | sed 's/:mutant-of: */=/')
-HOST_MUTANTS := $(foreach v,$(VARIANTS:kernels/%.c=%),$(patsubst %=$(v),%,$(filter %=$(v),$(MUTANT_OF))))
-HOST_MUTANT_OBJ := $(HOST_MUTANTS:tests/mutants/%.patch=$(BUILD)/mutants/%.o)
-DEVICE_MUTANT_OBJ := $(patsubst tests/mutants/%.patch,$(SIMT)/mutants/%.o,$(filter-out $(HOST_MUTANTS),$(MUTANTS)))
-# A mutant is of a variant of its own family: made again when one of those was.
-define mutants_of
-$(BUILD)/mutants/$(1)/%.o: tests/mutants/$(1)/%.patch $(call obj,$(filter kernels/$(1)/%,$(VARIANTS)) $(HOST_SRC)) \
-                           make/build_mutant.sh
-	$$(call say,MUTANT,$$<)
-	$$(Q)CC='$$(CC)' CFLAGS='$$(CFLAGS_ALL)' make/build_mutant.sh $$< $$@ $$(BUILD)
-$(SIMT)/mutants/$(1)/%.o: tests/mutants/$(1)/%.patch $(filter $(SIMT)/kernels/$(1)/%,$(DEVICE_OBJ)) make/build_mutant.sh
-	$$(call say,MUTANT,$$<)
-	$$(Q)CXX='$$(CXX)' SIMT_FLAGS='$$(SIMT_FLAGS)' make/build_mutant.sh $$< $$@ $$(BUILD)
-endef
-$(foreach f,$(sort $(patsubst tests/mutants/%/,%,$(dir $(MUTANTS)))),$(eval $(call mutants_of,$(f))))
-$(BUILD)/gen/mutant_table.c: $(MUTANTS) make/write_tables.sh
-	$(Q)make/write_tables.sh mutants $(MUTANTS) > $@
-ifneq ($(SAN),thread)
-$(BUILD)/mutants.tsv: $(MUTANTS) make/write_tables.sh
-	$(Q)make/write_tables.sh mutant-list $(MUTANTS) > $@
-# Everything of a runner but its kernels.
-MUTANT_RUNNER := $(call obj,kernels/runner/main_cpu.c kernels/runner/main_shared.c $(RUNNER_SRC) $(HOST_SRC)) $(SIMT_OBJ)
-$(BUILD)/attest-mutants: $(MUTANT_RUNNER) $(HOST_MUTANT_OBJ) $(DEVICE_MUTANT_OBJ) $(BUILD)/gen/mutant_table.o $(BUILD)/libreference.a | $(BUILD)/mutants.tsv
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS_ALL) $^ -o $@ $(BLAS_LIBS) -ldw -lm
-endif
-
-# --- mechanical mutants: every barrier, fence, wait and commit of a CUDA kernel left out in turn --
-$(BUILD)/mechanical.tsv: $(DEVICE_OBJ) tests/mutants/redundant.txt make/mechanical.sh
-	$(Q)make/mechanical.sh list tests/mutants/redundant.txt $(SIMT) $(DEVICE_VARIANTS) > $@.new && mv $@.new $@
-# Tested in the plain build alone: the others hold the same kernels.
-MECHANICAL := $(if $(SAN)$(filter 1,$(COVERAGE))$(findstring clang,$(CC)),,$(BUILD)/mechanical.tsv)
+include make/mutants.mk make/cuda.mk make/demo.mk make/install.mk
 
 # --- what people type --------------------------------------------------------------------------
 .PHONY: help
 help: ## this list
 	@echo "attest: judge GPU attention kernels against plain C references"; echo
-	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | \
+	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile make/*.mk | \
 	   while IFS=$$'\t' read -r t d; do printf '  make %-12s %s\n' "$$t" "$$d"; done
 	@echo; echo "  knobs: CC=gcc|clang SAN=address|undefined|thread COVERAGE=1 DEV=1 (warnings are errors)"
-	@echo "         V=1 (show commands) DEPS=0 (install nothing) CUDA=auto|0|1 BUILD=DIR PREFIX=DIR FUZZ_SECONDS=60"
+	@echo "         V=1 (show commands) DEPS=0 (install nothing) BUILD=DIR JOBS=N FUZZ_SECONDS=60"
+	@echo "         PREFIX=DIR DESTDIR=DIR MUTANTS=1 (install and bundle take the wrong kernels along) CUDA=0 (a bundle without) ARCH='-gencode ...'"
 
 .PHONY: doctor deps deps-present
 doctor: ## what is found, what is missing, what that costs, and the package that brings it
@@ -286,14 +216,8 @@ JOBS ?= $(shell nproc)
 SLOW := $(if $(SAN)$(filter 1,$(COVERAGE)),AT_SLOW_BUILD=1)
 RECURSE = $(MAKE) --no-print-directory
 
-.PHONY: demo
-demo: ## judge the host variants on recorded activations, reject a planted wrong one, write an archive
-	@$(if $(filter 1,$(DEPS)),make/dependencies.sh install build)
-	@$(RECURSE) -j$(JOBS) programs
-	@tests/cli/demo.sh $(abspath $(BUILD))
-
 .PHONY: check check-fast tests-built
-tests-built: deps-present $(TESTS) $(MAKERS)
+tests-built: deps-present $(TESTS) $(MAKERS) $(BUILD)/attest-demo
 check: ## every test, full effort (installs what is missing first)
 	@$(if $(filter 1,$(DEPS)),make/dependencies.sh install test)
 	@$(RECURSE) -j$(JOBS) programs tests-built $(MECHANICAL)
@@ -308,10 +232,6 @@ check-units: ## the C test programs alone, on fewer inputs
 	@$(if $(filter 1,$(DEPS)),make/dependencies.sh install test)
 	@$(RECURSE) -j$(JOBS) programs tests-built
 	@$(SLOW) AT_EFFORT=fast BUILD=$(abspath $(BUILD)) tests/run_tests.sh $(TESTS)
-
-.PHONY: mechanical
-mechanical: programs $(BUILD)/mechanical.tsv ## leave out every barrier, fence, wait and commit of every CUDA kernel in turn: each must be missed
-	@$(BUILD)/attest selftest --mechanical
 
 .PHONY: asan ubsan tsan
 asan: ## all tests under AddressSanitizer (with leaks)
@@ -349,10 +269,6 @@ coverage: ## line coverage of reference/, verify/, datasets/ and notebooks_expor
 bench-reference: programs ## speed of the fast tier beside OpenBLAS's own dgemm
 	@build/attest bench reference
 
-.PHONY: resources
-resources: deps-present ## registers, shared memory and spills of every CUDA kernel on every architecture (wants nvcc)
-	$(Q)mkdir -p build && make/resources.sh '$(or $(NVCC),nvcc)' build/resources.tsv -std=c++20 -O3 -fmad=false $(DEFS) -Ireference -I.
-
 .PHONY: notebooks
 notebooks: programs ## record the activations of minilm, make the two worked notebooks from notebooks_export/worked and run them
 	$(Q)mkdir -p build/notebooks && rm -f build/notebooks/minilm.h5* && $(BUILD)/attest record minilm --out build/notebooks/minilm.h5
@@ -360,16 +276,7 @@ notebooks: programs ## record the activations of minilm, make the two worked not
 	   $(BUILD)/attest export build/notebooks/minilm.h5 --to ipynb --cells notebooks_export/worked/$$n.py --out build/notebooks && \
 	   /usr/bin/python3 tests/python/worked_notebooks.py run build/notebooks/$$n.ipynb notebooks_export/$$n.ipynb || exit 1; done
 
-.PHONY: bundle
-bundle: programs $(if $(WITH_CUDA),$(BUILD)/attest-cuda-mutants) ## build/attest-bundle.tar.gz: programs, libraries and cases for a GPU host with nothing installed
-	$(Q)make/bundle.sh $(abspath $(BUILD)) build/attest-bundle.tar.gz
-
-.PHONY: install clean
-install: programs ## copy the programs, case files and recorded activations under PREFIX
-	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/attest
-	$(Q)install $(BUILD)/attest $(BUILD)/attest-cpu $(DESTDIR)$(PREFIX)/bin
-	$(Q)cp -r datasets/cases datasets/activations datasets/bench $(DESTDIR)$(PREFIX)/share/attest
-	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/attest/measurements datasets/measurements/h200_tensor_core.txt
+.PHONY: clean
 clean: ## remove build/
 	$(Q)rm -rf build
 

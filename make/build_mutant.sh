@@ -13,8 +13,9 @@ elif [[ -f "kernels/$of.cu" ]]; then source=kernels/$of.cu shared=(kernels/devic
 else die "mutant-of: $of, but there is no kernels/$of.c and no kernels/$of.cu"; fi
 [[ "${of%%/*}" == "$family" ]] || die "stands in $family/ and patches a variant of ${of%%/*}/"
 
-work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
-mkdir -p "$work/kernels/$family" "$(dirname "$out")"
+# The same place each time: a compiler cache knows a mutant by the names of its sources too.
+work=${out%.o}.work; rm -rf "$work"; trap 'rm -rf "$work"' EXIT
+mkdir -p "$work/kernels/$family"
 for folder in "${shared[@]}"; do
     mkdir -p "$work/$folder"
     find "$folder" -name '*.h' -exec cp -t "$work/$folder" {} +
@@ -43,7 +44,9 @@ if [[ ${shared[0]} != kernels/host ]]; then
     maps=(-ffile-prefix-map="$work/=") # the last that fits counts
     for folder in "${shared[@]}"; do maps+=(-ffile-prefix-map="$work/$folder/=./$folder/"); done
     # shellcheck disable=SC2086
-    $CXX ${SIMT_FLAGS//-Werror/} -w -iquote "$work" "${maps[@]}" -ffile-prefix-map="$work/$source=$source" -x c++ -c "$work/$source" -o "$work/all.o"
+    $CXX ${SIMT_FLAGS//-Werror/} -w -iquote "$work" "${maps[@]}" -ffile-prefix-map="$work/$source=$source" -x c++ -c "$work/$source" \
+        -MMD -MP -MT "$out" -MF "$work/all.d" -o "$work/all.o"
+    sed "s|$work/||g" "$work/all.d" > "${out%.o}.d" # made again when a source in the tree changes
     make/simt_object.sh "$work/all.o" at_kernel_
 else
     headers_changed=$(diff -rq kernels/host "$work/kernels/host" | grep -c '\.h ' || [[ $? == 1 ]])

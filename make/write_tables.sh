@@ -1,5 +1,5 @@
 #!/bin/bash
-# Writes the tables that follow from paths: operators, families, kernels, mutants, templates. Checks names on the way.
+# Writes the tables that follow from paths: operators, families, kernels (mutants among them), templates. Checks names on the way.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 die() { echo "write_tables: $*" >&2; exit 1; }
@@ -58,46 +58,42 @@ kernel_rows() { # lines of family, name, symbol, path, sha256
 family='' name=''
 identify() { family=${1%/*}; family=${family##*/}; name=${1##*/}; name=${name%.*}; }
 
-source_rows() { # PREFIX FILE...: rows of kernel_rows
-    local prefix=$1 sum path; shift
-    [[ $# != 0 ]] || return 0
+kernels() { # kernels/FAMILY/NAME.cu or .c, and tests/mutants/FAMILY/NAME.patch
+    local rows=() path sum
+    [[ $# != 0 ]] || die 'no kernels'
     while read -r sum path; do
         identify "$path"
-        rows+=("$family|$name|${prefix}_${family}_${name}|$path|$sum")
+        if [[ "$path" == *.patch ]]; then
+            rows+=("$family|$name|at_mutant_${family}_${name}|$path|$sum")
+        else
+            [[ "$(< "$path")" == *"AT_KERNEL($family, $name)"* ]] || die "$path: wanted AT_KERNEL($family, $name), the path is the identity"
+            rows+=("$family|$name|at_kernel_${family}_${name}|$path|$sum")
+        fi
     done < <(sha256sum -- "$@")
-}
-
-kernels() {
-    local rows=() path
-    for path in "$@"; do
-        identify "$path"
-        [[ "$(< "$path")" == *"AT_KERNEL($family, $name)"* ]] || die "$path: wanted AT_KERNEL($family, $name), the path is the identity"
-    done
-    source_rows at_kernel "$@"
-    echo '/* Generated from kernels/: do not edit. */'
+    echo '/* Generated from paths: do not edit. */'
     kernel_rows "${rows[@]}"
 }
 
-# A patch's head names what it makes wrong: "mutant-of: FAMILY/NN_idea", "expect: STATE", "cases: GLOB", "fault: text".
-mutants() {
-    local rows=()
-    source_rows at_mutant "$@"
-    echo '/* Generated from tests/mutants/: do not edit. */'
-    kernel_rows "${rows[@]}"
-}
-
+# A patch's head names what it makes wrong: "mutant-of: FAMILY/NN_idea", "expect: STATE", "cases: GLOB", "fault: text"; and
+# "runs-on: device" where a device must survive it too (attest-cuda-mutants).
 mutant_list() {
     local patch line key value values
     for patch in "$@"; do
         local -A values=()
         while IFS= read -r line; do
-            [[ "$line" =~ ^(mutant-of|expect|cases|fault):\ *(.*)$ ]] || continue
+            [[ "$line" == '--- '* ]] && break
+            [[ "$line" =~ ^([a-z-]+):\ *(.*)$ ]] || continue
             key=${BASH_REMATCH[1]} value=${BASH_REMATCH[2]}
+            case "$key" in
+                mutant-of | expect | cases | fault | runs-on) ;;
+                *) die "$patch: unknown key in its head: $line" ;;
+            esac
             values[$key]=${values[$key]:-$value}
         done < "$patch"
         for key in mutant-of expect cases fault; do
             [[ -n "${values[$key]:-}" ]] || die "$patch: no line '$key: ...' before the patch"
         done
+        [[ "${values[runs-on]:-device}" == device ]] || die "$patch: runs-on: wanted device, found ${values[runs-on]}"
         identify "$patch"
         printf '%s/%s\t%s\t%s\t%s\t%s\n' "$family" "$name" "${values[mutant-of]}" "${values[expect]}" "${values[cases]}" "${values[fault]}"
     done
@@ -126,7 +122,6 @@ case "$what" in
     operators) operators "$@" ;;
     families) families "$@" ;;
     kernels) kernels "$@" ;;
-    mutants) mutants "$@" ;;
     templates) templates "$@" ;;
     mutant-list) mutant_list "$@" ;;
     *) die "unknown table $what" ;;

@@ -143,7 +143,7 @@ static at_status write_histogram(struct at_export *e, const struct at_export_res
     return at_export_end(e, &file);
 }
 
-/* Rows of the ledger name their result by number; who reads them alone wants to know whose they are. */
+/* Rows of the ledger name their result by number; a reader of this file alone needs its names too. */
 static at_status write_ledger(struct at_export *e, const struct at_export_results *r, const struct at_frame *ledger,
                               const char *what) {
     static const char *const from_kernel[] = { "family", "variant" }, *const from_case[] = { "case_id" };

@@ -7,7 +7,7 @@
 
 #include "notebooks_export/figures.h"
 
-enum { MOST_CASES = 512 };
+enum { MAX_CASES = 512 };
 
 static double share_of_floor(const struct at_frame *bench, int64_t row, const char *time) {
     const double bytes = at_frame_number(at_frame_column(bench, "bytes"), row, 0);
@@ -19,13 +19,13 @@ at_status at_figures_bench(const struct at_export *e, const struct at_figure_sin
     const struct at_frame *bench = at_frame_find(&e->frames, "bench");
     const struct at_frame_column *case_id = at_frame_column(bench, "case_id"),
                                  *name = at_frame_column(bench, "variant");
-    int64_t cases[MOST_CASES];
+    int64_t cases[MAX_CASES];
     at_status status = AT_OK;
     if (!case_id || !name)
         return AT_OK;
     struct at_bars bars = { .x_title = "time of a large copy of the same bytes over the time of a launch, %",
                             .legend = { "caches cold", "caches hot" } };
-    const int n = at_figure_distinct(case_id, bench->n, cases, MOST_CASES);
+    const int n = at_figure_distinct(case_id, bench->n, cases, MAX_CASES);
     bars.bars = calloc((size_t)bench->n + 1, sizeof *bars.bars);
     if (!bars.bars)
         return AT_FAIL(AT_NO_MEMORY, "export: no memory for a plot");

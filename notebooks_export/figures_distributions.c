@@ -8,7 +8,7 @@
 
 #include "notebooks_export/export_distributions.h"
 
-enum { EXPONENTS = 300, LOWEST = -150, CDF_POINTS = 101, MOST_NAMES = 512 };
+enum { EXPONENTS = 300, LOWEST = -150, CDF_POINTS = 101, MAX_NAMES = 512 };
 
 at_status at_export_pooled(const struct at_distributions *d, enum at_dist_what what, int64_t i, uint64_t *counts,
                            uint64_t *one) {
@@ -26,13 +26,13 @@ at_status at_export_pooled(const struct at_distributions *d, enum at_dist_what w
 /* ---- maps of layers and heads ---- */
 
 struct names {
-    char layer[MOST_NAMES][16], column[MOST_NAMES][24];
-    const char *rows[MOST_NAMES], *cols[MOST_NAMES];
+    char layer[MAX_NAMES][16], column[MAX_NAMES][24];
+    const char *rows[MAX_NAMES], *cols[MAX_NAMES];
     int n_rows, n_cols;
 };
 
 static void name_layers(const struct at_distributions *d, struct names *n) {
-    n->n_rows = d->shape.n_layers < MOST_NAMES ? (int)d->shape.n_layers : MOST_NAMES;
+    n->n_rows = d->shape.n_layers < MAX_NAMES ? (int)d->shape.n_layers : MAX_NAMES;
     for (int i = 0; i < n->n_rows; i++) {
         snprintf(n->layer[i], sizeof n->layer[i], "%" PRId64, d->layer[i]);
         n->rows[i] = n->layer[i];
@@ -40,7 +40,7 @@ static void name_layers(const struct at_distributions *d, struct names *n) {
 }
 
 static void name_heads(int64_t heads, struct names *n) {
-    n->n_cols = heads < MOST_NAMES ? (int)heads : MOST_NAMES;
+    n->n_cols = heads < MAX_NAMES ? (int)heads : MAX_NAMES;
     for (int h = 0; h < n->n_cols; h++) {
         snprintf(n->column[h], sizeof n->column[h], "%d", h);
         n->cols[h] = n->column[h];
@@ -131,7 +131,7 @@ static at_status mass_map(const struct at_distributions *d, struct names *n, dou
                                 .caption =
                                     "Where the attention weights of each layer lie, all heads together: 0 is the "
                                     "query's own position. Rows add up to 100." };
-    n->n_cols = bins < MOST_NAMES ? (int)bins : MOST_NAMES;
+    n->n_cols = bins < MAX_NAMES ? (int)bins : MAX_NAMES;
     for (int b = 0; b < n->n_cols; b++) {
         const int64_t first = at_dist_distance_edge(b), last = at_dist_distance_edge(b + 1) - 1;
         snprintf(n->column[b], sizeof n->column[b], first == last ? "%" PRId64 : "%" PRId64 "-%" PRId64, first, last);

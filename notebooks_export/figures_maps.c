@@ -5,7 +5,7 @@
 
 #include "notebooks_export/figures.h"
 
-enum { MOST = 64 };
+enum { MAX = 64 };
 
 /* ---- tensor cores ---- */
 
@@ -15,12 +15,12 @@ at_status at_figures_tensor_core(const struct at_frame *frame, const struct at_f
     enum { N = sizeof neighbours / sizeof *neighbours };
     const struct at_frame_column *instruction = at_frame_column(frame, "instruction");
     const struct at_frame_column *patterns = at_frame_column(frame, "patterns");
-    int64_t first[MOST];
-    const char *rows[MOST];
-    double values[MOST * N], of[MOST * N];
+    int64_t first[MAX];
+    const char *rows[MAX];
+    double values[MAX * N], of[MAX * N];
     if (!instruction || !patterns)
         return AT_OK;
-    const int n = at_figure_distinct(instruction, frame->n, first, MOST);
+    const int n = at_figure_distinct(instruction, frame->n, first, MAX);
     for (int i = 0; i < n * N; i++) {
         values[i] = NAN;
         of[i] = 0;
@@ -64,8 +64,8 @@ at_status at_figures_tensor_core(const struct at_frame *frame, const struct at_f
 struct exp2_map {
     const struct at_frame *frame;
     const struct at_frame_column *variant, *class;
-    const char *rows[MOST], *cols[MOST];
-    int64_t first[MOST], first_class[MOST];
+    const char *rows[MAX], *cols[MAX];
+    int64_t first[MAX], first_class[MAX];
     int n_rows, n_cols;
     double *values;
 };
@@ -111,8 +111,8 @@ at_status at_figures_exp2(const struct at_frame *frame, const struct at_figure_s
     at_status status = AT_OK;
     if (!m.variant || !m.class || frame->n == 0)
         return AT_OK;
-    m.n_rows = at_figure_distinct(m.variant, frame->n, m.first, MOST);
-    m.n_cols = at_figure_distinct(m.class, frame->n, m.first_class, MOST);
+    m.n_rows = at_figure_distinct(m.variant, frame->n, m.first, MAX);
+    m.n_cols = at_figure_distinct(m.class, frame->n, m.first_class, MAX);
     m.values = calloc((size_t)m.n_rows * (size_t)m.n_cols, sizeof *m.values);
     if (!m.values)
         return AT_FAIL(AT_NO_MEMORY, "export: no memory for a plot");

@@ -8,7 +8,7 @@
 #include "notebooks_export/figures.h"
 
 /* Formats of operands, each with a look of its own; bins of err_hist (verify/archive/README.md). */
-enum { LOOKS = 4, FIRST_BIN = -56, MOST_FAMILIES = 64, MOST_DATA = 48 };
+enum { LOOKS = 4, FIRST_BIN = -56, MAX_FAMILIES = 64, MAX_DATA = 48 };
 static const enum at_look looks[LOOKS] = { AT_LOOK_SOLID, AT_LOOK_PALE, AT_LOOK_DASHED, AT_LOOK_DOTTED };
 
 struct histograms {
@@ -87,7 +87,7 @@ static at_status give_family(struct histograms *h, const char *family, const str
 
 static at_status error_histograms(const struct at_export_results *r, const struct at_figure_sink *sink) {
     at_status status = AT_OK;
-    int64_t families[MOST_FAMILIES];
+    int64_t families[MAX_FAMILIES];
     struct histograms *h = calloc(1, sizeof *h);
     struct at_panel *panels = calloc(AT_PLOT_PANELS, sizeof *panels);
     if (!h || !panels)
@@ -100,7 +100,7 @@ static at_status error_histograms(const struct at_export_results *r, const struc
     if (!h->hist || h->hist->kind != AT_FRAME_U64 || h->hist->width != 64 || !h->family || !h->variant || !h->dtype)
         goto out;
     h->n_formats = at_figure_distinct(h->dtype, r->cases->n, h->format, LOOKS);
-    const int n = at_figure_distinct(h->family, r->kernels->n, families, MOST_FAMILIES);
+    const int n = at_figure_distinct(h->family, r->kernels->n, families, MAX_FAMILIES);
     for (int f = 0; f < n; f++) {
         h->plot = (struct at_plot){ .x_title = "log2(error / limit), bit",
                                     .y_title = "elements, share of all",
@@ -128,8 +128,8 @@ out:
 /* ---- headroom ---- */
 
 struct headroom {
-    const char *rows[MOST_DATA];
-    int64_t first[MOST_DATA];
+    const char *rows[MAX_DATA];
+    int64_t first[MAX_DATA];
     double *values;
     int n, n_stages;
 };
@@ -164,7 +164,7 @@ static at_status headroom_map(const struct at_export *e, const struct at_export_
     if (!stage || stage->kind != AT_FRAME_FLAG || !data || !result || result->kind != AT_FRAME_I64 || ledger->n == 0)
         return AT_OK;
     h.n_stages = stage->n_flags;
-    h.n = at_figure_distinct(data, r->cases->n, h.first, MOST_DATA);
+    h.n = at_figure_distinct(data, r->cases->n, h.first, MAX_DATA);
     h.values = calloc((size_t)h.n * (size_t)h.n_stages, sizeof *h.values);
     if (!h.values)
         return AT_FAIL(AT_NO_MEMORY, "export: no memory for the ledger");

@@ -7,14 +7,14 @@
 
 #include "notebooks_export/figures.h"
 
-enum { MOST = 64 };
+enum { MAX = 64 };
 
 /* ---- accumulate ---- */
 
 struct sums {
     const struct at_frame *frame;
     const struct at_frame_column *attention, *product, *mode, *data, *d, *length;
-    int64_t modes[MOST], datas[MOST];
+    int64_t modes[MAX], datas[MAX];
     int n_modes, n_datas;
 };
 
@@ -155,7 +155,7 @@ static void fill_map(const struct sums *s, int64_t like, int overflow, double *v
 
 static at_status map_of(const struct sums *s, int64_t like, int overflow, const struct at_figure_sink *sink) {
     const char *attention = at_frame_text(s->attention, like), *product = at_frame_text(s->product, like);
-    const char *rows[MOST], *cols[MOST];
+    const char *rows[MAX], *cols[MAX];
     at_status status = AT_OK;
     const size_t cells = (size_t)s->n_modes * (size_t)s->n_datas;
     double *values = calloc(2 * cells + 1, sizeof *values);
@@ -205,11 +205,11 @@ static at_status accumulate(const struct at_frame *frame, const struct at_figure
                       .length = at_frame_column(frame, "length") };
     if (!s.attention || !s.product || !s.mode || !s.data || !s.d || !s.length)
         return AT_OK;
-    s.n_modes = at_figure_distinct(s.mode, frame->n, s.modes, MOST);
-    s.n_datas = at_figure_distinct(s.data, frame->n, s.datas, MOST);
-    int64_t kinds[MOST];
+    s.n_modes = at_figure_distinct(s.mode, frame->n, s.modes, MAX);
+    s.n_datas = at_figure_distinct(s.data, frame->n, s.datas, MAX);
+    int64_t kinds[MAX];
     int n_kinds = 0;
-    for (int64_t i = 0; i < frame->n && n_kinds < MOST; i++) {
+    for (int64_t i = 0; i < frame->n && n_kinds < MAX; i++) {
         int seen = 0;
         for (int k = 0; k < n_kinds && !seen; k++)
             seen = same_kind(&s, i, kinds[k]);

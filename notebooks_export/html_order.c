@@ -27,7 +27,7 @@ static enum at_html_class class_of(const struct at_html_order *order, int64_t i)
         return AT_HTML_FAILS;
     if (at_state_fails(state, expect, 1))
         return AT_HTML_DOUBTFUL;
-    return state == AT_STATE_UNSUPPORTED || state == AT_STATE_SKIPPED ? AT_HTML_UNJUDGED : AT_HTML_RIGHT;
+    return at_state_class(state) == AT_CLASS_DECLINED ? AT_HTML_UNJUDGED : AT_HTML_RIGHT;
 }
 
 struct key {

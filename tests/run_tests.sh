@@ -5,7 +5,7 @@
 set -uo pipefail
 passed=0 failed=0 skipped=0
 logs=$(mktemp -d); trap 'rm -rf "$logs"' EXIT
-limit=${AT_TEST_LIMIT:-1500}
+limit=${AT_TEST_LIMIT:-1500} # seconds of processor time for each process of a test; by the clock, for one that waits, four times as many
 jobs=${AT_TEST_JOBS:-$(($(nproc) + 1))} # one waits for a child or a clock
 colour_fail='' colour_off=''
 [[ -t 1 ]] && colour_fail=$'\e[31m' colour_off=$'\e[0m'
@@ -17,10 +17,13 @@ run_one() { # path: writes $logs/NAME.{out,rc,s} and, of each process that a san
         export ASAN_OPTIONS="${ASAN_OPTIONS:-}:$own" TSAN_OPTIONS="${TSAN_OPTIONS:-}:$own"
         export UBSAN_OPTIONS="${UBSAN_OPTIONS:-}:$own:print_stacktrace=1"
     fi
-    case "$1" in
-        *.py) timeout "$limit" /usr/bin/python3 "$1" ;;
-        *) timeout "$limit" "$1" ;;
-    esac > "$logs/$name.out" 2>&1 < /dev/null
+    (
+        ulimit -S -t "$limit"
+        case "$1" in
+            *.py) exec timeout $((4 * limit)) /usr/bin/python3 "$1" ;;
+            *) exec timeout $((4 * limit)) "$1" ;;
+        esac
+    ) > "$logs/$name.out" 2>&1 < /dev/null
     echo $? > "$logs/$name.rc"
     took=$(((${EPOCHREALTIME/[.,]/} - start) / 100000))
     echo "$((took / 10)).$((took % 10))" > "$logs/$name.new" && mv "$logs/$name.new" "$logs/$name.s"

@@ -5,18 +5,23 @@
 #include <string.h>
 
 #include "attest/blas_alone.h"
+#include "attest/blas_core.h"
 #include "attest/env.h"
 #include "attest/names.h"
 #include "build_info.h"
 #include "verify/archive/reader_hdf5.h"
 #include "verify/cli/commands.h"
 
-static const struct at_command *const commands[] = {
-    &at_command_list,     &at_command_verify, &at_command_replay, &at_command_show,
-    &at_command_selftest, &at_command_bench,  &at_command_study,  &at_command_record,
-    &at_command_drift,    &at_command_merge,  &at_command_export, &at_command_doctor,
+const struct at_command *const at_commands[] = {
+    &at_command_list,        &at_command_verify,
+    &at_command_replay,      &at_command_show,
+    &at_command_selftest,    &at_command_bench,
+    &at_command_study,       &at_command_record,
+    &at_command_drift,       &at_command_merge,
+    &at_command_export,      &at_command_doctor,
+    &at_command_help_topics, NULL,
 };
-enum { N_COMMANDS = sizeof commands / sizeof *commands };
+enum { N_COMMANDS = sizeof at_commands / sizeof *at_commands - 1 };
 
 int at_report_failure(at_status status) {
     fprintf(stderr, "attest: %s\n", at_error_message());
@@ -25,19 +30,30 @@ int at_report_failure(at_status status) {
     return at_status_exit_code(status);
 }
 
-static void usage(void) {
-    printf("attest judges GPU attention kernels against plain C references.\n\nusage: attest COMMAND "
-           "[ARGUMENTS]\n\ncommands:\n");
+void at_put_exit_codes(FILE *out) {
+    fputs("exit codes:\n  0    all good\n  1    a verdict fails the run, a distribution has moved, a share was missed\n"
+          "  2    usage: bad input, a name that does not exist\n"
+          "  3    environment: a device, a runner, a file or memory is missing\n  4    nothing was judged\n"
+          "  70   a bug of attest\n  130  interrupted by Ctrl-C (SIGINT); 143: by SIGTERM\n",
+          out);
+}
+
+void at_put_usage(FILE *out) {
+    fputs("attest judges GPU attention kernels against plain C references.\n\nusage: attest COMMAND "
+          "[ARGUMENTS]\n\ncommands:\n",
+          out);
     for (int i = 0; i < N_COMMANDS; i++)
-        printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
-    printf("\n`attest COMMAND --help` tells more. Exit codes: 0 all good, 1 a verdict failed, 2 usage, 3 environment,\n"
-           "4 nothing was judged, 70 a bug of attest.\n");
+        at_put_indented(at_commands[i]->summary, fprintf(out, "  %-10s ", at_commands[i]->name), 13, out);
+    fputs("\n`attest COMMAND --help` or `attest help COMMAND` tells more. Topics of `attest help`:\n", out);
+    at_put_topics(out);
+    fputc('\n', out);
+    at_put_exit_codes(out);
 }
 
 static int unknown_command(const char *name) {
     const char *names[N_COMMANDS];
     for (int i = 0; i < N_COMMANDS; i++)
-        names[i] = commands[i]->name;
+        names[i] = at_commands[i]->name;
     const char *nearest = at_nearest_name(name, names, N_COMMANDS);
     return at_report_failure(AT_FAIL(AT_USAGE, "unknown command '%s'%s%s%s; `attest --help` lists them", name,
                                      nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : ""));
@@ -69,8 +85,8 @@ static int run(const struct at_command *command, int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
-        usage();
+    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        at_put_usage(stdout);
         return flush_stdout(argc < 2 ? at_status_exit_code(AT_USAGE) : 0);
     }
     if (strcmp(argv[1], "--version") == 0) {
@@ -81,9 +97,10 @@ int main(int argc, char **argv) {
     if (status != AT_OK)
         return at_report_failure(status);
     at_blas_alone();
+    at_blas_core_choose();
     at_reader_hdf5_register();
     for (int i = 0; i < N_COMMANDS; i++)
-        if (strcmp(commands[i]->name, argv[1]) == 0)
-            return run(commands[i], argc - 2, argv + 2);
+        if (strcmp(at_commands[i]->name, argv[1]) == 0)
+            return run(at_commands[i], argc - 2, argv + 2);
     return unknown_command(argv[1]);
 }

@@ -1,23 +1,76 @@
-/* Rows of data: names and numbers of rows, hot keys, the table's look-up.
+/* The table of the data families, and rows with the case's hot keys in place.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "datasets/fill/data.h"
 
-#include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "datasets/fill/families.h"
 
-/* name, meaning; in the order of the bits of enum at_hot */
-static const char *const hot[AT_HOT_COUNT][2] = {
-    { "last_key", "the last key a query sees has a high score and a long V row" },
-    { "hidden_key", "so has the first key that a causal query does not see" },
-    { "clip", "a key of the middle scores three times the gate's upper end" },
-    { "halo", "two high scores before every sixteenth key close the gate of that key" },
+enum { ALL = AT_DATA_ATTENTION | AT_DATA_NORM | AT_DATA_PRODUCT, HOT = AT_DATA_HOT, ELEMENTS = AT_DATA_ELEMENTS };
+
+/* clang-format off */
+static const struct at_data_family families[] = {
+    { "exact", "small integers and powers of two: every order of operations gives the same bits", ALL | HOT, 1,
+      at_exact_query, at_exact_key, at_exact_value, at_norm_exact,
+      at_product_exact_left, at_product_exact_right },
+    { "normal", "N(0,1) everywhere", ALL | HOT | ELEMENTS, 0,
+      at_normal_query, at_normal_key, at_normal_value, at_norm_normal,
+      at_normal_query, at_normal_key, at_elements_normal },
+    { "same_sign", "V in [0.5, 1.5]: sums that only grow stall and swamp", ALL | HOT, 0,
+      at_normal_query, at_normal_key, at_same_sign_value, at_norm_same_sign,
+      at_product_same_sign_left, at_product_same_sign_right },
+    { "uniform", "variance 1 without tails", ALL | HOT, 0,
+      at_uniform_query, at_uniform_key, at_uniform_value, at_norm_uniform,
+      at_uniform_query, at_uniform_key },
+    { "heavy_tail", "Student's t of 2 degrees: few values carry the sum", ALL, 0,
+      at_heavy_query, at_heavy_key, at_heavy_value, at_norm_heavy_tail,
+      at_heavy_query, at_heavy_key },
+    { "outlier_channel", "two channels 16 times the rest: products aligned to the largest lose bits", ALL, 0,
+      at_normal_query, at_outlier_key, at_normal_value, at_norm_outlier_channel,
+      at_normal_query, at_outlier_key },
+    { "sink", "key 0 attracts every query: saturated gate, one weight near 1", AT_DATA_ATTENTION, 0,
+      at_sink_query, at_sink_key, at_sink_value, NULL },
+    { "near_65504", "unscaled scores up to 65504 and not beyond: the end of f16", ALL, 0,
+      at_near_query, at_near_key, at_normal_value, at_norm_near_65504,
+      at_near_query, at_near_key },
+    { "overflow", "every fourth unscaled score beyond 65520: an f16 accumulator makes Inf; of 2^x half of the results", ALL | ELEMENTS, 0,
+      at_near_query, at_overflow_key, at_normal_value, at_norm_overflow,
+      at_near_query, at_overflow_key, at_elements_overflow },
+    { "cancel", "large terms that cancel: small results with the error of large ones", ALL, 0,
+      at_cancel_query, at_cancel_key, at_cancel_value, at_norm_cancel,
+      at_cancel_query, at_cancel_key },
+    { "ties", "values half-way between two of the format: rounding to even, not away", ALL, 0,
+      at_ties_query, at_ties_key, at_ties_value, at_norm_ties,
+      at_product_ties_left, at_product_ties_right },
+    { "subnormal", "V, outputs and some scores below the least normal number: flushing shows", ALL | ELEMENTS, 0,
+      at_normal_query, at_subnormal_key, at_subnormal_value, at_norm_subnormal,
+      at_normal_query, at_subnormal_value, at_elements_subnormal },
+    { "all_masked", "AsyncT: every gate closed; softmax: every score below -500", AT_DATA_ATTENTION, 0,
+      at_masked_query, at_masked_key, at_normal_value, NULL },
+    { "sparse70", "7 keys of 10 have p = 0", AT_DATA_ATTENTION, 0,
+      at_sparse_query, at_sparse_key, at_normal_value, NULL },
+    { "nonfinite", "NaN and Inf sprinkled in; request 0 is clean when there are several", ALL | ELEMENTS, 0,
+      at_nonfinite_query, at_nonfinite_key, at_nonfinite_value, at_norm_nonfinite,
+      at_nonfinite_query, at_nonfinite_key, at_elements_nonfinite },
+    { "random_bits", "random sign, significand and exponent: sizes over 40 powers of two; of 2^x any finite f32", ALL | ELEMENTS, 0,
+      at_bits_query, at_bits_key, at_bits_value, at_norm_random_bits,
+      at_bits_query, at_bits_key, at_elements_random_bits },
+    { "adversarial", "built to make every rounding go the same way by half an ulp", ALL, 0,
+      at_adversarial_query, at_adversarial_key, at_adversarial_value, at_norm_adversarial,
+      at_product_adversarial_left, at_product_adversarial_right },
+    { "stall", "1/16 everywhere: an accumulator with few bits comes to a number that a step no longer raises", AT_DATA_PRODUCT, 0,
+      NULL, NULL, NULL, NULL, at_product_stall, at_product_stall },
+    { "whole_range", "arguments of 2^x for results of every exponent that f32 has", ELEMENTS, 0,
+      NULL, NULL, NULL, NULL, NULL, NULL, at_elements_whole_range },
+    { "near_integer", "whole arguments of 2^x and their neighbours", ELEMENTS, 0,
+      NULL, NULL, NULL, NULL, NULL, NULL, at_elements_near_integer },
 };
+/* clang-format on */
 
-const char *at_hot_name(int i) { return i >= 0 && i < AT_HOT_COUNT ? hot[i][0] : NULL; }
+int at_data_count(void) { return (int)(sizeof families / sizeof *families); }
 
-const char *at_hot_meaning(int i) { return i >= 0 && i < AT_HOT_COUNT ? hot[i][1] : NULL; }
+const struct at_data_family *at_data_at(int i) { return &families[i]; }
 
 const struct at_data_family *at_data_find(const char *name) {
     for (int i = 0; i < at_data_count(); i++)
@@ -26,96 +79,7 @@ const struct at_data_family *at_data_find(const char *name) {
     return NULL;
 }
 
-struct at_random at_data_random(const struct at_data *data, const char *name) {
-    return (struct at_random){ data->seed, at_random_stream(name, 0) };
-}
-
-uint64_t at_data_query_row(const struct at_data *data, int64_t request, int64_t i, int64_t head) {
-    return (uint64_t)((data->query_start[request] + i) * data->h + head);
-}
-
-uint64_t at_data_key_row(const struct at_data *data, int64_t request, int64_t t, int64_t kv_head) {
-    return (uint64_t)((data->key_start[request] + t) * data->hk + kv_head);
-}
-
-int64_t at_data_sq(const struct at_data *data, int64_t request) {
-    return data->query_start[request + 1] - data->query_start[request];
-}
-
-int64_t at_data_sk(const struct at_data *data, int64_t request) {
-    return data->key_start[request + 1] - data->key_start[request];
-}
-
-int64_t at_data_visible(const struct at_data *data, int64_t request, int64_t i) {
-    int64_t sk = at_data_sk(data, request);
-    return data->causal ? sk - at_data_sq(data, request) + i + 1 : sk;
-}
-
-/* ---- hot keys: rows that make a decoy count ----
- *
- * Random scores leave the last key of a long row with a share of the output that a quarter of the row's rms
- * hides, and then a kernel that drops it cannot be told from one that does not. A hot key points along the
- * query that it is meant for, so that its score is what the gate needs. */
-
-/* What the current score is multiplied with on its way to the gate; at least a quarter, so that a filter that
- * cancels it (sigma = K) does not ask for an infinite score. */
-static double direct_tap(const struct at_data *data) {
-    double tap = data->asynct ? (double)data->taps[0] : 1.0;
-    return tap >= 0.25 ? tap : 0.25;
-}
-
-/* AsyncT: inside the gate. Softmax: e^2 times all the others together, when they are N(0, 1). */
-static double hot_score(const struct at_data *data, int64_t keys) {
-    if (!data->asynct)
-        return at_portable_log((double)(keys > 0 ? keys : 1)) + 2.5;
-    double end = data->clip_max > 0 ? data->clip_max : 1.0;
-    return 0.9 * end / direct_tap(data);
-}
-
-/* The others' sum grows with the root of their number; so must the row that is to stand out. */
-static double hot_value_factor(int64_t keys) {
-    double factor = 1;
-    while (factor * factor * 64 < (double)keys)
-        factor *= 2;
-    return factor;
-}
-
-static int hot_for_one(const struct at_data *data, int64_t request, int64_t t, int hidden,
-                       struct at_hot_target *target) {
-    int64_t sq = at_data_sq(data, request), sk = at_data_sk(data, request);
-    int64_t i = data->causal ? t - (sk - sq) - hidden : sq - 1;
-    if (i < 0 || i >= sq || at_data_visible(data, request, i) + hidden != t + 1)
-        return 0;
-    *target = (struct at_hot_target){ i, hot_score(data, sk), hot_value_factor(sk) };
-    return 1;
-}
-
-int at_hot_find(const struct at_data *data, int64_t request, int64_t t, struct at_hot_target *target) {
-    int64_t sq = at_data_sq(data, request), sk = at_data_sk(data, request);
-    unsigned kinds = data->hot;
-    if (!kinds || sq == 0)
-        return 0;
-    /* every key of a causal problem is somebody's last and somebody's first hidden one: take turns */
-    if (kinds & AT_HOT_LAST_KEY && kinds & AT_HOT_HIDDEN_KEY && data->causal && t != sk - 1)
-        kinds &= ~(unsigned)(t % 2 ? AT_HOT_HIDDEN_KEY : AT_HOT_LAST_KEY);
-    if (kinds & AT_HOT_LAST_KEY && hot_for_one(data, request, t, 0, target))
-        return 1;
-    if (kinds & AT_HOT_HIDDEN_KEY && hot_for_one(data, request, t, 1, target))
-        return 1;
-    double end = data->clip_max > 0 ? data->clip_max : 1.0;
-    int64_t halo = (t + 2) % 16; /* 0, 1: the two keys before a sixteenth one; 2: that key */
-    int spoils_last = t - halo + 5 >= sk;
-    *target = (struct at_hot_target){ sq - 1, 0, hot_value_factor(sk) };
-    if (kinds & AT_HOT_CLIP && t == sk / 2) {
-        target->score = 3 * end / direct_tap(data);
-    } else if (kinds & AT_HOT_HALO && t >= 14 && halo < 2 && !spoils_last) {
-        target->score = 3 * end; /* a third of each is taken from the next key */
-        target->value = 0.0625;  /* and there are many of them: their own weight must not hide that key's */
-    } else if (kinds & AT_HOT_HALO && t >= 14 && halo == 2 && !spoils_last) {
-        target->score = 1.2 * end; /* so its gate is open only for who forgets them */
-    }
-    return target->score != 0;
-}
+/* ---- rows ---- */
 
 /* The sum of the group's queries, long enough that a query meets it with the wanted score: <q_x, sum q> is
  * |q_x|^2 and noise. */

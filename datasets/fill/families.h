@@ -3,7 +3,7 @@
 #ifndef AT_FAMILIES_H
 #define AT_FAMILIES_H
 
-#include "datasets/fill/data.h"
+#include "datasets/fill/data_rows.h"
 
 #define AT_FAMILY_ROW(name) void name(const struct at_data *data, int64_t request, int64_t i, int64_t head, double *row)
 #define AT_FAMILY_NORM(name) \
@@ -14,6 +14,19 @@
 AT_FAMILY_ROW(at_normal_query);
 AT_FAMILY_ROW(at_normal_key);
 AT_FAMILY_ROW(at_normal_value);
+AT_FAMILY_ROW(at_heavy_key);
+AT_FAMILY_ROW(at_heavy_query);
+AT_FAMILY_ROW(at_heavy_value);
+AT_FAMILY_ROW(at_outlier_key);
+AT_FAMILY_ROW(at_same_sign_value);
+AT_FAMILY_ROW(at_sink_key);
+AT_FAMILY_ROW(at_sink_query);
+AT_FAMILY_ROW(at_sink_value);
+AT_FAMILY_ROW(at_sparse_key);
+AT_FAMILY_ROW(at_sparse_query);
+AT_FAMILY_ROW(at_uniform_key);
+AT_FAMILY_ROW(at_uniform_query);
+AT_FAMILY_ROW(at_uniform_value);
 AT_FAMILY_ROW(at_near_query);
 AT_FAMILY_ROW(at_near_key);
 AT_FAMILY_ROW(at_overflow_key);

@@ -14,10 +14,10 @@ static void uniforms(const struct at_data *data, const char *name, int64_t i, do
  * 13 fraction bits, in any order. a is +-1, +-2 or +-3 everywhere, b is the same in as many places as that allows,
  * others in every row. ---- */
 
-enum { MOST = 3, BUDGET = 2048 / (MOST * MOST) };
+enum { MAX = 3, BUDGET = 2048 / (MAX * MAX) };
 
 static double integer(double u) {
-    const int x = 1 + (int)(u * 2 * MOST) % MOST;
+    const int x = 1 + (int)(u * 2 * MAX) % MAX;
     return u < 0.5 ? x : -x;
 }
 

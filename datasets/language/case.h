@@ -46,6 +46,8 @@ at_status at_case_load_dir(const char *dir, struct at_case_list *list);
 void at_case_list_release(struct at_case_list *list);
 /* Keys of the case language with their meaning and default, for --help; NULL past the end. */
 const char *at_case_key_help(int i);
+/* The same of the keys that a line of this family takes. */
+const char *at_case_family_key_help(const struct at_family *family, int i);
 /* Data families: name and meaning; NULL past the end. */
 const char *at_case_data_help(int i);
 
@@ -62,7 +64,9 @@ struct at_case_data {
 at_status at_case_build(const struct at_case *c, struct at_case_data *data);
 void at_case_data_release(struct at_case_data *data);
 
-/* Where named datasets live: AT_DATASETS, else the path compiled in, else beside the program. */
+/* Where case files, recorded activations, benchmarks and measurements are: AT_DATASETS; else those of the source tree, for
+ * a program in its build folder; else `datasets` beside the program (a bundle); else ../share/attest from there (an
+ * installation), whether it is there or not. The text is the thread's own. */
 const char *at_datasets_dir(void);
 
 #endif

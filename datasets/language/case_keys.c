@@ -111,6 +111,23 @@ const char *at_case_key_help(int i) {
     return NULL;
 }
 
+const char *at_case_family_key_help(const struct at_family *family, int i) {
+    static _Thread_local char text[256];
+    const struct at_op *op = at_op_find(family->op);
+    for (int k = 0; op->keys && op->keys[k]; k++) {
+        if ((family->decode && strcmp(op->keys[k], "sq") == 0) || i-- > 0)
+            continue;
+        const struct at_key *key = at_key_find(op->keys[k]);
+        const struct at_scalar *own = at_key_own(op, op->keys[k]);
+        if (own)
+            at_own_key_help(op, own, text, sizeof text);
+        else
+            snprintf(text, sizeof text, "%-9s %s", key->name, key->help);
+        return text;
+    }
+    return NULL;
+}
+
 const char *at_case_data_help(int i) {
     static _Thread_local char text[256];
     if (i < 0 || i >= at_data_count())

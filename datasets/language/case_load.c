@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { FILE_BYTES = 16 << 20 };
 
@@ -92,22 +91,4 @@ out:
         free(entries[i]);
     free(entries);
     return status;
-}
-
-const char *at_datasets_dir(void) {
-    static _Thread_local char dir[4096];
-    const char *given = getenv("AT_DATASETS");
-    if (given && *given)
-        return given;
-#ifdef AT_SOURCE_DIR
-    if (access(AT_SOURCE_DIR "/datasets", R_OK) == 0)
-        return AT_SOURCE_DIR "/datasets";
-#endif
-    ssize_t n = readlink("/proc/self/exe", dir, sizeof dir - sizeof "/datasets");
-    if (n <= 0)
-        return "datasets";
-    dir[n] = 0;
-    char *slash = strrchr(dir, '/');
-    snprintf(slash ? slash : dir, sizeof "/datasets", "/datasets");
-    return dir;
 }

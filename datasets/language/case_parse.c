@@ -109,8 +109,8 @@ static at_status unknown_key(const struct line_words *line, const char *name) {
     for (int i = 0; n < 2 * MAX_KEYS && at_key_name(i); i++)
         names[n++] = at_key_name(i);
     const char *nearest = at_nearest_name(name, names, n);
-    return AT_FAIL(AT_USAGE, "%s: %.64s: unknown key%s%s%s, wanted one of the case language (attest list --help)",
-                   line->where, name, nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+    return AT_FAIL(AT_USAGE, "%s: %.64s: unknown key%s%s%s, wanted one that `attest help cases` lists", line->where,
+                   name, nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }
 
 static at_status read_word(struct line_words *line, char *text) {

@@ -4,6 +4,7 @@
 #include "datasets/readers/reader_internal.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -17,10 +18,13 @@ struct at_reader {
     int n;
 };
 
-enum { MAX_TYPES = 8 };
-static const struct at_reader_type *types[MAX_TYPES] = { &at_reader_safetensors, &at_reader_npy, &at_reader_npz,
-                                                         &at_reader_npy_folder };
-static int n_types = 4;
+#define X(name) +1
+enum { OWN = 0 AT_READER_LIST(X), MOST = OWN + 4 }; /* and some that others register */
+#undef X
+#define X(name) &at_reader_##name,
+static const struct at_reader_type *types[MOST] = { AT_READER_LIST(X) };
+#undef X
+static int n_types = OWN;
 
 void at_reader_register(const struct at_reader_type *type) {
     for (int i = 0; i < n_types; i++)
@@ -28,31 +32,28 @@ void at_reader_register(const struct at_reader_type *type) {
             types[i] = type;
             return;
         }
-    if (n_types < MAX_TYPES)
+    if (n_types < MOST)
         types[n_types++] = type;
 }
 
-/* The type a file's first bytes name; NULL when they name none (safetensors has no magic number). */
-static const char *name_by_content(const uint8_t *bytes, int64_t n) {
-    static const struct {
-        const char *magic;
-        int64_t n;
-        const char *name;
-    } known[] = {
-        { "\x93NUMPY", 6, "npy" },
-        { "PK\x03\x04", 4, "npz" },
-        { "PK\x05\x06", 4, "npz" },
-        { "\x89HDF\r\n\x1a\n", 8, "hdf5" },
-    };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (n >= known[i].n && memcmp(bytes, known[i].magic, (size_t)known[i].n) == 0)
-            return known[i].name;
+/* 1: the n bytes are the file's first, and as many of them as there are in `magic`. */
+static int begins_with(const uint8_t *bytes, int64_t n, const char *magic) {
+    const size_t length = strlen(magic);
+    return (size_t)n >= length && memcmp(bytes, magic, length) == 0;
+}
+
+/* The type that a file's first bytes name; NULL when they name none (safetensors has no magic number). */
+static const struct at_reader_type *find_content(const uint8_t *bytes, int64_t n) {
+    for (int i = 0; i < n_types; i++)
+        for (int m = 0; m < 2 && types[i]->magics[m]; m++)
+            if (begins_with(bytes, n, types[i]->magics[m]))
+                return types[i];
     return NULL;
 }
 
-static const struct at_reader_type *find_type(const char *name) {
+static const struct at_reader_type *find_folder(void) {
     for (int i = 0; i < n_types; i++)
-        if (strcmp(types[i]->name, name) == 0)
+        if (types[i]->folders)
             return types[i];
     return NULL;
 }
@@ -68,13 +69,24 @@ static const struct at_reader_type *find_suffix(const char *path) {
     return NULL;
 }
 
+/* " .safetensors .npy ...": what is read. */
+static void list_suffixes(char *text, size_t size) {
+    size_t used = 0;
+    text[0] = 0;
+    for (int i = 0; i < n_types; i++)
+        for (int s = 0; s < 4 && types[i]->suffixes[s] && used < size; s++)
+            used += (size_t)snprintf(text + used, size - used, " %s", types[i]->suffixes[s]);
+}
+
 /* Content decides where it can; the suffix decides the rest, so that a damaged file is judged as what its
  * name says it is. */
 static at_status choose_type(const char *path, const struct at_reader_type **type) {
+    static const char hdf5[] = "\x89HDF\r\n\x1a\n"; /* its reader is not in every program: the library is large */
     struct at_input input;
     struct stat info;
+    char suffixes[256];
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
-        *type = &at_reader_npy_folder;
+        *type = find_folder();
         return AT_OK;
     }
     AT_TRY(at_input_open(path, &input));
@@ -83,16 +95,18 @@ static at_status choose_type(const char *path, const struct at_reader_type **typ
     at_status status = at_input_read(&input, 0, n, first);
     at_input_close(&input);
     AT_TRY(status);
-    const char *name = name_by_content(first, n);
-    *type = name ? find_type(name) : find_suffix(path);
-    if (!*type && name)
-        return AT_FAIL(AT_UNSUPPORTED, "%s: is a file of type %s, and this program has no reader of it", path, name);
+    *type = find_content(first, n);
+    if (!*type && begins_with(first, n, hdf5))
+        return AT_FAIL(AT_UNSUPPORTED, "%s: is a file of type hdf5, and this program has no reader of it", path);
     if (!*type)
-        return AT_FAIL(AT_USAGE,
-                       "%s: not a tensor file: neither its first bytes nor its suffix are known; wanted "
-                       ".safetensors, .npy, .npz, .h5 or .hdf5, or a folder of .npy files",
-                       path);
-    return AT_OK;
+        *type = find_suffix(path);
+    if (*type)
+        return AT_OK;
+    list_suffixes(suffixes, sizeof suffixes);
+    return AT_FAIL(AT_USAGE,
+                   "%s: not a tensor file: neither its first bytes nor its suffix are known; wanted one of%s, or a "
+                   "folder of .npy files",
+                   path, suffixes);
 }
 
 at_status at_reader_open(const char *path, struct at_reader **reader) {

@@ -41,6 +41,8 @@ at_status at_reader_read_f64(struct at_reader *reader, int i, int64_t first, int
 struct at_reader_type {
     const char *name;
     const char *suffixes[4]; /* NULL-terminated when fewer */
+    const char *magics[2];   /* first bytes of its files, which hold no 0; none: the suffix decides */
+    int folders;             /* 1: takes folders */
     at_status (*open)(const char *path, void **handle, struct at_file_tensor **tensors, int *n);
     at_status (*read)(void *handle, const struct at_file_tensor *tensors, int i, int64_t first, int64_t n, void *out);
     void (*close)(void *handle);

@@ -5,7 +5,13 @@
 
 #include "datasets/readers/reader.h"
 
-extern const struct at_reader_type at_reader_safetensors, at_reader_npy, at_reader_npy_folder, at_reader_npz;
+/* The readers of this folder, in the order in which suffixes are tried. A new one is its file, which defines
+ * at_reader_NAME, and its name here. */
+#define AT_READER_LIST(X) X(safetensors) X(npy) X(npz) X(npy_folder)
+
+#define X(name) extern const struct at_reader_type at_reader_##name;
+AT_READER_LIST(X)
+#undef X
 
 /* --- reader_input.c: a regular file whose size was taken when it was opened -------------------- */
 
@@ -35,7 +41,7 @@ at_status at_name_set(const char *path, struct at_file_tensor *tensor, const cha
 
 /* --- reader_npy_header.c ------------------------------------------------------------------------ */
 
-/* Longest header looked at; numpy itself refuses to evaluate more than 10,000 bytes. */
+/* Longest header that is read; numpy itself refuses to evaluate more than 10,000 bytes. */
 enum { AT_NPY_MAX_HEADER = 65536, AT_NPY_PREFIX = AT_NPY_MAX_HEADER + 12 };
 
 /* Reads the header from the first n = min(total, AT_NPY_PREFIX) bytes of an array of `total` bytes. Sets

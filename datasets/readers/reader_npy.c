@@ -78,6 +78,7 @@ static at_status read_tensor(void *opaque, const struct at_file_tensor *tensors,
 const struct at_reader_type at_reader_npy = {
     .name = "npy",
     .suffixes = { ".npy" },
+    .magics = { "\x93NUMPY" },
     .open = open_file,
     .read = read_tensor,
     .close = close_file,

@@ -112,7 +112,7 @@ static at_status read_tensor(void *opaque, const struct at_file_tensor *tensors,
 
 const struct at_reader_type at_reader_npy_folder = {
     .name = "npy folder",
-    .suffixes = { NULL },
+    .folders = 1,
     .open = open_folder,
     .read = read_tensor,
     .close = close_folder,

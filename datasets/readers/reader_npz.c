@@ -132,6 +132,7 @@ static at_status read_tensor(void *opaque, const struct at_file_tensor *tensors,
 const struct at_reader_type at_reader_npz = {
     .name = "npz",
     .suffixes = { ".npz" },
+    .magics = { "PK\x03\x04", "PK\x05\x06" },
     .open = open_file,
     .read = read_tensor,
     .close = close_file,

@@ -3,8 +3,10 @@
  *
  * Numerically: f32, one rounding an operation: squares rounded, then added in channel order; division, + eps, square
  * root, reciprocal; gamma * (x * r); one rounding to the activations' format. The sum is stored rounded once; y starts
- * from the rounded sum, or from the f32 one with from=exact. Launch: one thread; scratch for one row. Limits:
- * activations f32, f16 or bf16. Source: ours; the shared body is kernels/host/norms.c. */
+ * from the rounded sum, or from the f32 one with from=exact.
+ * Launch: one thread; scratch for one row.
+ * Limits: activations f32, f16 or bf16.
+ * Source: ours; the shared body is kernels/host/norms.c. */
 #include "add_rms_norm/add_rms_norm.h"
 #include "kernels/host/norms.h"
 

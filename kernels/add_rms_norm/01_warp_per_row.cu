@@ -1,8 +1,10 @@
 /* Residual add and RMS norm: a warp a token.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: as rms_norm 01, from x + res: the sum is stored rounded once, and y starts from the rounded sum, or from
- * the f32 one with from=exact. It is formed anew for y, so that nothing waits for its way through memory.
+ * Numerically: f32; x + res is stored rounded once, and y starts from the rounded sum, or from the f32 one with
+ * from=exact (it is computed again for y rather than read back). The squares of every 32nd channel are a chain of fmaf
+ * in a lane, a butterfly joins the lanes; division, + eps, square root, reciprocal, each rounded once; gamma * (x * r);
+ * one rounding to the format of the activations.
  * Launch: a warp a token, 8 tokens a block of 256 threads; no shared memory.
  * Limits: activations f32, f16 or bf16.
  * Source: 002 has the operator; this form is ours. */

@@ -1,8 +1,9 @@
 /* Residual add and UClip norm: f32 inside, bf16 out.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: as 00_fp32, but gamma * c + beta is one fmaf; one rounding to bf16.
- * The sum is stored rounded once; y starts from the rounded sum, or from the f32 one with from=exact.
+ * Numerically: f32, one rounding an operation: alpha * x, fmaxf and fminf (a NaN becomes lo). Unlike 00_fp32, gamma * c
+ * + beta is one fmaf; one rounding to bf16. The sum is stored rounded once; y starts from the rounded sum, or from the
+ * f32 one with from=exact.
  * Launch: one thread; no scratch.
  * Limits: bf16 activations.
  * Source: ours; the shared body is kernels/host/norms.c. */

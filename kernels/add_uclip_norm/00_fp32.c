@@ -3,8 +3,10 @@
  *
  * Numerically: f32, one rounding an operation: alpha * x, fmaxf and fminf (a NaN becomes lo), gamma * c, + beta; one
  * rounding to the activations' format. The sum is stored rounded once; y starts from the rounded sum, or from the f32
- * one with from=exact. Launch: one thread; no scratch. Limits: activations f32, f16 or bf16. Source: ours; the
- * shared body is kernels/host/norms.c. */
+ * one with from=exact.
+ * Launch: one thread; no scratch.
+ * Limits: activations f32, f16 or bf16.
+ * Source: ours; the shared body is kernels/host/norms.c. */
 #include "add_uclip_norm/add_uclip_norm.h"
 #include "kernels/host/norms.h"
 

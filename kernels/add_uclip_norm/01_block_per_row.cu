@@ -1,8 +1,9 @@
 /* Residual add and UClip norm: a block a token.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: as uclip_norm 01, from x + res: the sum is stored rounded once, and y starts from the rounded sum, or
- * from the f32 one with from=exact.
+ * Numerically: f32; x + res is stored rounded once, and y starts from the rounded sum, or from the f32 one with
+ * from=exact; alpha * x, fmaxf and fminf (a NaN becomes lo), gamma * c + beta by one fmaf; one rounding to the format
+ * of the activations.
  * Launch: a block of 256 threads a token, which take its channels in turn; no shared memory.
  * Limits: activations f32, f16 or bf16.
  * Source: 000 section 6.3. */

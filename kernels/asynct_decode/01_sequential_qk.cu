@@ -1,10 +1,17 @@
-/* AsyncT decode: one thread walks the whole dot product of a key.
+/* AsyncT decode: one thread computes the whole dot product of a key.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: q.k a chain of fmaf over d in f32, scale on the score, FIR tap by tap with fmaf, gate by fminf/fmaxf,
- * gamma on p, P in f32; P.V a chain of fmaf over all visible keys, those with p = 0 too.
+ * A block has one query. Its threads divide the keys for the scores, then for the gates, then the channels for P V;
+ * the row of scores and the row of P lie in shared memory.
+ *
+ * Numerically: q.k is a chain of fmaf over d in f32, the scale is applied to the score; the filter goes tap by tap
+ * with fmaf, the gate is fminf and fmaxf, gamma multiplies p; P is f32; P V is a chain of fmaf over all visible
+ * keys, those with p = 0, too.
+ *
  * Launch: grid (query heads, requests), 128 threads; shared memory 8 bytes a key.
+ *
  * Limits: f16 or bf16; at most 28,160 keys a request.
+ *
  * Source: 000 section 1.1. */
 #include "kernels/attention/asynct_decode.h"
 

@@ -1,10 +1,15 @@
 /* AsyncT decode: eight threads share the dot product of a key.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: as 01, but q.k is eight chains of fmaf over d / 8 neighbouring channels each, joined by a butterfly of
- * shuffles within the group's own mask (groups have different trip counts).
+ * Unlike 01_sequential_qk, the threads of a group read neighbouring runs of a key, and add their parts by shuffles
+ * within the group's own mask, because groups have different trip counts.
+ *
+ * Numerically: unlike 01, q.k is eight chains of fmaf over d / 8 neighbouring channels each, joined by a butterfly.
+ *
  * Launch: grid (query heads, requests), 128 threads; shared memory 8 bytes a key.
+ *
  * Limits: f16 or bf16; d a multiple of 8; at most 28,160 keys a request.
+ *
  * Source: 000 section 1.1. */
 #include "kernels/attention/asynct_decode.h"
 

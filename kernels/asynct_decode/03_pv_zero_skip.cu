@@ -1,10 +1,15 @@
 /* AsyncT decode: a key whose p is 0 costs neither its row of V nor a multiplication.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: as 02, but keys with p = 0 (of either sign) are left out of P.V: what a NaN or an infinity in their rows
- * of V would have made of 0 * v never comes to be. A NaN p is multiplied.
+ * Unlike 02_cooperative_qk, P V reads no row of V whose p is 0. All threads see the same p, so no warp diverges.
+ *
+ * Numerically: as 02 in q.k; keys with p = 0 (of either sign) are left out of P V, so that a NaN or an infinity in
+ * their rows of V never meets 0 * v. A NaN p is multiplied.
+ *
  * Launch: grid (query heads, requests), 128 threads; shared memory 8 bytes a key.
+ *
  * Limits: f16 or bf16; d a multiple of 8; at most 28,160 keys a request.
+ *
  * Source: 000 section 1.3. */
 #include "kernels/attention/asynct_decode.h"
 

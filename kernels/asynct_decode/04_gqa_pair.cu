@@ -1,11 +1,16 @@
 /* AsyncT decode: one block for two query heads of a kv head, each key and row of V read once for both.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: as 03: the heads' chains are interleaved, not mixed. A row of V is read when either p is not 0, and
+ * Unlike 03_pv_zero_skip, which has a block for each query head. A row of V is read when either p is not 0, and
  * multiplied for the heads whose p is not 0.
+ *
+ * Numerically: as 03: the chains of the two heads are interleaved, not mixed.
+ *
  * Launch: grid (kv heads, requests, pairs of query heads of a kv head; the last of an odd number is alone), 128
  * threads; shared memory 16 bytes a key.
+ *
  * Limits: f16 or bf16; d a multiple of 8; at most 14,080 keys a request.
+ *
  * Source: 000 section 5.1: half the blocks with twice the state each, slower there. */
 #include "kernels/attention/asynct_decode.h"
 

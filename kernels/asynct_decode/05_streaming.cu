@@ -1,10 +1,16 @@
 /* AsyncT decode: the keys pass through shared memory in tiles of 128; no row of scores is kept.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: as 03: the last K - 1 scores of the tile before stand in front of the tile, and P.V goes on from there.
- * Launch: grid (query heads, requests), 128 threads; shared memory 1 KiB and K - 1 scores, whatever the length. Three
- * barriers a tile.
+ * Unlike 03_pv_zero_skip, scores, gates and P V are computed tile by tile; the last K - 1 scores of a tile stand in
+ * front of the next.
+ *
+ * Numerically: as 03: P V goes on from tile to tile in the same order.
+ *
+ * Launch: grid (query heads, requests), 128 threads; shared memory 1 KiB and K - 1 scores, whatever the length.
+ * Three barriers a tile.
+ *
  * Limits: f16 or bf16; d a multiple of 8, at most 512; at most 129 taps.
+ *
  * Source: 000 section 5.1: the barriers cost more than the shared memory saved there. */
 #include "kernels/attention/asynct_decode.h"
 

@@ -1,10 +1,16 @@
 /* AsyncT decode: the eight threads of a key take its channels in turn.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: as 03, but lane i of a group sums channels i, i + 8, i + 16, ...
+ * Unlike 03_pv_zero_skip, where each has a run of neighbouring channels.
+ *
+ * Numerically: unlike 03, lane i of a group sums channels i, i + 8, i + 16, ...; P V as there, keys with p = 0 left
+ * out.
+ *
  * Launch: grid (query heads, requests), 128 threads; shared memory 8 bytes a key.
+ *
  * Limits: f16 or bf16; d a multiple of 8; at most 28,160 keys a request.
- * Source: 000 section 5.1: meant to coalesce the loads of K, slower there than a run a lane. */
+ *
+ * Source: 000 section 5.1: meant to coalesce the loads of K, slower there than a run for each lane. */
 #include "kernels/attention/asynct_decode.h"
 
 namespace {

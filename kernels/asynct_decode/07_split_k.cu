@@ -1,11 +1,16 @@
-/* AsyncT decode with the keys cut into ranges of 256, each by a block of its own.
+/* AsyncT decode: the keys are cut into ranges of 256, each for a block of its own.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: as 02 within a range, which reads K - 1 scores to its left again; the ranges' partial outputs are f32
- * and added in ascending order.
- * Launch: grid (query heads, requests, ranges that the longest request can have), 128 threads, shared memory 8 bytes a
- * key of a range and its halo; then grid (query heads, requests), 128 threads.
+ * Unlike 02_cooperative_qk, a query has as many blocks as ranges. A range computes K - 1 scores to its left once
+ * more; its partial output goes to the workspace, and a second kernel adds the partial outputs.
+ *
+ * Numerically: as 02 within a range; partial outputs are f32 and added in ascending order.
+ *
+ * Launch: grid (query heads, requests, ranges that the longest request can have), 128 threads, shared memory 8 bytes
+ * a key of a range and its halo; then grid (query heads, requests), 128 threads.
+ *
  * Limits: f16 or bf16; d a multiple of 8.
+ *
  * Source: 000 section 5.2. */
 #include "kernels/asynct_decode/asynct_split.h"
 

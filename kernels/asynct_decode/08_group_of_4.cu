@@ -1,12 +1,19 @@
 /* AsyncT decode: four threads share the dot product of a key.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: as 03, but q.k is four chains of fmaf over d / 4 neighbouring channels each, joined by a butterfly.
+ * Like 03_pv_zero_skip with four threads a key where that has eight. The order of a sum follows the width and a
+ * variant declares one order, so each width is a variant of its own (18_group_of_16 is another) and the choice is
+ * the caller's.
+ *
+ * Numerically: unlike 03, q.k is four chains of fmaf over d / 4 neighbouring channels each, joined by a butterfly;
+ * keys with p = 0 are left out.
+ *
  * Launch: grid (query heads, requests), 128 threads; shared memory 8 bytes a key.
+ *
  * Limits: f16 or bf16; d a multiple of 4; at most 28,160 keys a request.
+ *
  * Source: 000 section 6.11: slower there than 8 at every shape. The source picks 8 threads a key, and 16 from 64
- * requests on. The order of a sum follows the width, and a variant declares one order, so each width is a variant (03
- * has 8, 18 has 16) and the choice is the caller's. */
+ * requests on. */
 #include "kernels/attention/asynct_decode.h"
 
 namespace {

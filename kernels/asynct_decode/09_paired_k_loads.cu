@@ -1,9 +1,14 @@
 /* AsyncT decode: two channels of a key by one load of 32 bits.
  * SPDX-License-Identifier: Apache-2.0
  *
+ * Like 03_pv_zero_skip but for the loads of K.
+ *
  * Numerically: as 03.
+ *
  * Launch: grid (query heads, requests), 128 threads; shared memory 8 bytes a key.
+ *
  * Limits: f16 or bf16; d a multiple of 16; at most 28,160 keys a request.
+ *
  * Source: 000 section 7.1. */
 #include "kernels/attention/asynct_decode.h"
 

@@ -1,9 +1,14 @@
-/* AsyncT decode: 09, and each thread keeps its channels of q in registers.
+/* AsyncT decode: each thread keeps its channels of q in registers.
  * SPDX-License-Identifier: Apache-2.0
  *
+ * Like 09_paired_k_loads, which loads q again for every key. The head size is known at compile time.
+ *
  * Numerically: as 03.
+ *
  * Launch: grid (query heads, requests), 128 threads; shared memory 8 bytes a key.
+ *
  * Limits: f16 or bf16; d 32, 64, 96, 128 or 256; at most 28,160 keys a request.
+ *
  * Source: 000 section 7.1. */
 #include "kernels/attention/asynct_decode.h"
 

@@ -1,10 +1,16 @@
-/* AsyncT decode: as 11, with ranges of 512 keys.
+/* AsyncT decode: the keys are cut into ranges of 512, each for a block of its own.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: as 11 with half as many partial outputs.
- * Launch: grid (query heads, requests, ranges that the longest request can have), 128 threads, shared memory 8 bytes a
- * key of a range and its halo; then grid (query heads, requests), 128 threads.
+ * Like 11_split_k_paired with ranges twice as long.
+ *
+ * Numerically: as 11_split_k_paired with half as many partial outputs: each range is summed on its own, and the f32
+ * sums are added in ascending order.
+ *
+ * Launch: grid (query heads, requests, ranges that the longest request can have), 128 threads, shared memory 8 bytes
+ * a key of a range and its halo; then grid (query heads, requests), 128 threads.
+ *
  * Limits: f16 or bf16; d 32, 64, 96, 128 or 256.
+ *
  * Source: 000 section 7.2. */
 #include "kernels/asynct_decode/asynct_split.h"
 

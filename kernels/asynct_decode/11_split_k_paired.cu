@@ -1,10 +1,16 @@
-/* AsyncT decode: ranges of 256 keys as in 07, their scores as in 10.
+/* AsyncT decode: ranges of 256 keys, each for a block of its own, with q in registers.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: as 07, but keys with p = 0 are left out of P.V.
- * Launch: grid (query heads, requests, ranges that the longest request can have), 128 threads, shared memory 8 bytes a
- * key of a range and its halo; then grid (query heads, requests), 128 threads.
+ * Ranges and their partial outputs are those of 07_split_k, scores those of 10_q_in_registers: two channels a load,
+ * q in registers.
+ *
+ * Numerically: as 07, but keys with p = 0 are left out of P V.
+ *
+ * Launch: grid (query heads, requests, ranges that the longest request can have), 128 threads, shared memory 8 bytes
+ * a key of a range and its halo; then grid (query heads, requests), 128 threads.
+ *
  * Limits: f16 or bf16; d 32, 64, 96, 128 or 256.
+ *
  * Source: 000 section 7.2. */
 #include "kernels/asynct_decode/asynct_split.h"
 

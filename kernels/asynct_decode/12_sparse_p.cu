@@ -1,10 +1,16 @@
-/* AsyncT decode: P.V walks a list of the keys whose p is not 0, filled by an atomic counter.
+/* AsyncT decode: P V walks a list of the keys whose p is not 0, filled by an atomic counter.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: as 10, but P.V adds in the order in which threads reached the counter: not declared, and other bits each
- * time (14 is the same with an order).
+ * Like 10_q_in_registers up to the gates. A thread whose p is not 0 takes the next place in the list; P V then reads
+ * the listed rows of V only.
+ *
+ * Numerically: unlike 10, P V adds in the order in which threads reached the counter: not declared, and other bits
+ * each time (14_sparse_p_ordered keeps the order).
+ *
  * Launch: grid (query heads, requests), 128 threads; shared memory 12 bytes a key.
+ *
  * Limits: f16 or bf16; d 32, 64, 96, 128 or 256; at most 18,773 keys a request.
+ *
  * Source: 000 section 7.4. */
 #include "kernels/attention/asynct_decode.h"
 

@@ -1,11 +1,16 @@
-/* AsyncT decode: ranges of 256 keys as in 11, a list of the keys whose p is not 0 in each.
+/* AsyncT decode: ranges of 256 keys, and in each a list of the keys whose p is not 0.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: as 11, but P.V of a range adds in the order in which threads reached the list's counter: not declared,
- * and other bits each time.
- * Launch: grid (query heads, requests, ranges that the longest request can have), 128 threads, shared memory 12 bytes a
- * key of a range and its halo; then grid (query heads, requests), 128 threads.
+ * The ranges are those of 11_split_k_paired, the list that of 12_sparse_p.
+ *
+ * Numerically: unlike 11_split_k_paired, P V of a range adds in the order in which threads reached the list's
+ * counter: not declared, and other bits each time.
+ *
+ * Launch: grid (query heads, requests, ranges that the longest request can have), 128 threads, shared memory 12
+ * bytes a key of a range and its halo; then grid (query heads, requests), 128 threads.
+ *
  * Limits: f16 or bf16; d 32, 64, 96, 128 or 256.
+ *
  * Source: 000 section 7.4. */
 #include "kernels/asynct_decode/asynct_split.h"
 

@@ -1,9 +1,14 @@
-/* AsyncT decode: the list of keys whose p is not 0 as in 12, but in ascending order.
+/* AsyncT decode: a list of the keys whose p is not 0, in ascending order.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: as 10: a thread finds its place in the list by counting, in ballots, the live keys before its own.
+ * Unlike 12_sparse_p, a thread finds its place in the list by counting, in ballots, the live keys before its own.
+ *
+ * Numerically: as 10_q_in_registers: the order of the sum is that of the keys.
+ *
  * Launch: grid (query heads, requests), 128 threads; shared memory 12 bytes a key. One barrier for every 128 keys.
+ *
  * Limits: f16 or bf16; d 32, 64, 96, 128 or 256; at most 18,773 keys a request.
+ *
  * Source: ours. */
 #include "kernels/attention/asynct_decode.h"
 

@@ -1,9 +1,15 @@
 /* AsyncT decode: a request's row of the block table is copied to shared memory first.
  * SPDX-License-Identifier: Apache-2.0
  *
+ * Like 10_q_in_registers, but the page of a key is looked up in that copy.
+ *
  * Numerically: as 10.
+ *
  * Launch: grid (query heads, requests), 128 threads; shared memory 8 bytes a key and 4 bytes a page.
- * Limits: f16 or bf16; d 32, 64, 96, 128 or 256; paged keys; at most 28,160 keys a request, less 1 for every two pages.
+ *
+ * Limits: f16 or bf16; d 32, 64, 96, 128 or 256; paged keys; at most 28,160 keys a request, less 1 for every two
+ * pages.
+ *
  * Source: 000 section 7.3: the table is short and cached, so that copying it cost more there. */
 #include "kernels/attention/asynct_decode.h"
 

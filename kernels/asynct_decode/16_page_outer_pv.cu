@@ -1,10 +1,15 @@
-/* AsyncT decode: P.V goes page by page, the page's place looked up once.
+/* AsyncT decode: P V goes page by page, the page's place looked up once.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: as 10.
- * Launch: grid (query heads, requests), 128 threads; shared memory 8 bytes a key.
- * Limits: f16 or bf16; d 32, 64, 96, 128 or 256; at most 28,160 keys a request.
+ * Like 10_q_in_registers up to the gates; P V has a loop over pages and in it one over the keys of the page.
  * Contiguous keys are one page.
+ *
+ * Numerically: as 10.
+ *
+ * Launch: grid (query heads, requests), 128 threads; shared memory 8 bytes a key.
+ *
+ * Limits: f16 or bf16; d 32, 64, 96, 128 or 256; at most 28,160 keys a request.
+ *
  * Source: 000 section 7.3: half as fast there; a division by 16 costs less than a loop within a loop. */
 #include "kernels/attention/asynct_decode.h"
 

@@ -1,9 +1,14 @@
-/* AsyncT decode: in P.V a thread takes two neighbouring channels, read by one load of 32 bits.
+/* AsyncT decode: in P V a thread takes two neighbouring channels, read by one load of 32 bits.
  * SPDX-License-Identifier: Apache-2.0
  *
+ * Like 10_q_in_registers up to the gates; d / 2 threads have channels in P V.
+ *
  * Numerically: as 10.
- * Launch: grid (query heads, requests), 128 threads, d / 2 of which have channels in P.V; shared memory 8 bytes a key.
+ *
+ * Launch: grid (query heads, requests), 128 threads; shared memory 8 bytes a key.
+ *
  * Limits: f16 or bf16; d 32, 64, 96, 128 or 256; at most 28,160 keys a request.
+ *
  * Source: 000 section 7.3: half the threads hide less latency; slower there. */
 #include "kernels/attention/asynct_decode.h"
 

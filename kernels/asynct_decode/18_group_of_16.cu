@@ -1,10 +1,17 @@
 /* AsyncT decode: sixteen threads share the dot product of a key.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: as 03, but q.k is sixteen chains of fmaf over d / 16 neighbouring channels each, joined by a butterfly.
+ * Like 03_pv_zero_skip with sixteen threads a key where that has eight; 08_group_of_4 says why each width is a
+ * variant.
+ *
+ * Numerically: unlike 03, q.k is sixteen chains of fmaf over d / 16 neighbouring channels each, joined by a
+ * butterfly; keys with p = 0 are left out.
+ *
  * Launch: grid (query heads, requests), 128 threads; shared memory 8 bytes a key.
+ *
  * Limits: f16 or bf16; d a multiple of 16; at most 28,160 keys a request.
- * Source: 000 section 6.11: the best there from 64 requests on. 08 says why each width is a variant. */
+ *
+ * Source: 000 section 6.11: the best there from 64 requests on. */
 #include "kernels/attention/asynct_decode.h"
 
 namespace {

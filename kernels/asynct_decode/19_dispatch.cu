@@ -1,12 +1,18 @@
-/* AsyncT decode: the policy that picks a way to run by batch and capacity, of ways whose bits are the same.
+/* AsyncT decode: batch and capacity pick one of four kernels whose bits are the same.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Ways: the ranges of 256 keys of 11 in a block each and added by a second kernel, or walked by one block that adds
- * them as it goes; and a key shared by 16 threads, or by 8 that hold two lanes' chains each. Which one is decided by
- * batch and capacity, never by lengths: a CUDA graph is replayed at lengths that its capture has not seen. Numerically:
- * as 11 with 16 chains a dot product, whatever way is taken. Launch: as 11, or grid (query heads, requests), 128
- * threads, shared memory 8 bytes a key of a range and its halo. Limits: f16 or bf16; d 32, 64, 96, 128 or 256. Source:
- * 000 sections 5.2, 6.11 and 7.2; that no choice changes the bits is ours. */
+ * Two choices: ranges of 256 keys each in a block of its own and added by a second kernel (as 11_split_k_paired), or
+ * walked by one block that adds them as it goes; and a key shared by 16 threads, or by 8 that hold two lanes' chains
+ * each. Batch and capacity decide, never lengths: a CUDA graph is replayed at lengths that its capture has not seen.
+ *
+ * Numerically: as 11_split_k_paired with 16 chains a dot product, whichever kernel runs.
+ *
+ * Launch: as 11_split_k_paired, or grid (query heads, requests), 128 threads, shared memory 8 bytes a key of a range
+ * and its halo.
+ *
+ * Limits: f16 or bf16; d 32, 64, 96, 128 or 256.
+ *
+ * Source: 000 sections 5.2, 6.11 and 7.2; that no choice changes the bits is ours. */
 #include "kernels/asynct_decode/asynct_split.h"
 
 namespace {
@@ -15,7 +21,7 @@ constexpr int LANES = 16;
 /* The source's thresholds: wide groups from b 64, ranges from 512 keys while b does not fill the device by itself. */
 constexpr int WIDE_BATCH = 64, SPLIT_CAPACITY = 512, SPLIT_BATCH = 64;
 
-/* Scores and gates of one range into row and p; leaves the barrier after it to the caller. */
+/* Scores and gates of one range to row and p; the barrier after it is the caller's. */
 template <class T, class Q>
 __device__ void attend_range(const at_decode_query<T> &query, const Q &q, const at_split_range &range, float *row,
                              float *p) {

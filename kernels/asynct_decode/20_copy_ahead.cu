@@ -1,12 +1,17 @@
-/* AsyncT decode: 11, and rows of K are copied to shared memory while those before are multiplied.
+/* AsyncT decode: rows of K are copied to shared memory while those before are multiplied.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: as 11.
- * Launch: grid (query heads, requests, ranges that the longest request can have), 128 threads, shared memory 8 bytes a
- * key of a range and its halo, and two tiles of 32 rows of K; then grid (query heads, requests), 128 threads.
+ * Unlike 11_split_k_paired, keys come by cp.async in tiles of 32 rows. A tile is in flight from the step before to
+ * the one that reads it: two stages, one barrier before a stage is read and one before it is copied to again.
+ *
+ * Numerically: as 11_split_k_paired.
+ *
+ * Launch: grid (query heads, requests, ranges that the longest request can have), 128 threads, shared memory 8 bytes
+ * a key of a range and its halo, and two tiles of 32 rows of K; then grid (query heads, requests), 128 threads.
+ *
  * Limits: f16 or bf16; d 32, 64, 96, 128 or 256.
- * Source: ours. A tile is on its way from the step before to the one that reads it: two stages, one barrier before a
- * stage is read and one before it is copied to again. */
+ *
+ * Source: ours. */
 #include "kernels/asynct_decode/asynct_split.h"
 
 namespace {
@@ -19,7 +24,7 @@ template <class T, int D> struct stages {
     T *rows;
 
     __device__ T *row(int tile, int i) const { return rows + ((tile % 2) * TILE + i) * D; }
-    /* Starts this thread's copies of keys [first, end) to a tile; one group, empty past the last key. */
+    /* Issues this thread's copies of keys [first, end) to a tile, as one group, empty past the last key. */
     __device__ void copy(const at_decode_query<T> &query, int tile, int first, int end) const {
         const int n = (end - first < TILE ? end - first : TILE) * CHUNKS;
         for (int i = (int)threadIdx.x; i < n; i += AT_DECODE_THREADS) {
@@ -30,7 +35,7 @@ template <class T, int D> struct stages {
     }
 };
 
-/* This thread's part of q.k as at_query_run's, by 16 bytes at a time where runs are whole such. */
+/* This thread's part of q.k like at_query_run's, by loads of 16 bytes where a run is a multiple of that. */
 template <class T, int D> __device__ float part(const at_query_run<D, GROUP> &q, const T *k) {
     constexpr int RUN = at_query_run<D, GROUP>::RUN, CHUNK = stages<T, D>::CHUNK;
     if constexpr (RUN % CHUNK != 0) {

@@ -1,11 +1,17 @@
 /* AsyncT prefill as decode: every query token is taken for a request of its own.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: as asynct_decode/03 for each token: q.k is eight chains of fmaf joined by a butterfly, keys with p = 0
- * are left out of P.V.
- * Launch: grid (requests), 128 threads, lists the tokens' requests and numbers of keys in the workspace; then grid
- * (tokens, query heads), 128 threads; shared memory 8 bytes a key.
+ * A first kernel lists each token's request and how many keys it sees; a second has a block for each token and head,
+ * which computes scores, gates and P V with the steps of the decode kernels.
+ *
+ * Numerically: as asynct_decode/03_pv_zero_skip for each token: q.k is eight chains of fmaf joined by a butterfly, P is
+ * f32, keys with p = 0 are left out of P V.
+ *
+ * Launch: grid (requests), 128 threads, for the list in the workspace; then grid (tokens, query heads), 128 threads;
+ * shared memory 8 bytes a key. Workspace: 8 bytes a token.
+ *
  * Limits: f16 or bf16; d a multiple of 8; at most 28,160 keys a request.
+ *
  * Source: 000 section 1.2: no kernel for prefill had to be written; keys and values are read again for every token. */
 #include "kernels/attention/asynct_decode.h"
 

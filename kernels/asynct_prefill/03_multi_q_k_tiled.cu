@@ -1,11 +1,16 @@
-/* AsyncT prefill: as 02_multi_q, with the keys in tiles of 32.
+/* AsyncT prefill: a block of 16 queries walks the keys in tiles of 32, 8 threads a query.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: as 01: the last K - 1 scores of the tile before stand in front of a query's row, and P.V goes on from
- * there.
+ * Unlike 02_multi_q, 32 keys are loaded between barriers: scores of the tile, then gates, then P V. The last K - 1
+ * scores of the tile before stand in front of a query's row.
+ *
+ * Numerically: as 01_as_decode: P V goes on from tile to tile in the same order.
+ *
  * Launch: grid (query heads, requests, tiles of 16 queries), 128 threads; shared memory 128 bytes a channel, 4 KiB, and
  * K - 1 scores a query. Two barriers of the block and two of each warp a tile of keys.
+ *
  * Limits: f16 or bf16; d 32, 64, 96, 128 or 256.
+ *
  * Source: 000 section 1.4: fewer barriers, yet slower than key by key there. */
 #include "kernels/asynct_prefill/asynct_multi_q.h"
 
@@ -68,23 +73,7 @@ int launch(const struct at_launch *launch) {
 AT_KERNEL(asynct_prefill, 03_multi_q_k_tiled) = {
     .summary = "16 queries a block, keys in tiles of 32",
     .source = "000 1.4",
-    .numerics = {
-        .qk_unit = AT_UNIT_F32_FMA,
-        .qk_lanes = 8,
-        .qk_tree = AT_TREE_BUTTERFLY,
-        .scale_on = AT_SCALE_ON_SCORE,
-        .fir_order = AT_FIR_ORDER_TAPS,
-        .fir_fma = 1,
-        .p = AT_F32,
-        .gamma_on = AT_GAMMA_ON_P,
-        .clamp = AT_CLAMP_FMINMAX,
-        .pv_unit = AT_UNIT_F32_FMA,
-        .pv_chunk = 1,
-        .repeats = 1,
-        .batch_invariant = 1,
-        .tail = AT_TAIL_UNREAD,
-        .pv_zero = AT_PV_ZERO_SKIPPED,
-    },
+    .numerics = AT_ASYNCT_MULTI_Q_NUMERICS,
     .supports = at_multi_q_declines,
     .workspace = nullptr,
     .launch = launch,

@@ -1,45 +1,60 @@
-/* AsyncT prefill: 04 with warps that take their work from one counter, each for itself.
+/* AsyncT prefill on mma.sync: persistent warps that take tiles of queries from one counter, each for itself.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: as 04, whoever does the work.
+ * Unlike 05_mma_persistent_block, each warp takes tiles of 16 queries and loads K and V to shared memory of its own: no
+ * warp waits for another, and what a block shares in 04_mma each warp loads for itself.
+ *
+ * Numerically: as 04_mma, whichever warp takes a tile.
+ *
  * Launch: one thread that clears the counter; then a block for every 4 tiles of 16 queries, at most 264, 4 warps;
  * shared memory 256 (d + 8) bytes for 16 keys of each warp and 256 (15 + K) bytes of scores. No barrier of the block;
- * three of the warp a tile of keys, one atomic addition a tile of queries. Scratch: 4 bytes.
+ * three of the warp a tile of keys, one atomic addition a tile of queries. Workspace: 4 bytes.
+ *
  * Limits: bf16; d 32, 64, 96 or 128.
- * Source: 000 section 2, where a warp has 16 queries and shared memory of its own too: what a block shares in 04, each
- * warp loads for itself here. */
+ *
+ * Source: 000 section 2, where a warp has 16 queries and shared memory of its own, too. */
 #include "kernels/asynct_prefill/asynct_mma.h"
 #include "kernels/attention/persistent.h"
 
 namespace {
 
-constexpr int WARPS = 4, BLOCKS = 264;
+using T = at_bf16;
+using sum = at_sum_f32;
+constexpr int WARPS = 4, KEYS = AT_MMA_KEYS, BLOCKS = 264;
+template <int D> using shared = at_mma_shared<T, D, KEYS, WARPS>;
 
-template <class T, int D>
-__global__ void __launch_bounds__(32 * WARPS, 1) attend(at_asynct_view<T> a, at_mma_work work) {
+/* A tile of queries by one warp, which has k, v and the rows of scores for itself. */
+template <int D>
+__device__ __forceinline__ void attend_to(const at_asynct_view<T> &a, const at_mma_queries<T> &queries, T *k, T *v,
+                                          float *rows) {
+    if (queries.first >= queries.end)
+        return;
+    at_mma_warp<T, D, sum, KEYS> warp(a, queries, rows);
+    for (int begin = 0; begin < queries.keys; begin += KEYS) {
+        at_mma_stage<D, KEYS>(a, queries.request, queries.kv_head, begin, queries.keys, k, v, at_lane(), 32);
+        at_sync_warp();
+        warp.scores(k);
+        at_sync_warp();
+        uint32_t p[KEYS / 4];
+        warp.gates(begin, p);
+        warp.values(begin, p, v);
+        at_sync_warp();
+        warp.keep_tail();
+    }
+    warp.store();
+}
+
+template <int D> __global__ void __launch_bounds__(32 * WARPS, 1) attend(at_asynct_view<T> a, at_mma_work work) {
     AT_SHARED_DYNAMIC(T, memory);
+    const shared<D> tile{ memory };
     const int warp = (int)threadIdx.x / 32;
-    const at_mma_shared<T, D, AT_MMA_KEYS, WARPS> shared{ memory };
-    T *k = shared.k(warp), *v = shared.v(warp);
     for (;;) {
         const uint32_t item = at_shuffle(0xffffffffu, at_lane() == 0 ? work.take() : 0u, 0);
         if (item >= work.items)
             return;
         const at_mma_queries<T> queries(a, work.request(item), work.head(item), work.tile(item));
-        if (queries.first >= queries.end)
-            continue;
-        at_mma_walk<T, D, at_sum_f32, AT_MMA_KEYS, at_mma_ldmatrix> walk(a, queries, shared.rows(warp, a.n_taps));
-        for (int begin = 0; begin < queries.keys; begin += AT_MMA_KEYS) {
-            at_mma_stage<D, AT_MMA_KEYS>(a, queries.request, queries.kv_head, begin, queries.keys, k, v, at_lane(), 32);
-            at_sync_warp();
-            walk.take(begin, k, v);
-        }
-        walk.store();
+        attend_to<D>(a, queries, tile.k(warp), tile.v(warp), tile.rows(warp, a.n_taps));
     }
-}
-
-const char *supports(const struct at_problem *problem) {
-    return problem->dtype != AT_BF16 ? "activations are bf16" : at_mma_declines(problem);
 }
 
 int launch(const struct at_launch *launch) {
@@ -48,8 +63,7 @@ int launch(const struct at_launch *launch) {
     if (code)
         return code;
     return at_mma_with_head_size(launch->problem->sizes.d, [=]<int D>() {
-        return work.launch(launch, attend<at_bf16, D>, WARPS, BLOCKS, WARPS,
-                           at_mma_shared<at_bf16, D, AT_MMA_KEYS, WARPS>::bytes(WARPS, &launch->problem->sizes));
+        return work.launch(launch, attend<D>, WARPS, BLOCKS, WARPS, shared<D>::bytes(WARPS, launch));
     });
 }
 
@@ -59,7 +73,7 @@ AT_KERNEL(asynct_prefill, 06_mma_persistent_warp) = {
     .summary = "04 with warps that take tiles of 16 queries from one counter, and keys of their own",
     .source = "000 2",
     .numerics = AT_ASYNCT_MMA_BF16_NUMERICS,
-    .supports = supports,
+    .supports = at_mma_bf16_declines,
     .workspace = at_mma_work::bytes,
     .launch = launch,
 };

@@ -1,22 +1,30 @@
-/* AsyncT prefill: 04 with the next tile of K and V on its way while one is multiplied.
+/* AsyncT prefill on mma.sync: the next tile of K and V is copied by cp.async while one is multiplied.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: as 04.
+ * Unlike 04_mma, two tiles of keys lie in shared memory. The copies of a tile are issued when all warps have passed
+ * the barrier before it, and so have left the stage that it goes to.
+ *
+ * Numerically: as 04_mma.
+ *
  * Launch: grid (query heads, requests, tiles of 64 queries), 4 warps of 16 queries each; shared memory 128 (d + 8)
- * bytes for two tiles of 16 keys and 256 (15 + K) bytes of scores. One barrier of the block and two of each warp for
- * every tile of 16 keys.
+ * bytes for two tiles of 16 keys and 256 (15 + K) bytes of scores. One barrier of the block and two of each warp a
+ * tile of 16 keys.
+ *
  * Limits: bf16; d 32, 64, 96 or 128.
- * Source: 000 section 2, where cp.async changed next to nothing. A tile is copied to the stage that all have left when
- * they passed the barrier before it. */
+ *
+ * Source: 000 section 2, where cp.async changed next to nothing. */
 #include "kernels/asynct_prefill/asynct_mma.h"
 
 namespace {
 
+using T = at_bf16;
+using sum = at_sum_f32;
 constexpr int WARPS = 4, KEYS = AT_MMA_KEYS;
+template <int D> using shared = at_mma_shared<T, D, KEYS, 2>;
 
-/* Starts this thread's copies of the tile from `begin` on; one group. */
-template <int D, class T>
-__device__ __forceinline__ void copy(const at_mma_queries<T> &queries, int begin, int keys, T *k, T *v) {
+/* Issues this thread's copies of the tile from `begin` on, as one group. */
+template <int D> __device__ __forceinline__ void copy(const at_mma_block<T, WARPS> &block, int begin, T *k, T *v) {
+    const at_mma_queries<T> &queries = block.queries;
     const auto put = [k, v, from_k = queries.a.k, from_v = queries.a.v](int to, int64_t from) {
         if (from >= 0) {
             at_copy_async<16>(k + to, from_k + from);
@@ -27,42 +35,42 @@ __device__ __forceinline__ void copy(const at_mma_queries<T> &queries, int begin
             at_store32(v + to + i, 0);
         }
     };
-    at_mma_each_16_bytes<D, KEYS>(queries.a, queries.request, queries.kv_head, begin, keys, (int)threadIdx.x,
+    at_mma_each_16_bytes<D, KEYS>(queries.a, queries.request, queries.kv_head, begin, block.keys, (int)threadIdx.x,
                                   32 * WARPS, put);
     at_copy_commit();
 }
 
-template <class T, int D> __global__ void __launch_bounds__(32 * WARPS, 1) attend(at_asynct_view<T> a) {
+template <int D> __global__ void __launch_bounds__(32 * WARPS, 1) attend(at_asynct_view<T> a) {
     AT_SHARED_DYNAMIC(T, memory);
-    const int warp = (int)threadIdx.x / 32;
-    const at_mma_shared<T, D, KEYS, 2> shared{ memory };
-    const at_mma_queries<T> last(a, (int)blockIdx.z * WARPS + WARPS - 1), queries(a, (int)blockIdx.z * WARPS + warp);
-    if ((int)blockIdx.z * WARPS * AT_MMA_ROWS >= queries.end)
+    const shared<D> tile{ memory };
+    const at_mma_block<T, WARPS> block(a);
+    if (block.empty())
         return;
-    const int keys = last.visible(AT_MMA_ROWS - 1); /* of the block */
-    at_mma_walk<T, D, at_sum_f32, KEYS, at_mma_ldmatrix> walk(a, queries, shared.rows(warp, a.n_taps));
-    if (keys > 0)
-        copy<D>(queries, 0, keys, shared.k(0), shared.v(0));
-    for (int begin = 0, stage = 0; begin < keys; begin += KEYS, stage = 1 - stage) {
+    const at_mma_queries<T> &queries = block.queries;
+    at_mma_warp<T, D, sum, KEYS> warp(a, queries, tile.rows(block.warp, a.n_taps));
+    if (block.keys > 0)
+        copy<D>(block, 0, tile.k(0), tile.v(0));
+    for (int begin = 0, stage = 0; begin < block.keys; begin += KEYS, stage = 1 - stage) {
         at_copy_wait<0>();
         at_sync();
-        if (begin + KEYS < keys)
-            copy<D>(queries, begin + KEYS, keys, shared.k(1 - stage), shared.v(1 - stage));
-        if (begin < queries.keys)
-            walk.take(begin, shared.k(stage), shared.v(stage));
+        if (begin + KEYS < block.keys)
+            copy<D>(block, begin + KEYS, tile.k(1 - stage), tile.v(1 - stage));
+        if (begin < queries.keys) {
+            warp.scores(tile.k(stage));
+            at_sync_warp();
+            uint32_t p[KEYS / 4];
+            warp.gates(begin, p);
+            warp.values(begin, p, tile.v(stage));
+            at_sync_warp();
+            warp.keep_tail();
+        }
     }
-    walk.store();
-}
-
-const char *supports(const struct at_problem *problem) {
-    return problem->dtype != AT_BF16 ? "activations are bf16" : at_mma_declines(problem);
+    warp.store();
 }
 
 int launch(const struct at_launch *launch) {
-    const struct at_sizes *z = &launch->problem->sizes;
-    return at_mma_with_head_size(z->d, [=]<int D>() {
-        return at_mma_launch(launch, attend<at_bf16, D>, at_mma_grid(z, WARPS * AT_MMA_ROWS), WARPS,
-                             at_mma_shared<at_bf16, D, KEYS, 2>::bytes(WARPS, z));
+    return at_mma_with_head_size(launch->problem->sizes.d, [=]<int D>() {
+        return at_mma_launch(launch, attend<D>, WARPS, shared<D>::bytes(WARPS, launch));
     });
 }
 
@@ -72,7 +80,7 @@ AT_KERNEL(asynct_prefill, 08_mma_cp_async) = {
     .summary = "04 with two tiles of keys, the next one copied by cp.async",
     .source = "000 2",
     .numerics = AT_ASYNCT_MMA_BF16_NUMERICS,
-    .supports = supports,
+    .supports = at_mma_bf16_declines,
     .workspace = nullptr,
     .launch = launch,
 };

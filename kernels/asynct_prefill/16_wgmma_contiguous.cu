@@ -1,26 +1,76 @@
-/* AsyncT prefill on wgmma: keys that lie in a row, without a page table.
+/* AsyncT prefill on wgmma: contiguous keys, without a page table.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: as 04; wgmma sums as mma.sync does.
- * Launch: as 15.
- * Limits: those of 15; contiguous K and V (page 0), as a prompt without a cached prefix has them.
- * Source: 000 section 6.5, where it gained nothing: a page table of 16 keys costs little, and its prompts came as views
- * that are not contiguous. */
+ * Like 15, but the place of a key is computed and not looked up.
+ *
+ * Numerically: as mma.sync (04_mma): 16 products a step, sums in f32, P rounded to bf16, a key with p = 0 counts.
+ *
+ * Launch: grid (query heads, requests, tiles of 64 queries), a warpgroup; shared memory 192 d + 2064 bytes. Three
+ * barriers of the block a tile of 16 keys.
+ *
+ * Limits: sm_90a, elsewhere a launch traps; bf16; d 32, 64, 96 or 128; at most 3 taps, a ReLU before the filter, a
+ * gate from 0 to 1; contiguous K and V (page 0), as a prompt without a cached prefix has them.
+ *
+ * Source: 000 section 6.5, where it gained nothing: a page table of 16 keys costs little, and its prompts came as
+ * views that are not contiguous. */
 #include "kernels/asynct_prefill/asynct_wgmma.h"
 
 namespace {
 
-struct staging : at_wgmma_staging {
-    template <class T> static __device__ int64_t key(const at_attention_view<T> &a, int request, int t, int kv_head) {
-        return (int64_t)(a.key_start[request] + t) * a.key_step + kv_head * a.d;
+using T = at_bf16;
+template <int D> using tiles = at_wgmma_tiles<T, D>;
+
+/* Where key t begins, in k and in v. */
+struct contiguous {
+    const at_attention_view<T> &a;
+    const at_mma_queries<T> &queries;
+    __device__ int64_t operator()(int t) const {
+        return (int64_t)(a.key_start[queries.request] + t) * a.key_step + queries.kv_head * a.d;
     }
 };
+
+template <int D> __global__ void __launch_bounds__(AT_WGMMA_THREADS, 1) attend(at_asynct_view<T> a) {
+    AT_SHARED_DYNAMIC(T, memory);
+    const tiles<D> tile{ memory };
+    const at_wgmma_block<T> block(a);
+    if (block.empty())
+        return;
+    const at_unit_gate gate(a, block.queries.head);
+    at_score_tail tail;
+    float o[D / 16][2][4] = {};
+    at_wgmma_load_q<D>(block, tile.q());
+    for (int begin = 0; begin < block.keys; begin += AT_MMA_KEYS) {
+        at_wgmma_load_kv<D>(block, begin, tile, contiguous{ a, block.queries });
+        at_proxy_fence(); /* covers q, too, the first time */
+        at_sync();
+        float s[1][2][4] = {}; /* a product of 16 columns */
+        at_wgmma_scores<D>(tile.q(), tile.k(), s);
+        at_wgmma_wait<0>(s);
+        uint32_t p[4];
+        at_fragment_gates(block.queries, gate, at_fragments(s), begin, tail, p);
+        at_wgmma_put_p(block, p, tile.p());
+        at_proxy_fence();
+        at_sync();
+        if (tile.noted()) {
+            at_wgmma_values_by_query(block.queries, begin, p, tile.v(), o);
+        } else {
+            at_wgmma_values(tile.p(), tile.v(), o);
+            at_wgmma_wait<0>(o);
+        }
+        at_sync();
+    }
+    at_asynct_store(a, block.queries, at_fragments(o));
+}
 
 const char *supports(const struct at_problem *problem) {
     return problem->sizes.page ? "K and V are contiguous" : at_wgmma_constants_decline(problem);
 }
 
-using plan = at_wgmma_plan<16, AT_WGMMA_TAIL_IN_REGISTERS, AT_WGMMA_P_IN_SHARED, true, staging>;
+int launch(const struct at_launch *launch) {
+    return at_mma_with_head_size(launch->problem->sizes.d, [=]<int D>() {
+        return at_mma_launch(launch, attend<D>, AT_WGMMA_WARPS, tiles<D>::BYTES + tiles<D>::P_BYTES);
+    });
+}
 
 } // namespace
 
@@ -30,5 +80,5 @@ AT_KERNEL(asynct_prefill, 16_wgmma_contiguous) = {
     .numerics = AT_ASYNCT_MMA_BF16_NUMERICS,
     .supports = supports,
     .workspace = nullptr,
-    .launch = at_wgmma_prefill_launch<at_bf16, plan>,
+    .launch = launch,
 };

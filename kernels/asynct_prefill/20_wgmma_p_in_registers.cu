@@ -1,17 +1,60 @@
 /* AsyncT prefill on wgmma: P stays in registers.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: as 04; wgmma sums as mma.sync does.
- * Launch: grid (query heads, requests, tiles of 64 queries), a warpgroup; shared memory 192 d bytes.
- * Two barriers of the block a tile of 16 keys; the rest as 15.
- * Limits: sm_90a, elsewhere a launch traps; bf16; d 32, 64, 96 or 128; at most 3 taps, a ReLU
- * before the filter, a gate from 0 to 1.
+ * Unlike 15, P is not stored to shared memory: the fragments of the scores become the operand of the product with V
+ * where they are, without a proxy fence and a barrier.
+ *
+ * Numerically: as mma.sync (04_mma): 16 products a step, sums in f32, P rounded to bf16, a key with p = 0 counts.
+ *
+ * Launch: grid (query heads, requests, tiles of 64 queries), a warpgroup; shared memory 192 d + 16 bytes. Two
+ * barriers of the block a tile of 16 keys.
+ *
+ * Limits: sm_90a, elsewhere a launch traps; bf16; d 32, 64, 96 or 128; at most 3 taps, a ReLU before the filter, a
+ * gate from 0 to 1.
+ *
  * Source: ours. */
 #include "kernels/asynct_prefill/asynct_wgmma.h"
 
 namespace {
 
-using plan = at_wgmma_plan<16, AT_WGMMA_TAIL_IN_REGISTERS, AT_WGMMA_P_IN_REGISTERS, true>;
+using T = at_bf16;
+template <int D> using tiles = at_wgmma_tiles<T, D>;
+
+template <int D> __global__ void __launch_bounds__(AT_WGMMA_THREADS, 1) attend(at_asynct_view<T> a) {
+    AT_SHARED_DYNAMIC(T, memory);
+    const tiles<D> tile{ memory };
+    const at_wgmma_block<T> block(a);
+    if (block.empty())
+        return;
+    const at_unit_gate gate(a, block.queries.head);
+    at_score_tail tail;
+    float o[D / 16][2][4] = {};
+    at_wgmma_load_q<D>(block, tile.q());
+    for (int begin = 0; begin < block.keys; begin += AT_MMA_KEYS) {
+        at_wgmma_load_kv<D>(block, begin, tile);
+        at_proxy_fence(); /* covers q, too, the first time */
+        at_sync();
+        float s[1][2][4] = {}; /* a product of 16 columns */
+        at_wgmma_scores<D>(tile.q(), tile.k(), s);
+        at_wgmma_wait<0>(s);
+        uint32_t p[4];
+        at_fragment_gates(block.queries, gate, at_fragments(s), begin, tail, p);
+        if (tile.noted()) {
+            at_wgmma_values_by_query(block.queries, begin, p, tile.v(), o);
+        } else {
+            at_wgmma_values(p, tile.v(), o);
+            at_wgmma_wait<0>(o);
+        }
+        at_sync();
+    }
+    at_asynct_store(a, block.queries, at_fragments(o));
+}
+
+int launch(const struct at_launch *launch) {
+    return at_mma_with_head_size(launch->problem->sizes.d, [=]<int D>() {
+        return at_mma_launch(launch, attend<D>, AT_WGMMA_WARPS, tiles<D>::BYTES);
+    });
+}
 
 } // namespace
 
@@ -21,5 +64,5 @@ AT_KERNEL(asynct_prefill, 20_wgmma_p_in_registers) = {
     .numerics = AT_ASYNCT_MMA_BF16_NUMERICS,
     .supports = at_wgmma_constants_decline,
     .workspace = nullptr,
-    .launch = at_wgmma_prefill_launch<at_bf16, plan>,
+    .launch = launch,
 };

@@ -1,18 +1,21 @@
-/* AsyncT prefill on mma.sync: a warp has 16 queries of one head, the warps of a block share the keys that they walk.
+/* AsyncT prefill on mma.sync: the steps that kernels 04 to 09 are composed of.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A tile of keys: K and V to shared memory; scores by m16n8k16 from q in registers and K by ldmatrix; scores to
- * shared memory behind the last K - 1 of the tile before; each lane filters and gates the elements of P that it needs
- * as an operand, so that P stays in registers; P V in steps of 16 keys by m16n8k16, or of 8 keys by m16n8k8 where a
- * tile has no more, with V by transposing ldmatrix, o in registers. */
-#ifndef AT_DEVICE_ASYNCT_MMA_H
-#define AT_DEVICE_ASYNCT_MMA_H
+ * A warp has 16 queries of one head; the warps of a block share the tiles of keys.
+ *
+ * Load:     at_mma_stage (kernels/attention/attention_mma.h), K and V of a tile to shared memory
+ * Scores:   at_mma_warp::scores by m16n8k16, q in registers; the scores go to the warp's rows in shared memory
+ * Gate:     at_mma_warp::gates; each lane filters and gates the elements of P that it needs as an operand
+ * Products: at_mma_warp::values by m16n8k16, or by m16n8k8 for tiles of 8 keys; P and o stay in registers
+ * Store:    at_mma_warp::store */
+#ifndef AT_ASYNCT_MMA_H
+#define AT_ASYNCT_MMA_H
 
 #include "kernels/attention/asynct.h"
 #include "kernels/attention/attention_mma.h"
 
-/* What kernels here and in asynct_wgmma.h declare: the unit of both products, the format of P, keys a step of P V, and the
- * guard of sums in f16. */
+/* The numerics that kernels on tensor cores declare: the unit of both products, the format of P, keys of a step of P V,
+ * and the guard of sums in f16. */
 #define AT_ASYNCT_MMA_NUMERICS(UNIT, P, CHUNK, GUARD) \
     { \
         .qk_unit = UNIT, .qk_lanes = 1, .scale_on = AT_SCALE_ON_SCORE, .fir_order = AT_FIR_ORDER_TAPS, .fir_fma = 1, \
@@ -24,91 +27,109 @@
 
 /* Floats of shared memory for a query: its halo and the scores of a tile. */
 template <int KEYS> __host__ __device__ int at_mma_row_length(int n_taps) { return n_taps - 1 + KEYS; }
-
-/* What the filter reads of the scores of 8 N keys, to rows of length `length` whose halo of n_taps - 1 comes first. */
-template <class T, class Sum, int N>
-__device__ void at_mma_put_scores(const at_asynct_view<T> &a, const Sum (&s)[N], float *rows, int length) {
-    const int g = at_lane() / 4, t = at_lane() % 4;
-    for (int n = 0; n < N; n++)
-        for (int i = 0; i < 4; i++) {
-            const float x = s[n][i] * a.scale;
-            rows[(g + 8 * (i / 2)) * length + a.n_taps - 1 + 8 * n + 2 * t + i % 2] = a.relu_pre ? fmaxf(x, 0.0f) : x;
-        }
+/* Bytes of them for the queries of so many warps. */
+template <int KEYS> int64_t at_mma_rows_bytes(int warps, const struct at_launch *launch) {
+    const int length = at_mma_row_length<KEYS>((int)launch->problem->sizes.taps);
+    return warps * AT_MMA_ROWS * length * (int64_t)sizeof(float);
 }
 
-/* P as an operand: 16 queries by 4 A keys from `begin` on, 0 where a query does not see the key. */
-template <class T, int A>
-__device__ void at_mma_gates(const at_mma_queries<T> &queries, const at_asynct_gate &gate, const float *rows,
-                             int length, int begin, uint32_t (&p)[A]) {
-    const int g = at_lane() / 4, t = at_lane() % 4;
-    AT_UNROLL
-    for (int r = 0; r < A; r++) {
-        const int row = g + 8 * (r % 2), first = 2 * t + 8 * (r / 2), keys = queries.visible(row) - begin;
-        const float *score = rows + row * length + gate.n_taps - 1 + first;
-        const float low = first < keys ? gate(score, begin + first) : 0.0f;
-        const float high = first + 1 < keys ? gate(score + 1, begin + first + 1) : 0.0f;
-        p[r] = at_pack<T>(low, high);
-    }
-}
-
-/* The last scores of a tile become the halo of the next. A lane has a whole row: a halo longer than a tile moves into
- * its own place. */
-template <int KEYS> __device__ void at_mma_keep_tail(float *rows, int length) {
-    float *row = rows + at_lane() * length;
-    for (int i = 0; at_lane() < AT_MMA_ROWS && i < length - KEYS; i++)
-        row[i] = row[i + KEYS];
-}
-
-/* A warp on its way along the keys, KEYS at a time. Load: how operands come from shared memory. */
-template <class T, int D, class Sum, int KEYS, class Load> struct at_mma_walk {
-    static constexpr int STEP = KEYS < AT_MMA_KEYS ? KEYS : AT_MMA_KEYS, STEPS = KEYS / STEP; /* keys of P V at once */
-    static_assert(KEYS == 8 || KEYS % AT_MMA_KEYS == 0, "whole steps of P V");
+/* The scores of a warp in shared memory, a row for each of its 16 queries: first the halo, which is the last K - 1
+ * scores of the tile before, then the scores of a tile of KEYS keys. The kernel places a barrier of the warp between
+ * put and gates, and another between gates and keep_tail. */
+template <class T, int KEYS> struct at_score_rows {
     const at_asynct_view<T> &a;
-    const at_mma_queries<T> &queries;
     const at_asynct_gate gate;
-    const at_mma_q<D, T> q;
-    float *const rows; /* of the warp, AT_MMA_ROWS at_mma_row_length<KEYS> */
+    float *const rows;
     const int length;
-    Sum o[D / 8] = {};
 
-    __device__ at_mma_walk(const at_asynct_view<T> &view, const at_mma_queries<T> &of, float *scores)
-        : a(view), queries(of), gate(at_asynct_gate::of(view, of.head)), q(of), rows(scores),
-          length(at_mma_row_length<KEYS>(view.n_taps)) {
+    __device__ at_score_rows(const at_asynct_view<T> &view, int head, float *memory)
+        : a(view), gate(at_asynct_gate::of(view, head)), rows(memory), length(at_mma_row_length<KEYS>(view.n_taps)) {
         if constexpr (KEYS < AT_ASYNCT_MAX_TAPS - 1) /* keep_tail moves what is no score yet */
             for (int i = 0; at_lane() < AT_MMA_ROWS && i < length - KEYS; i++)
                 rows[at_lane() * length + i] = 0.0f;
     }
-
-    /* Takes the tile that begins with key `begin`. When a lane is back, all of the warp have read the tile. Inlined
-     * always: the sums stay in registers. */
-    __device__ __forceinline__ void take(int begin, const T *k, const T *v) {
-        for (int i = 0; i < STEPS; i++) {
-            Sum s[STEP / 8] = {};
-            at_mma_scores<Load>(q, k + i * STEP * AT_MMA_STRIDE<D>, s);
-            at_mma_put_scores(a, s, rows + i * STEP, length);
-        }
-        at_sync_warp();
-        for (int i = 0; i < STEPS; i++) {
-            uint32_t p[STEP / 4];
-            at_mma_gates(queries, gate, rows + i * STEP, length, begin + i * STEP, p);
-            at_mma_values<D, Load>(queries, begin + i * STEP, p, v + i * STEP * AT_MMA_STRIDE<D>, o);
-        }
-        at_sync_warp();
-        at_mma_keep_tail<KEYS>(rows, length);
-    }
-    __device__ void store() const {
+    /* What the filter reads of the scores of 8 N keys, from key `key` of the tile on. */
+    template <class Sum, int N> __device__ void put(const Sum (&s)[N], int key = 0) const {
         const int g = at_lane() / 4, t = at_lane() % 4;
+        for (int n = 0; n < N; n++)
+            for (int i = 0; i < 4; i++) {
+                const float x = s[n][i] * a.scale;
+                rows[key + (g + 8 * (i / 2)) * length + a.n_taps - 1 + 8 * n + 2 * t + i % 2] =
+                    a.relu_pre ? fmaxf(x, 0.0f) : x;
+            }
+    }
+    /* P as an operand: 16 queries by 4 A keys, from key `key` of the tile that begins with `begin`; 0 where a query
+     * does not see the key. */
+    template <int A>
+    __device__ void gates(const at_mma_queries<T> &queries, int begin, uint32_t (&p)[A], int key = 0) const {
+        const int g = at_lane() / 4, t = at_lane() % 4, from = begin + key;
         AT_UNROLL
-        for (int half = 0; half < 2; half++) {
-            AT_UNROLL
-            for (int i = 0; i < D / 8 && queries.first + g + 8 * half < queries.end; i++)
-                at_store32(a.o + queries.element(g + 8 * half) + 8 * i + 2 * t,
-                           at_pack<T>(o[i][2 * half], o[i][2 * half + 1]));
+        for (int r = 0; r < A; r++) {
+            const int row = g + 8 * (r % 2), first = 2 * t + 8 * (r / 2), keys = queries.visible(row) - from;
+            const float *score = rows + key + row * length + gate.n_taps - 1 + first;
+            const float low = first < keys ? gate(score, from + first) : 0.0f;
+            const float high = first + 1 < keys ? gate(score + 1, from + first + 1) : 0.0f;
+            p[r] = at_pack<T>(low, high);
         }
+    }
+    /* The last scores of the tile become the halo of the next. A lane has a whole row: a halo longer than a tile moves
+     * within itself. */
+    __device__ void keep_tail() const {
+        float *row = rows + at_lane() * length;
+        for (int i = 0; at_lane() < AT_MMA_ROWS && i < length - KEYS; i++)
+            row[i] = row[i + KEYS];
     }
 };
 
-/* Shared memory: STAGES tiles of KEYS keys, K and V of each, then the rows of scores of WARPS warps. */
+/* Rows of o of the warp's queries, rounded to T; o[n][i] as a product leaves it. Rows past the last query are not
+ * stored. */
+template <class T, class Sum, int N>
+__device__ void at_asynct_store(const at_asynct_view<T> &a, const at_mma_queries<T> &queries, const Sum (&o)[N]) {
+    const int g = at_lane() / 4, t = at_lane() % 4;
+    AT_UNROLL
+    for (int half = 0; half < 2; half++) {
+        AT_UNROLL
+        for (int i = 0; i < N && queries.first + g + 8 * half < queries.end; i++)
+            at_store32(a.o + queries.element(g + 8 * half) + 8 * i + 2 * t,
+                       at_pack<T>(o[i][2 * half], o[i][2 * half + 1]));
+    }
+}
+
+/* A warp and its walk over the keys: its 16 queries with their q and o, and the steps that it takes with each tile. A
+ * tile has one step of STEP keys, or several: `key` is the first of the step within the tile. Scores, a barrier of the
+ * warp, gates and products, a barrier of the warp, keep_tail; in this order the rows of scores are whole when gates
+ * reads them and all lanes have left the tile behind the second barrier. Load: how operands come from shared memory.
+ * Inlined always: q and o stay in registers. */
+template <class T, int D, class Sum, int KEYS, class Load = at_mma_ldmatrix> struct at_mma_warp {
+    static constexpr int STEP = KEYS < AT_MMA_KEYS ? KEYS : AT_MMA_KEYS;
+    static_assert(KEYS == 8 || KEYS % AT_MMA_KEYS == 0, "whole steps of P V");
+    const at_mma_queries<T> &queries;
+    const at_score_rows<T, KEYS> rows;
+    const at_mma_q<D, T> q;
+    Sum o[D / 8] = {};
+
+    __device__ at_mma_warp(const at_asynct_view<T> &view, const at_mma_queries<T> &of, float *memory)
+        : queries(of), rows(view, of.head, memory), q(of) {}
+
+    /* q.k to the rows of scores. */
+    __device__ __forceinline__ void scores(const T *k, int key = 0) {
+        Sum s[STEP / 8] = {};
+        at_mma_scores<Load>(q, k + key * AT_MMA_STRIDE<D>, s);
+        rows.put(s, key);
+    }
+    /* P from the rows, an operand for values; the tile begins with key `begin`. */
+    __device__ __forceinline__ void gates(int begin, uint32_t (&p)[STEP / 4], int key = 0) const {
+        rows.gates(queries, begin, p, key);
+    }
+    /* o += P V. */
+    __device__ __forceinline__ void values(int begin, const uint32_t (&p)[STEP / 4], const T *v, int key = 0) {
+        at_mma_values<D, Load>(queries, begin + key, p, v + key * AT_MMA_STRIDE<D>, o);
+    }
+    __device__ void keep_tail() const { rows.keep_tail(); }
+    __device__ void store() const { at_asynct_store(rows.a, queries, o); }
+};
+
+/* The layout of shared memory: STAGES tiles of KEYS keys, K and V of each, then the rows of scores of each warp. */
 template <class T, int D, int KEYS, int STAGES = 1> struct at_mma_shared {
     static constexpr int TILE = KEYS * AT_MMA_STRIDE<D>; /* elements of K, or of V */
     T *memory;
@@ -118,58 +139,27 @@ template <class T, int D, int KEYS, int STAGES = 1> struct at_mma_shared {
     __device__ float *rows(int warp, int n_taps) const {
         return reinterpret_cast<float *>(k(STAGES)) + warp * AT_MMA_ROWS * at_mma_row_length<KEYS>(n_taps);
     }
-    static int64_t bytes(int warps, const struct at_sizes *z) {
-        return STAGES * 2 * TILE * (int64_t)sizeof(T) +
-               warps * AT_MMA_ROWS * at_mma_row_length<KEYS>((int)z->taps) * (int64_t)sizeof(float);
+    static int64_t bytes(int warps, const struct at_launch *launch) {
+        return STAGES * 2 * TILE * (int64_t)sizeof(T) + at_mma_rows_bytes<KEYS>(warps, launch);
     }
 };
 
-/* The queries of tile `tile` of WARPS times 16, by the whole block. Ends with a barrier, or without any where no query
- * of the tile sees a key. */
-template <class T, int D, int WARPS, class Sum, int KEYS, class Load>
-__device__ __forceinline__ void at_mma_attend(const at_asynct_view<T> &a, const at_mma_shared<T, D, KEYS> &shared,
-                                              int request, int head, int tile) {
-    const int warp = (int)threadIdx.x / 32;
-    const at_mma_queries<T> last(a, request, head, tile * WARPS + WARPS - 1),
-        queries(a, request, head, tile * WARPS + warp);
-    if (tile * WARPS * AT_MMA_ROWS >= queries.end)
-        return;
-    const int keys = last.visible(AT_MMA_ROWS - 1); /* of the block */
-    at_mma_walk<T, D, Sum, KEYS, Load> walk(a, queries, shared.rows(warp, a.n_taps));
-    for (int begin = 0; begin < keys; begin += KEYS) {
-        at_mma_stage<D, KEYS>(a, request, queries.kv_head, begin, keys, shared.k(), shared.v());
-        at_sync();
-        if (begin < queries.keys)
-            walk.take(begin, shared.k(), shared.v());
-        at_sync();
-    }
-    walk.store();
-}
-
-template <class T, int D, int WARPS, class Sum, int KEYS, class Load>
-static __global__ void __launch_bounds__(32 * WARPS, 1) at_mma_prefill(at_asynct_view<T> a) {
-    AT_SHARED_DYNAMIC(T, memory);
-    at_mma_attend<T, D, WARPS, Sum, KEYS, Load>(a, at_mma_shared<T, D, KEYS>{ memory }, (int)blockIdx.y,
-                                                (int)blockIdx.x, (int)blockIdx.z);
-}
-
-/* A kernel on a grid that may be empty; `args` follow the view. */
-template <class T, class... P, class... A>
-int at_mma_launch(const struct at_launch *launch, void (*kernel)(at_asynct_view<T>, P...), dim3 grid, int warps,
-                  int64_t shared, A... args) {
+/* A kernel on grid (query heads, requests, tiles of 16 queries for each warp), which may be empty. */
+template <class T>
+int at_mma_launch(const struct at_launch *launch, void (*kernel)(at_asynct_view<T>), int warps, int64_t shared) {
+    const dim3 grid = at_mma_grid(&launch->problem->sizes, warps * AT_MMA_ROWS);
     if (grid.x == 0 || grid.y == 0 || grid.z == 0)
         return 0;
     return at_launch(kernel, grid, dim3{ 32 * (unsigned)warps, 1, 1 }, shared, launch->stream,
-                     at_asynct_view<T>::of(launch->problem), args...);
+                     at_asynct_view<T>::of(launch->problem));
 }
 
-template <class T, int WARPS, class Sum, int KEYS = AT_MMA_KEYS, class Load = at_mma_ldmatrix>
-int at_mma_prefill_launch(const struct at_launch *launch) {
-    const struct at_sizes *z = &launch->problem->sizes;
-    return at_mma_with_head_size(z->d, [=]<int D>() {
-        return at_mma_launch(launch, at_mma_prefill<T, D, WARPS, Sum, KEYS, Load>, at_mma_grid(z, WARPS * AT_MMA_ROWS),
-                             WARPS, at_mma_shared<T, D, KEYS>::bytes(WARPS, z));
-    });
+/* Reasons to decline for activations of one format. */
+static inline const char *at_mma_bf16_declines(const struct at_problem *problem) {
+    return problem->dtype != AT_BF16 ? "activations are bf16" : at_mma_declines(problem);
+}
+static inline const char *at_mma_f16_declines(const struct at_problem *problem) {
+    return problem->dtype != AT_F16 ? "activations are f16" : at_mma_declines(problem);
 }
 
 #endif

@@ -1,41 +1,28 @@
-/* AsyncT prefill on wgmma: a warpgroup has 64 queries of one head and walks the keys 16 at a time.
+/* AsyncT prefill on wgmma: the steps that kernels 10 to 20 are composed of.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Shared memory: q of the block; K and V of a tile; what the plan wants of scores and P. Everything that wgmma reads
- * lies in core matrices, 8 rows of 16 bytes one behind the other: V by channels, so that its 16 keys are neighbours.
- * Threads write it, a proxy fence and a barrier stand between that and wgmma.
+ * A block is a warpgroup with 64 queries of one head. It walks the keys in tiles of 16; a barrier ends each tile.
  *
- * V in rows that are hidden from some query: as in kernels/attention/attention_mma.h, whose warps and queries these are.
- */
-#ifndef AT_DEVICE_ASYNCT_WGMMA_H
-#define AT_DEVICE_ASYNCT_WGMMA_H
+ * Load:     at_wgmma_load_q once, at_wgmma_load_kv for each tile; a proxy fence and a barrier follow, because
+ *           wgmma reads what threads wrote
+ * Scores:   at_wgmma_scores issues and commits q.k; the kernel waits
+ * Gate:     in fragments (asynct_fragments.h) or over rows of scores in shared memory (asynct_mma.h)
+ * Products: at_wgmma_put_p if P goes through shared memory, at_wgmma_values; the kernel waits
+ * Store:    at_asynct_store
+ *
+ * What wgmma reads in shared memory lies in core matrices, 8 rows of 16 bytes one after the other: q and K by rows, V
+ * by channels, so that the 16 keys of a channel are neighbours. V in rows that are hidden from some query: as in
+ * kernels/attention/attention_mma.h, whose warps and queries these are. */
+#ifndef AT_ASYNCT_WGMMA_H
+#define AT_ASYNCT_WGMMA_H
 
+#include "kernels/asynct_prefill/asynct_fragments.h"
 #include "kernels/asynct_prefill/asynct_mma.h"
 #include "kernels/device/wgmma.h"
 
 constexpr int AT_WGMMA_QUERIES = 64, AT_WGMMA_WARPS = 4, AT_WGMMA_THREADS = 128, AT_WGMMA_CORE = 64;
 
-/* What a kernel does in which way. COLUMNS: of a product, 8 or 16. */
-enum at_wgmma_scores { AT_WGMMA_SCORES_IN_SHARED, AT_WGMMA_TAIL_IN_SHARED, AT_WGMMA_TAIL_IN_REGISTERS };
-enum at_wgmma_values { AT_WGMMA_VALUES_BY_MMA, AT_WGMMA_P_IN_SHARED, AT_WGMMA_P_IN_REGISTERS };
-struct at_wgmma_staging {                         /* how q, K and V come to shared memory */
-    static constexpr bool Q_BY_PAIRS = false;     /* stores of two elements of a row, not of eight */
-    static constexpr bool V_BY_KEY_PAIRS = false; /* stores of one channel of two keys, not of one */
-
-    /* First element of a key, in k and in v. */
-    template <class T> static __device__ int64_t key(const at_attention_view<T> &a, int request, int t, int kv_head) {
-        return a.key(request, t, kv_head);
-    }
-};
-template <int COLUMNS_, at_wgmma_scores SCORES_, at_wgmma_values VALUES_, bool CONSTANTS_ = false,
-          class STAGING_ = at_wgmma_staging>
-struct at_wgmma_plan {
-    using STAGING = STAGING_;
-    static constexpr int COLUMNS = COLUMNS_;
-    static constexpr at_wgmma_scores SCORES = SCORES_;
-    static constexpr at_wgmma_values VALUES = VALUES_;
-    static constexpr bool CONSTANTS = CONSTANTS_; /* a ReLU before the filter, a gate from 0 to 1 */
-};
+template <class T> using at_wgmma_block = at_mma_block<T, AT_WGMMA_WARPS>;
 
 /* Element (row, column) of core matrices `columns` wide. */
 __host__ __device__ constexpr int at_core(int row, int column, int columns) {
@@ -46,82 +33,113 @@ template <class T> __device__ at_matrix at_core_matrix(const T *at, int columns)
     return at_matrix::k_major(at, AT_WGMMA_CORE * (int)sizeof(T), 8 * columns * (int)sizeof(T));
 }
 
-/* The gate with at most three taps, on scores of a thread. */
-template <bool CONSTANTS> struct at_fragment_gate {
-    float scale, tap[3], sigma, gamma, clip_min, clip_max;
-    int n_taps, shrink, relu_pre;
+/* The layout of shared memory: q of the block, K and V of a tile, a word for each warp, then what a variant adds. V:
+ * its elements. */
+template <class T, int D, int V = AT_MMA_KEYS *D> struct at_wgmma_tiles {
+    static constexpr int Q = AT_WGMMA_QUERIES * D, K = AT_MMA_KEYS * D;
+    static constexpr int64_t BYTES = (Q + K + V) * (int64_t)sizeof(T) + AT_WGMMA_WARPS * (int64_t)sizeof(uint32_t);
+    static constexpr int64_t P_BYTES = AT_WGMMA_QUERIES * AT_MMA_KEYS * (int64_t)sizeof(T);
+    static constexpr int64_t TAIL_BYTES = AT_WGMMA_QUERIES * 2 * (int64_t)sizeof(float);
+    T *memory;
 
-    template <class T>
-    __device__ at_fragment_gate(const at_asynct_view<T> &a, int head)
-        : scale(a.scale), sigma(a.sigma[head]), gamma(a.gamma[head]), clip_min(a.clip_min), clip_max(a.clip_max),
-          n_taps(a.n_taps), shrink(a.pooled && a.shrink), relu_pre(a.relu_pre) {
-        for (int i = 0; i < 3; i++)
-            tap[i] = i < n_taps ? a.taps[head * n_taps + i] : 0.0f;
+    __device__ T *q() const { return memory; }
+    __device__ T *k() const { return q() + Q; }
+    __device__ T *v() const { return k() + K; }
+    __device__ uint32_t *words() const { return reinterpret_cast<uint32_t *>(v() + V); }
+    __device__ T *p() const { return reinterpret_cast<T *>(words() + AT_WGMMA_WARPS); }
+    /* Floats behind P, and in its place in kernels that keep P in registers. */
+    __device__ float *behind_p() const { return reinterpret_cast<float *>(p() + AT_WGMMA_QUERIES * AT_MMA_KEYS); }
+    __device__ float *instead_of_p() const { return reinterpret_cast<float *>(p()); }
+
+    /* What each warp has found in its part of V; the barrier that follows the load stands between note and noted. */
+    __device__ void note(bool found) const {
+        if (at_lane() == 0)
+            words()[threadIdx.x / 32] = found;
     }
-    __device__ float score(float s) const {
-        const float x = s * scale;
-        return CONSTANTS || relu_pre ? fmaxf(x, 0.0f) : x;
+    __device__ bool noted() const { return words()[0] | words()[1] | words()[2] | words()[3]; }
+};
+
+/* ---- load ---- */
+
+/* 16 queries of the warp to core matrices: put(to, x) for each 8 channels x of a row and their place. */
+template <int D, class T, class F> __device__ void at_wgmma_each_of_q(const at_wgmma_block<T> &block, T *q, F put) {
+    constexpr int EACH = 8, PARTS = D / EACH;
+    for (int i = at_lane(); i < AT_MMA_ROWS * PARTS; i += 32) {
+        const int row = i / PARTS, channel = i % PARTS * EACH;
+        T x[EACH];
+        at_load16(block.queries.a.q + block.queries.element(row) + channel, x);
+        put(q + at_core(block.warp * AT_MMA_ROWS + row, channel, D), x);
     }
-    /* p of key t from its score and those of the two keys before. */
-    __device__ float operator()(float r0, float r1, float r2, int t) const {
-        float z;
-        if (shrink && t + 1 < n_taps) { /* a shorter window has taps of its own */
-            const float share = sigma / (float)(t + 1);
-            z = (1.0f - share) * r0;
-            if (t > 0)
-                z = fmaf(-share, r1, z);
-        } else {
-            z = tap[0] * r0;
-            if (n_taps > 1 && t > 0)
-                z = fmaf(tap[1], r1, z);
-            if (n_taps > 2 && t > 1)
-                z = fmaf(tap[2], r2, z);
+}
+template <int D, class T> __device__ void at_wgmma_load_q(const at_wgmma_block<T> &block, T *q) {
+    at_wgmma_each_of_q<D>(block, q, [](T *to, const T(&x)[8]) { at_store16(to, x); });
+}
+
+/* Where key t of a block's request begins, in k and in v. */
+template <class T> struct at_key_by_table {
+    const at_mma_queries<T> &queries;
+    __device__ int64_t operator()(int t) const { return queries.a.key(queries.request, t, queries.kv_head); }
+};
+
+/* The rows of the tile from `begin` on, 16 bytes at a time: put(row, channel, from), where `from` is the place in k and
+ * in v, < 0 for rows from `keys` on, which are zeros. */
+template <int D, class Key, class F> __device__ void at_wgmma_each_of_kv(int begin, int keys, Key key, F put) {
+    constexpr int EACH = 8, PARTS = D / EACH;
+    for (int i = (int)threadIdx.x; i < AT_MMA_KEYS * PARTS; i += AT_WGMMA_THREADS) {
+        const int row = i / PARTS, channel = i % PARTS * EACH, t = begin + row;
+        put(row, channel, t < keys ? key(t) + channel : (int64_t)-1);
+    }
+}
+
+/* K of a tile in core matrices, V by channels. Notes whether a row of V that some query does not see holds an infinity
+ * or a NaN. */
+template <int D, class T, class Tiles, class Key>
+__device__ void at_wgmma_load_kv(const at_wgmma_block<T> &block, int begin, const Tiles &tiles, Key key) {
+    const at_attention_view<T> &a = block.queries.a;
+    T *k = tiles.k(), *v = tiles.v();
+    bool found = false;
+    at_wgmma_each_of_kv<D>(begin, block.keys, key, [&](int row, int channel, int64_t from) {
+        T from_k[8] = {}, from_v[8] = {};
+        if (from >= 0) {
+            at_load16(a.k + from, from_k);
+            at_load16(a.v + from, from_v);
         }
-        z = fmaxf(z, 0.0f);
-        return gamma * (CONSTANTS ? fminf(z, 1.0f) : fmaxf(fminf(z, clip_max), clip_min));
-    }
-};
+        at_store16(k + at_core(row, channel, D), from_k);
+        for (int j = 0; j < 8; j++) {
+            const float x = at_float(from_v[j]);
+            found |= begin + row >= block.least && !(x - x == 0.0f);
+            v[at_core(channel + j, row, AT_MMA_KEYS)] = from_v[j];
+        }
+    });
+    tiles.note(at_ballot(0xffffffffu, found) != 0);
+}
+template <int D, class T, class Tiles>
+__device__ void at_wgmma_load_kv(const at_wgmma_block<T> &block, int begin, const Tiles &tiles) {
+    at_wgmma_load_kv<D>(block, begin, tiles, at_key_by_table<T>{ block.queries });
+}
 
-/* The last two scores before a tile, of rows g (0) and g + 8 (1). */
-struct at_score_tail {
-    float before[2][2] = {}; /* the older first */
-};
+/* ---- scores ---- */
 
-/* P of a tile from its scores in fragments of 8 keys: a lane's two keys stand beside those of its neighbour in the
- * quad. put(r, low, high) for what register r of an operand has. The tail goes on to the next tile, for all four lanes.
- */
-template <class T, bool CONSTANTS, class F>
-__device__ void at_fragment_gates_of(const at_mma_queries<T> &queries, const at_fragment_gate<CONSTANTS> &gate,
-                                     const float (&s)[2][4], int begin, at_score_tail &tail, F put) {
-    const int g = at_lane() / 4, t = at_lane() % 4;
+/* Issues and commits s += q.k of a tile, in products of 8 C columns. */
+template <int D, class T, int N, int C>
+__device__ __forceinline__ void at_wgmma_scores(const T *q, const T *k, float (&s)[N][C][4]) {
+    static_assert(8 * N * C == AT_MMA_KEYS, "the keys of a tile");
+    at_wgmma_fence(s);
     AT_UNROLL
-    for (int half = 0; half < 2; half++) {
-        const int keys = queries.visible(g + 8 * half);
-        float *before = tail.before[half];
-        AT_UNROLL
-        for (int n = 0; n < 2; n++) {
-            const int key = begin + 8 * n + 2 * t;
-            const float r0 = gate.score(s[n][2 * half]), r1 = gate.score(s[n][2 * half + 1]);
-            const float up0 = at_shuffle_up(0xffffffffu, r0, 1, 4), up1 = at_shuffle_up(0xffffffffu, r1, 1, 4);
-            const float b2 = t == 0 ? before[0] : up0, b1 = t == 0 ? before[1] : up1;
-            const float low = key < keys ? gate(r0, b1, b2, key) : 0.0f;
-            const float high = key + 1 < keys ? gate(r1, r0, b1, key + 1) : 0.0f;
-            put(2 * n + half, low, high);
-            before[0] = at_shuffle(0xffffffffu, r0, 3, 4);
-            before[1] = at_shuffle(0xffffffffu, r1, 3, 4);
-        }
-    }
+    for (int i = 0; i < D / 16; i++)
+        for (int n = 0; n < N; n++)
+            at_wgmma(s[n], at_core_matrix(q + 2 * AT_WGMMA_CORE * i, D),
+                     at_core_matrix(k + 8 * n * C * D + 2 * AT_WGMMA_CORE * i, D), T{}, T{});
+    at_wgmma_commit();
 }
 
-/* The same as an operand. */
-template <class T, bool CONSTANTS>
-__device__ void at_fragment_gates(const at_mma_queries<T> &queries, const at_fragment_gate<CONSTANTS> &gate,
-                                  const float (&s)[2][4], int begin, at_score_tail &tail, uint32_t (&p)[4]) {
-    at_fragment_gates_of(queries, gate, s, begin, tail,
-                         [&](int r, float low, float high) { p[r] = at_pack<T>(low, high); });
+/* Products of 8 C columns as fragments of 8. */
+template <int N, int C> __device__ float (&at_fragments(float (&s)[N][C][4]))[N * C][4] {
+    return reinterpret_cast<float(&)[N * C][4]>(s);
 }
 
-/* A tail in shared memory, two floats a row of the block. */
+/* ---- the gate's tail in shared memory, two floats a row of the block ---- */
+
 __device__ inline void at_take_tail(const float *rows, at_score_tail &tail) {
     for (int half = 0; half < 2; half++)
         for (int i = 0; i < 2; i++)
@@ -135,91 +153,46 @@ __device__ inline void at_put_tail(float *rows, const at_score_tail &tail) {
                 rows[2 * (at_lane() / 4 + 8 * half) + i] = tail.before[half][i];
 }
 
-/* The warp's queries to core matrices. */
-template <int D, class Staging, class T>
-__device__ void at_wgmma_stage_q(const at_mma_queries<T> &queries, int warp, T *q) {
-    constexpr int EACH = 8, PARTS = D / EACH;
-    for (int i = at_lane(); i < AT_MMA_ROWS * PARTS; i += 32) {
-        const int row = i / PARTS, channel = i % PARTS * EACH;
-        T x[EACH];
-        at_load16(queries.a.q + queries.element(row) + channel, x);
-        T *to = q + at_core(warp * AT_MMA_ROWS + row, channel, D);
-        if (Staging::Q_BY_PAIRS)
-            for (int j = 0; j < EACH; j += 2)
-                at_store32(to + j, at_pair(x[j], x[j + 1]));
-        else
-            at_store16(to, x);
-    }
+/* ---- products ---- */
+
+/* P of the warp to core matrices; a proxy fence and a barrier of the block have to follow. */
+template <class T> __device__ void at_wgmma_put_p(const at_wgmma_block<T> &block, const uint32_t (&p)[4], T *tile) {
+    const int g = at_lane() / 4, t = at_lane() % 4;
+    for (int r = 0; r < 4; r++)
+        at_store32(tile + at_core(block.warp * AT_MMA_ROWS + g + 8 * (r % 2), 2 * t + 8 * (r / 2), AT_MMA_KEYS), p[r]);
 }
 
-/* V of a tile by channels, two keys a store. */
-template <int D, class Staging, class T>
-__device__ bool at_wgmma_stage_v_pairs(const at_mma_queries<T> &queries, int begin, int keys, int hidden, T *v) {
-    constexpr int EACH = 8, PARTS = D / EACH;
-    bool found = false;
-    for (int i = (int)threadIdx.x; i < AT_MMA_KEYS / 2 * PARTS; i += AT_WGMMA_THREADS) {
-        const int row = i / PARTS * 2, channel = i % PARTS * EACH;
-        T from[2][EACH] = {};
-        for (int n = 0; n < 2; n++)
-            if (begin + row + n < keys)
-                at_load16(queries.a.v + channel +
-                              Staging::key(queries.a, queries.request, begin + row + n, queries.kv_head),
-                          from[n]);
-        for (int j = 0; j < EACH; j++) {
-            for (int n = 0; n < 2; n++) {
-                const float x = at_float(from[n][j]);
-                found |= begin + row + n >= hidden && !(x - x == 0.0f);
-            }
-            at_store32(v + at_core(channel + j, row, AT_MMA_KEYS), at_pair(from[0][j], from[1][j]));
-        }
-    }
-    return found;
+/* Issues and commits o += P V of a tile, in products of 8 C columns. P: in shared memory, or in registers. */
+template <class T, int N, int C>
+__device__ __forceinline__ void at_wgmma_values(const T *p, const T *v, float (&o)[N][C][4]) {
+    at_wgmma_fence(o);
+    AT_UNROLL
+    for (int i = 0; i < N; i++)
+        at_wgmma(o[i], at_core_matrix(p, AT_MMA_KEYS), at_core_matrix(v + 8 * i * C * AT_MMA_KEYS, AT_MMA_KEYS), T{},
+                 T{});
+    at_wgmma_commit();
+}
+template <class T, int N, int C>
+__device__ __forceinline__ void at_wgmma_values(const uint32_t (&p)[4], const T *v, float (&o)[N][C][4]) {
+    at_wgmma_fence(o);
+    AT_UNROLL
+    for (int i = 0; i < N; i++)
+        at_wgmma(o[i], p, at_core_matrix(v + 8 * i * C * AT_MMA_KEYS, AT_MMA_KEYS), T{}, T{});
+    at_wgmma_commit();
 }
 
-/* 16 keys of K and V, zeros from `keys` on: K in core matrices; V too, by channels, or in rows for mma.sync. Whether
- * one of the rows of V from `hidden` on holds an infinity or a NaN among what this warp has loaded. */
-template <int D, class Staging, bool BY_ROWS, class T>
-__device__ bool at_wgmma_stage_kv(const at_mma_queries<T> &queries, int begin, int keys, int hidden, T *k, T *v) {
-    constexpr int EACH = 8, PARTS = D / EACH;
-    bool found = false;
-    for (int i = (int)threadIdx.x; i < AT_MMA_KEYS * PARTS; i += AT_WGMMA_THREADS) {
-        const int row = i / PARTS, channel = i % PARTS * EACH, t = begin + row;
-        T from_k[EACH] = {}, from_v[EACH] = {};
-        if (t < keys) {
-            const int64_t at = Staging::key(queries.a, queries.request, t, queries.kv_head) + channel;
-            at_load16(queries.a.k + at, from_k);
-            if (!Staging::V_BY_KEY_PAIRS)
-                at_load16(queries.a.v + at, from_v);
-        }
-        at_store16(k + at_core(row, channel, D), from_k);
-        if (BY_ROWS) {
-            at_store16(v + row * AT_MMA_STRIDE<D> + channel, from_v);
-            continue;
-        }
-        if constexpr (!Staging::V_BY_KEY_PAIRS)
-            for (int j = 0; j < EACH; j++) {
-                const float x = at_float(from_v[j]);
-                found |= t >= hidden && !(x - x == 0.0f);
-                v[at_core(channel + j, row, AT_MMA_KEYS)] = from_v[j];
-            }
-    }
-    if constexpr (Staging::V_BY_KEY_PAIRS)
-        found = at_wgmma_stage_v_pairs<D, Staging>(queries, begin, keys, hidden, v);
-    return at_ballot(0xffffffffu, found) != 0;
-}
-
-/* o += P V with V's rows hidden where a query does not see them, by mma.sync, a query at a time. */
-template <int D, int COLUMNS, class T>
+/* o += P V by mma.sync for one query at a time, hidden rows of V replaced by zeros. */
+template <class T, int N, int C>
 __device__ void at_wgmma_values_by_query(const at_mma_queries<T> &queries, int begin, const uint32_t (&p)[4],
-                                         const T *v, float (&o)[D / COLUMNS][COLUMNS / 8][4]) {
+                                         const T *v, float (&o)[N][C][4]) {
     const int g = at_lane() / 4, t = at_lane() % 4;
     for (int row = 0; row < AT_MMA_ROWS; row++) {
         AT_UNROLL
-        for (int i = 0; i < D / 8; i++) {
+        for (int i = 0; i < N * C; i++) {
             uint32_t seen[2];
             for (int r = 0; r < 2; r++)
                 seen[r] = at_load32(v + at_core(8 * i + g, 8 * r + 2 * t, AT_MMA_KEYS));
-            float(&sum)[4] = o[8 * i / COLUMNS][i % (COLUMNS / 8)];
+            float(&sum)[4] = o[i / C][i % C];
             float all[4];
             at_mma_hide(seen, queries.visible(row) - begin);
             at_mma_16816(all, p, seen, sum, T{});
@@ -230,133 +203,17 @@ __device__ void at_wgmma_values_by_query(const at_mma_queries<T> &queries, int b
     }
 }
 
-/* Elements of shared memory, of T and then of float. */
-struct at_wgmma_room {
-    int q, k, v, p, floats;
+/* ---- reasons to decline ---- */
 
-    template <class Plan> __host__ __device__ static at_wgmma_room of(int d, int n_taps) {
-        const int keys = AT_MMA_KEYS, queries = AT_WGMMA_QUERIES;
-        return { queries * d, keys * d, Plan::VALUES == AT_WGMMA_VALUES_BY_MMA ? keys * (d + 8) : keys * d,
-                 Plan::VALUES == AT_WGMMA_P_IN_SHARED ? queries * keys : 0,
-                 Plan::SCORES == AT_WGMMA_SCORES_IN_SHARED ? queries * at_mma_row_length<AT_MMA_KEYS>(n_taps)
-                 : Plan::SCORES == AT_WGMMA_TAIL_IN_SHARED ? queries * 2
-                                                           : 0 };
-    }
-    __host__ __device__ int64_t bytes() const {
-        return 2 * (int64_t)(q + k + v + p) + 4 * (int64_t)(floats + AT_WGMMA_WARPS);
-    }
-};
-
-template <class T, int D, class Plan>
-static __global__ void __launch_bounds__(AT_WGMMA_THREADS, 1) at_wgmma_prefill(at_asynct_view<T> a) {
-    constexpr int COLUMNS = Plan::COLUMNS;
-    constexpr bool BY_MMA = Plan::VALUES == AT_WGMMA_VALUES_BY_MMA;
-    const at_wgmma_room room = at_wgmma_room::of<Plan>(D, a.n_taps);
-    AT_SHARED_DYNAMIC(T, q);
-    T *k = q + room.q, *v = k + room.k, *p_tile = v + room.v;
-    uint32_t *found = reinterpret_cast<uint32_t *>(p_tile + room.p);
-    float *floats = reinterpret_cast<float *>(found + AT_WGMMA_WARPS);
-    const int warp = (int)threadIdx.x / 32, g = at_lane() / 4, t = at_lane() % 4,
-              length = at_mma_row_length<AT_MMA_KEYS>(a.n_taps);
-    const int tile = (int)blockIdx.z * AT_WGMMA_WARPS;
-    const at_mma_queries<T> first(a, tile), last(a, tile + AT_WGMMA_WARPS - 1), queries(a, tile + warp);
-    if (first.first >= queries.end)
-        return;
-    const int keys = last.visible(AT_MMA_ROWS - 1); /* of the block */
-    const at_asynct_gate gate = at_asynct_gate::of(a, queries.head);
-    const at_fragment_gate<Plan::CONSTANTS> fragment_gate(a, queries.head);
-    float *rows = floats + warp * AT_MMA_ROWS * (Plan::SCORES == AT_WGMMA_SCORES_IN_SHARED ? length : 2);
-    at_score_tail tail;
-    float o[D / COLUMNS][COLUMNS / 8][4] = {};
-    at_wgmma_stage_q<D, typename Plan::STAGING>(queries, warp, q);
-    if (Plan::SCORES == AT_WGMMA_TAIL_IN_SHARED)
-        at_put_tail(rows, tail);
-    for (int begin = 0; begin < keys; begin += AT_MMA_KEYS) {
-        const bool infinite =
-            at_wgmma_stage_kv<D, typename Plan::STAGING, BY_MMA>(queries, begin, keys, first.least, k, v);
-        if (at_lane() == 0)
-            found[warp] = infinite;
-        at_proxy_fence(); /* behind q too, the first time */
-        at_sync();
-        float s[AT_MMA_KEYS / COLUMNS][COLUMNS / 8][4] = {};
-        uint32_t p[4];
-        at_wgmma_fence(s);
-        AT_UNROLL
-        for (int i = 0; i < D / 16; i++)
-            for (int n = 0; n < AT_MMA_KEYS / COLUMNS; n++)
-                at_wgmma(s[n], at_core_matrix(q + 2 * AT_WGMMA_CORE * i, D),
-                         at_core_matrix(k + n * COLUMNS * D + 2 * AT_WGMMA_CORE * i, D), T{}, T{});
-        at_wgmma_commit();
-        at_wgmma_wait<0>(s);
-        const float(&scores)[2][4] = reinterpret_cast<const float(&)[2][4]>(s);
-        if (Plan::SCORES == AT_WGMMA_SCORES_IN_SHARED) {
-            at_mma_put_scores(a, scores, rows, length);
-            at_sync_warp();
-            at_mma_gates(queries, gate, rows, length, begin, p);
-            at_sync_warp();
-            at_mma_keep_tail<AT_MMA_KEYS>(rows, length);
-        } else {
-            if (Plan::SCORES == AT_WGMMA_TAIL_IN_SHARED)
-                at_take_tail(rows, tail);
-            at_fragment_gates(queries, fragment_gate, scores, begin, tail, p);
-            if (Plan::SCORES == AT_WGMMA_TAIL_IN_SHARED)
-                at_put_tail(rows, tail);
-        }
-        if (Plan::VALUES == AT_WGMMA_P_IN_SHARED) {
-            for (int r = 0; r < 4; r++)
-                at_store32(p_tile + at_core(warp * AT_MMA_ROWS + g + 8 * (r % 2), 2 * t + 8 * (r / 2), AT_MMA_KEYS),
-                           p[r]);
-            at_proxy_fence();
-            at_sync();
-        }
-        if (BY_MMA) {
-            at_mma_values<D>(queries, begin, p, v, reinterpret_cast<at_sum_f32(&)[D / 8]>(o));
-        } else if (found[0] | found[1] | found[2] | found[3]) {
-            at_wgmma_values_by_query<D, COLUMNS>(queries, begin, p, v, o);
-        } else {
-            at_wgmma_fence(o);
-            AT_UNROLL
-            for (int i = 0; i < D / COLUMNS; i++) {
-                const at_matrix columns = at_core_matrix(v + i * COLUMNS * AT_MMA_KEYS, AT_MMA_KEYS);
-                if (Plan::VALUES == AT_WGMMA_P_IN_SHARED)
-                    at_wgmma(o[i], at_core_matrix(p_tile, AT_MMA_KEYS), columns, T{}, T{});
-                else
-                    at_wgmma(o[i], p, columns, T{}, T{});
-            }
-            at_wgmma_commit();
-            at_wgmma_wait<0>(o);
-        }
-        at_sync();
-    }
-    const float(&sums)[D / 8][4] = reinterpret_cast<const float(&)[D / 8][4]>(o);
-    for (int half = 0; half < 2; half++)
-        for (int i = 0; i < D / 8 && queries.first + g + 8 * half < queries.end; i++)
-            at_store32(a.o + queries.element(g + 8 * half) + 8 * i + 2 * t,
-                       at_pack<T>(sums[i][2 * half], sums[i][2 * half + 1]));
-}
-
-template <class T, class Plan> int at_wgmma_prefill_launch(const struct at_launch *launch) {
-    const struct at_problem *problem = launch->problem;
-    const struct at_sizes *z = &problem->sizes;
-    const dim3 grid = at_mma_grid(z, AT_WGMMA_QUERIES);
-    const int64_t shared = at_wgmma_room::of<Plan>((int)z->d, (int)z->taps).bytes();
-    if (grid.x == 0 || grid.y == 0 || grid.z == 0)
-        return 0;
-    return at_mma_with_head_size(z->d, [=]<int D>() {
-        return at_launch(at_wgmma_prefill<T, D, Plan>, grid, dim3{ AT_WGMMA_THREADS, 1, 1 }, shared, launch->stream,
-                         at_asynct_view<T>::of(problem));
-    });
-}
-
-/* Reasons to decline; most_taps: what the plan's gate takes. */
-static inline const char *at_wgmma_declines(const struct at_problem *problem, int64_t most_taps) {
+/* max_taps: of the kernel's gate. */
+static inline const char *at_wgmma_declines(const struct at_problem *problem, int64_t max_taps) {
     if (problem->dtype != AT_BF16)
         return "activations are bf16";
-    if (problem->sizes.taps > most_taps)
+    if (problem->sizes.taps > max_taps)
         return "a filter of more than 3 taps";
     return at_mma_declines(problem);
 }
-/* The same where the gate's constants are compiled in. */
+/* The same for at_unit_gate. */
 static inline const char *at_wgmma_constants_decline(const struct at_problem *problem) {
     const struct at_params &p = problem->params;
     if (!p.relu_pre || p.clip_min < 0.0f || p.clip_min > 0.0f || p.clip_max < 1.0f || p.clip_max > 1.0f)

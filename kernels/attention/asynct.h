@@ -1,7 +1,7 @@
 /* What AsyncT kernels share: a problem's pointers as a kernel argument, the gate.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef AT_DEVICE_ASYNCT_H
-#define AT_DEVICE_ASYNCT_H
+#ifndef AT_ASYNCT_VIEW_H
+#define AT_ASYNCT_VIEW_H
 
 #include "asynct_attention/asynct_attention.h"
 #include "kernels/attention/attention.h"

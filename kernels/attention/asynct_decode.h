@@ -1,10 +1,10 @@
-/* AsyncT decode by a block: the steps that variants are put together from, and their launch.
+/* AsyncT decode by a block: the steps that variants are composed of, and their launch.
  * SPDX-License-Identifier: Apache-2.0
  *
  * A step is run by all threads of the block and leaves the barrier after it to the kernel. Keys [begin, end) are those
  * of the block; `first` is the key that row[0] belongs to, p[0] belongs to `begin`. */
-#ifndef AT_DEVICE_ASYNCT_DECODE_H
-#define AT_DEVICE_ASYNCT_DECODE_H
+#ifndef AT_ASYNCT_DECODE_H
+#define AT_ASYNCT_DECODE_H
 
 #include "kernels/attention/asynct.h"
 #include "kernels/attention/decode.h"
@@ -45,8 +45,8 @@ __device__ float at_decode_listed(const at_decode_query<T> &query, const float *
         query, n, c, [&](int i) { return p[list[i]]; }, [&](int i) { return begin + list[i]; });
 }
 
-/* Gates of keys [begin, end), and the list of t - begin of those whose p is not 0, in the order the block's atomic adds
- * to *count come in. *count is 0 before. */
+/* Gates of keys [begin, end), and the list of t - begin of those whose p is not 0, in the order of the block's atomic
+ * additions to *count, which is 0 before. */
 template <class T>
 __device__ void at_decode_gates_listed(const at_decode_query<T> &query, const float *row, int first, int begin, int end,
                                        float *p, int *list, uint32_t *count) {

@@ -1,7 +1,7 @@
-/* What attention kernels share: q, k and v of a problem as a kernel argument, paging, who sees which keys.
+/* What attention kernels share: q, k and v of a problem as a kernel argument, paging, which query sees which keys.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef AT_DEVICE_ATTENTION_H
-#define AT_DEVICE_ATTENTION_H
+#ifndef AT_ATTENTION_VIEW_H
+#define AT_ATTENTION_VIEW_H
 
 #include "attest/attention.h"
 #include "attest/kernel.h"

@@ -1,15 +1,16 @@
-/* Attention on mma.sync: a warp has 16 queries of one head, the warps of a block share the keys that they walk.
+/* Attention on mma.sync: a warp has 16 queries of one head, the warps of a block share the tiles of keys.
  * SPDX-License-Identifier: Apache-2.0
  *
- * K and V of a tile of keys in shared memory; q and sums in registers; scores and P.V in steps of 16 keys, or of 8 by
- * m16n8k8.
+ * The steps that kernels are composed of: load a tile of K and V to shared memory (at_mma_stage), scores
+ * (at_mma_scores), P V (at_mma_values); q and sums stay in registers. Scores and P V advance in steps of 16 keys, or of
+ * 8 by m16n8k8.
  *
- * A key that some query of the warp does not see has p = 0 there, and 0 * V must be 0: the rows of V past the request
- * are zeros, and where V holds an infinity or a NaN in a row that is hidden from some query, the step is done for one
- * query at a time, hidden rows replaced by zeros. A step of hidden keys adds 0 to a query's sums, which are never -0:
- * the unit gives +0 for every sum that is zero. */
-#ifndef AT_DEVICE_ATTENTION_MMA_H
-#define AT_DEVICE_ATTENTION_MMA_H
+ * A key that some query of the warp does not see has p = 0 for that query, and 0 * V must be 0: rows of V past the end
+ * of the request are zeros, and where V holds an infinity or a NaN in a row that is hidden from some query, the step
+ * is done for one query at a time, hidden rows replaced by zeros. A step of hidden keys adds 0 to a query's sums,
+ * which are never -0: the unit gives +0 for every sum that is zero. */
+#ifndef AT_ATTENTION_MMA_H
+#define AT_ATTENTION_MMA_H
 
 #include "kernels/attention/attention.h"
 #include "kernels/device/mma.h"
@@ -45,9 +46,26 @@ template <class T> struct at_mma_queries {
     }
 };
 
-/* Rows [begin, begin + KEYS) of K and V of a request's kv head, 16 bytes at a time and shared between `threads`:
- * put(to, from) for the element `from` of both that belongs to the element `to` of a tile; from < 0: nothing, the row
- * lies past `keys` and is zeros. */
+/* The queries of a block: those of tile `tile` of WARPS times 16, 16 for each warp. */
+template <class T, int WARPS> struct at_mma_block {
+    const int warp;
+    const at_mma_queries<T> queries; /* of this warp */
+    const int first, keys, least;    /* the first query; keys that some query of the block sees, and that all see */
+
+    __device__ at_mma_block(const at_attention_view<T> &view, int request, int head, int tile)
+        : warp((int)threadIdx.x / 32), queries(view, request, head, tile * WARPS + warp),
+          first(tile * WARPS * AT_MMA_ROWS),
+          keys(at_mma_queries<T>(view, request, head, tile * WARPS + WARPS - 1).visible(AT_MMA_ROWS - 1)),
+          least(at_mma_queries<T>(view, request, head, tile * WARPS).least) {}
+    /* The tile of a grid (query heads, requests, tiles). */
+    __device__ explicit at_mma_block(const at_attention_view<T> &view)
+        : at_mma_block(view, (int)blockIdx.y, (int)blockIdx.x, (int)blockIdx.z) {}
+    __device__ bool empty() const { return first >= queries.end; }
+};
+
+/* Rows [begin, begin + KEYS) of K and V of a request's kv head, 16 bytes at a time, divided between `threads`:
+ * put(to, from) for each 16 bytes, where `to` is the first element in the tile and `from` the first in k and in v; from
+ * < 0: the row lies past `keys` and is zeros. */
 template <int D, int KEYS, class T, class F>
 __device__ void at_mma_each_16_bytes(const at_attention_view<T> &a, int request, int kv_head, int begin, int keys,
                                      int thread, int threads, F put) {
@@ -124,7 +142,7 @@ __device__ void at_mma_load_v(const T *v, int channel, uint32_t (&b)[4 / B][B]) 
         b[m / B][m % B] = r[m];
 }
 
-/* P V of 4 A keys, A = 2 or 4, is added: 64 / A channels from `channel` on, 8 a sum. */
+/* o += P V of 4 A keys, A = 2 or 4, for 64 / A channels from `channel` on; a sum has 8 channels. */
 template <int D, class Load = at_mma_ldmatrix, class T, class Sum, int A>
 __device__ void at_mma_values_of(const uint32_t (&p)[A], const T *v, int channel, Sum *o) {
     constexpr int B = A / 2;
@@ -163,7 +181,7 @@ template <int B> __device__ void at_mma_hide(uint32_t (&b)[B], int keys) {
     }
 }
 
-/* The same, a query at a time: V holds infinities or NaNs in rows that some queries do not see. */
+/* o += P V one query at a time, because V holds infinities or NaNs in rows that some queries do not see. */
 template <int D, class Load, class T, class Sum, int A>
 __device__ void at_mma_values_by_query(const at_mma_queries<T> &queries, int begin, const uint32_t (&p)[A], const T *v,
                                        Sum (&o)[D / 8]) {
@@ -211,7 +229,7 @@ template <class F> int at_mma_with_head_size(int64_t d, F f) {
     }
 }
 
-/* Reasons to decline but the format of activations. */
+/* Reasons to decline other than the format of activations. */
 static inline const char *at_mma_declines(const struct at_problem *problem) {
     const int64_t d = problem->sizes.d;
     if (d != 32 && d != 64 && d != 96 && d != 128)
@@ -219,8 +237,8 @@ static inline const char *at_mma_declines(const struct at_problem *problem) {
     return at_attention_declines(problem, 0);
 }
 
-/* Grid (query heads, requests, tiles of `queries` that the request with the most has); .z = 0 or another: nothing to
- * do. */
+/* Grid (query heads, requests, tiles of `queries` queries of the longest request). Where one of the three is 0 there is
+ * nothing to launch. */
 static inline dim3 at_mma_grid(const struct at_sizes *z, int64_t queries) {
     return { (unsigned)z->h, z->tokens ? (unsigned)z->b : 0u, (unsigned)((z->max_sq + queries - 1) / queries) };
 }

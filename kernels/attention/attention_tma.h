@@ -1,22 +1,23 @@
-/* Attention in the shape of FlashAttention 3: a producer warp brings tiles by TMA, two warpgroups take turns at the
- * tensor cores.
+/* Attention in the shape of FlashAttention 3: a producer warp loads tiles by TMA, two consumer warpgroups take turns at
+ * the tensor cores.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A block has 128 queries of one head. Shared memory: their q; two stages of K and of V, each with an mbarrier that
- * says full and one that says empty; all in rows of 64 channels, swizzled as TMA writes and wgmma reads them. A
- * warpgroup has 64 queries: scores of a tile of keys by wgmma; while those are made, the weights of the tile before
- * multiply its V, from registers, V as its rows lie. Barriers with names let one warpgroup issue products while the
- * other makes weights. How, is a class of its own, of which each warp has one:
- *   Weights(view, queries)     begins, `queries` staying where they are
- *   take<MASKED>(begin, sums)  scores of a tile become weights; not MASKED: every query sees all of its keys
- *   put(o, p)                  sums so far are made to fit them; they become the operand of the next product
- *   store(o)                   the end
+ * A block has 128 queries of one head. Shared memory holds their q and two stages of K and of V, each stage with a full
+ * and an empty mbarrier; all in rows of 64 channels, swizzled as TMA writes and wgmma reads them. A consumer warpgroup
+ * has 64 queries. It issues the scores of a tile of keys by wgmma and, while they are computed, multiplies the weights
+ * of the tile before by its V: weights from registers, V in rows of keys, as it lies. Named barriers let one warpgroup
+ * issue products while the other turns scores into weights. How scores become weights is the operator's class; each
+ * warp has one:
+ *   Weights(view, queries)              at the beginning; it keeps no reference to `queries`
+ *   take<MASKED>(queries, begin, sums)  turns scores of a tile into weights; not MASKED: every query sees all its keys
+ *   put(o, p)                           rescales the sums so far and packs the weights as the next product's operand
+ *   store(queries, o)                   the epilogue
  *
- * Keys that a query does not see: as in kernels/attention/attention_mma.h. Rows past the keys of the block are zeros, or
- * what lies there: where V holds an infinity or a NaN in such a row, or one that is hidden from some query, the tile's
- * P V is done for one query at a time. */
-#ifndef AT_DEVICE_ATTENTION_TMA_H
-#define AT_DEVICE_ATTENTION_TMA_H
+ * Keys that a query does not see: as in kernels/attention/attention_mma.h. Rows past the last key of the block are
+ * zeros, or other rows of the same page: where V holds an infinity or a NaN in such a row, or in one that is hidden
+ * from some query, P V of the tile is computed for one query at a time. */
+#ifndef AT_ATTENTION_TMA_H
+#define AT_ATTENTION_TMA_H
 
 #include "kernels/attention/attention_mma.h"
 #include "kernels/device/tma.h"
@@ -24,9 +25,10 @@
 
 constexpr int AT_TMA_QUERIES = 128, AT_TMA_KEYS = 64, AT_TMA_STAGES = 2, AT_TMA_THREADS = 384, AT_TMA_CHANNELS = 64;
 constexpr int AT_TMA_ROW = 2 * AT_TMA_CHANNELS, AT_TMA_GROUP_THREADS = 128, AT_TMA_GROUP_QUERIES = 64;
-constexpr int AT_TMA_TURN = 1; /* the first of two barriers with names */
+constexpr int AT_TMA_WARPS = AT_TMA_QUERIES / AT_MMA_ROWS, AT_TMA_GROUP_WARPS = AT_TMA_WARPS / 2; /* consumers */
+constexpr int AT_TMA_TURN = 1; /* the first of two named barriers */
 
-/* What lies where in shared memory, in elements; mbarriers behind. */
+/* The layout of shared memory in elements: q, then K and V of each stage, then the mbarriers. */
 template <class T, int D> struct at_tma_room {
     static constexpr int PARTS = D / AT_TMA_CHANNELS, Q = AT_TMA_QUERIES * D, TILE = AT_TMA_KEYS * D;
     static constexpr int Q_PART = AT_TMA_QUERIES * AT_TMA_CHANNELS, PART = AT_TMA_KEYS * AT_TMA_CHANNELS;
@@ -48,13 +50,51 @@ template <class T, int D> struct at_tma_room {
     }
 };
 
-/* Which tile of keys: its stage, and the parity of the phases in which its barriers say full. */
+/* A tile of keys: its stage, and the parity of the phase that its full barriers complete. */
 struct at_tma_turn {
     int stage;
     uint32_t parity;
     __device__ explicit at_tma_turn(int tile)
         : stage(tile % AT_TMA_STAGES), parity((uint32_t)(tile / AT_TMA_STAGES % 2)) {}
 };
+
+/* ---- the block and its roles ---- */
+
+/* The 128 queries of a block. Warpgroup -1 produces; warpgroups 0 and 1 consume, with 64 queries each. */
+template <class T> struct at_tma_block {
+    const int warp, group;
+    const int tile;                        /* of 16 queries, the block's first */
+    const at_mma_queries<T> first, second; /* the first 16 of each consumer warpgroup */
+    const int keys;                        /* that some query of the block sees */
+    const bool alone;                      /* the second consumer warpgroup has no queries */
+
+    __device__ explicit at_tma_block(const at_attention_view<T> &a)
+        /* From a lane of its own: the compiler then knows that it is the same for a warp. */
+        : warp(at_shuffle(0xffffffffu, (int)threadIdx.x / 32, 0)), group(warp / AT_TMA_GROUP_WARPS - 1),
+          tile((int)blockIdx.z * AT_TMA_WARPS), first(a, tile), second(a, tile + AT_TMA_GROUP_WARPS),
+          keys(at_mma_queries<T>(a, tile + AT_TMA_WARPS - 1).visible(AT_MMA_ROWS - 1)),
+          alone(second.first >= second.end) {}
+    __device__ bool empty() const { return first.first >= first.end; }
+    __device__ bool produces() const { return group < 0; }
+    __device__ bool idle() const { return group == 1 && alone; }
+    __device__ int consumers() const { return alone ? AT_TMA_GROUP_WARPS : AT_TMA_WARPS; } /* warps */
+    __device__ int tiles() const { return (keys + AT_TMA_KEYS - 1) / AT_TMA_KEYS; }
+};
+
+/* Initialises the mbarriers; ends with a barrier of the block. `consumers`: warps that empty a stage. */
+template <class T, int D> __device__ void at_tma_begin(const at_tma_room<T, D> &room, int consumers) {
+    if (threadIdx.x == 0) {
+        at_mbarrier_init(room.q_full(), 1);
+        for (int stage = 0; stage < AT_TMA_STAGES; stage++) {
+            at_mbarrier_init(room.k_full(stage), 1);
+            at_mbarrier_init(room.v_full(stage), 1);
+            at_mbarrier_init(room.k_empty(stage), (uint32_t)consumers);
+            at_mbarrier_init(room.v_empty(stage), (uint32_t)consumers);
+        }
+        at_proxy_fence(); /* TMA uses the barriers, too */
+    }
+    at_sync();
+}
 
 /* ---- the producer, one thread ---- */
 
@@ -64,7 +104,8 @@ template <class T> __device__ int at_tma_slot(const at_attention_view<T> &a, int
     return a.rows[request * a.row_stride + column] * (a.page ? a.page : 1) + t - column * a.page;
 }
 
-/* A tile of K or of V: `rows` keys a copy; those of a copy whose first key lies past `keys` are zeros. */
+/* Loads a tile of K or of V, `rows` keys a copy. A copy whose first key lies past `keys` is from row `slots`, one past
+ * the tensor: TMA fills it with zeros. */
 template <class T, int D>
 __device__ void at_tma_load_tile(const at_attention_view<T> &a, const at_tensor_map &map, int request, int kv_head,
                                  int begin, int keys, int rows, int slots, T *tile, at_mbarrier *full) {
@@ -78,6 +119,7 @@ __device__ void at_tma_load_tile(const at_attention_view<T> &a, const at_tensor_
     }
 }
 
+/* Loads q once and then each tile of K and V into its stage as soon as the consumers have emptied it. */
 template <class T, int D>
 __device__ void at_tma_produce(const at_attention_view<T> &a, const at_tensor_map &q_map, const at_tensor_map &k_map,
                                const at_tensor_map &v_map, const at_mma_queries<T> &first, int keys, int rows,
@@ -107,7 +149,7 @@ template <int N> __device__ float (&at_wgmma_registers(at_sum_f32 (&s)[N]))[N][4
 template <int N, int GUARD> __device__ uint32_t (&at_wgmma_registers(at_sum_f16<GUARD> (&s)[N]))[N][2] {
     return reinterpret_cast<uint32_t(&)[N][2]>(s);
 }
-/* Sums that are looked at after every step of 16 products: each is waited for. */
+/* Sums with a guard are waited for and guarded after every step of 16 products. */
 template <class Sum> constexpr bool at_wgmma_guarded = false;
 template <> constexpr bool at_wgmma_guarded<at_sum_f16<AT_GUARD_ISINF>> = true;
 template <class Sum, int N> __device__ void at_wgmma_guard(Sum (&s)[N]) {
@@ -121,8 +163,8 @@ template <class Sum, int N> __device__ void at_wgmma_guard(Sum (&s)[N]) {
     }
 }
 
-/* Whether V holds an infinity or a NaN from row `from` on, or anywhere when that is negative: the same for all who ask
- * for the same rows. */
+/* Whether V holds an infinity or a NaN from row `from` on, or anywhere when that is negative: the same for all warps
+ * that ask for the same rows. */
 template <class T, int D> __device__ bool at_tma_not_finite(const T *v, int from) {
     constexpr int EACH = 8, CHUNKS = AT_TMA_CHANNELS / EACH;
     bool found = false;
@@ -139,8 +181,8 @@ template <class T, int D> __device__ bool at_tma_not_finite(const T *v, int from
     return at_ballot(0xffffffffu, found) != 0;
 }
 
-/* o += P V of 16 keys from `key` of a tile on, by mma.sync, with rows as zeros that are hidden: once for all queries
- * that see the same of them. */
+/* o += P V of the 16 keys from `key` of a tile on, by mma.sync, hidden rows of V replaced by zeros: once for each
+ * number of these keys that some query sees. */
 template <int D, class T, class Sum>
 __device__ void at_tma_values_by_query(const at_mma_queries<T> &queries, int begin, int key, const uint32_t (&p)[4],
                                        const T *v, Sum (&o)[D / 8]) {
@@ -150,7 +192,7 @@ __device__ void at_tma_values_by_query(const at_mma_queries<T> &queries, int beg
     };
     const int line = key + at_lane() / 8 % 2 * 8 + at_lane() % 8;
     const int own[2] = { seen_by(at_lane() / 4), seen_by(at_lane() / 4 + 8) };
-    int last = 0; /* who sees none of them takes nothing */
+    int last = 0; /* rows that see none of these keys contribute nothing */
     for (int row = 0; row < AT_MMA_ROWS; row++) {
         const int seen = seen_by(row);
         if (seen == last)
@@ -177,7 +219,7 @@ __device__ void at_tma_values_by_query(const at_mma_queries<T> &queries, int beg
     }
 }
 
-/* A warp of a warpgroup on its way along the tiles. */
+/* A warp of a consumer warpgroup: the steps of its walk over the tiles. */
 template <class T, int D, class Sum, class Weights> struct at_tma_consumer {
     static constexpr int STEPS = AT_TMA_KEYS / 16;
     static constexpr bool GUARDED = at_wgmma_guarded<Sum>; /* every step has been waited for */
@@ -190,11 +232,11 @@ template <class T, int D, class Sum, class Weights> struct at_tma_consumer {
     uint32_t p[STEPS][4];
 
     template <class View>
-    __device__ at_tma_consumer(const View &view, int tile, const at_tma_room<T, D> &of, int of_group, int sees,
-                               bool is_alone)
-        : queries(view, tile), room(of), group(of_group), least(sees), alone(is_alone), weights(view, queries) {}
+    __device__ at_tma_consumer(const View &view, const at_tma_block<T> &block, const at_tma_room<T, D> &of)
+        : queries(view, block.tile + block.warp - AT_TMA_GROUP_WARPS), room(of), group(block.group),
+          least(group ? block.second.least : block.first.least), alone(block.alone), weights(view, queries) {}
 
-    /* The warpgroup's turn to issue products, and the other's. */
+    /* Waits for the warpgroup's turn to issue products; gives the turn to the other one. */
     __device__ void turn() const {
         if (!alone)
             at_barrier(AT_TMA_TURN + group, 2 * AT_TMA_GROUP_THREADS);
@@ -203,7 +245,7 @@ template <class T, int D, class Sum, class Weights> struct at_tma_consumer {
         if (!alone && (group == 0 || tile + 1 < tiles)) /* nobody waits for the end of the second's last turn */
             at_barrier_arrive(AT_TMA_TURN + 1 - group, 2 * AT_TMA_GROUP_THREADS);
     }
-    /* The warp has read a tile, each lane what it has read. */
+    /* Gives a stage back to the producer: every lane of the warp has read what it wanted of the tile. */
     __device__ static void release(at_mbarrier *empty) {
         at_sync_warp();
         if (at_lane() == 0)
@@ -234,14 +276,14 @@ template <class T, int D, class Sum, class Weights> struct at_tma_consumer {
         if (!GUARDED)
             at_wgmma_commit();
     }
-    /* Issues the scores of tile i when its K is there and it is the warpgroup's turn. */
+    /* Issues the scores of a tile once its K has been loaded and it is the warpgroup's turn. */
     __device__ void begin_tile(const at_tma_turn &now, Sum (&sums)[AT_TMA_KEYS / 8]) {
         at_mbarrier_wait(room.k_full(now.stage), now.parity);
         turn();
         at_wgmma_fence(at_wgmma_registers(sums), at_wgmma_registers(o), p);
         issue_scores(now.stage, sums);
     }
-    /* P V of a tile with nothing beside it. */
+    /* P V of a tile with nothing overlapped. */
     __device__ void values_alone(const at_tma_turn &now) {
         at_wgmma_fence(at_wgmma_registers(o), p);
         issue_values(room.v(now.stage));
@@ -249,8 +291,11 @@ template <class T, int D, class Sum, class Weights> struct at_tma_consumer {
             at_wgmma_wait<0>(at_wgmma_registers(o));
     }
 
-    /* The first `n` tiles, which all queries see whole: the products of one tile's V beside the scores of the next. */
-    __device__ void walk_whole(int n, int tiles) {
+    /* Tiles [0, whole()), every key of which all queries of the warpgroup see, need no mask: P V of one tile overlaps
+     * the scores of the next. */
+    __device__ int whole() const { return least / AT_TMA_KEYS; }
+    __device__ void walk_whole(int tiles) {
+        const int n = whole();
         if (n <= 0)
             return;
         first_tile(tiles);
@@ -270,10 +315,7 @@ template <class T, int D, class Sum, class Weights> struct at_tma_consumer {
             release(room.v_empty(before.stage));
             weights.put(o, p);
         }
-        const at_tma_turn last(n - 1);
-        at_mbarrier_wait(room.v_full(last.stage), last.parity);
-        values_alone(last);
-        release(room.v_empty(last.stage));
+        last_values(n - 1);
     }
     __device__ void first_tile(int tiles) {
         const at_tma_turn now(0);
@@ -286,9 +328,16 @@ template <class T, int D, class Sum, class Weights> struct at_tma_consumer {
         weights.template take<false>(queries, 0, sums);
         weights.put(o, p);
     }
-    /* The others, of which some query does not see some key. */
-    __device__ void walk_masked(int from, int tiles) {
-        for (int i = from; i < tiles; i++) {
+    /* P V of the last of them, with no scores beside it. */
+    __device__ void last_values(int tile) {
+        const at_tma_turn last(tile);
+        at_mbarrier_wait(room.v_full(last.stage), last.parity);
+        values_alone(last);
+        release(room.v_empty(last.stage));
+    }
+    /* The other tiles, each with a key that some query does not see: one after the other, masked. */
+    __device__ void walk_masked(int tiles) {
+        for (int i = whole(); i < tiles; i++) {
             const at_tma_turn now(i);
             const int begin = i * AT_TMA_KEYS;
             Sum sums[AT_TMA_KEYS / 8] = {};
@@ -310,63 +359,15 @@ template <class T, int D, class Sum, class Weights> struct at_tma_consumer {
             release(room.v_empty(now.stage));
         }
     }
-    __device__ void walk(int tiles) {
-        const int whole = least / AT_TMA_KEYS;
+    /* The first turn is the first warpgroup's; both wait for q. */
+    __device__ void begin() const {
         if (!alone && group == 1)
-            at_barrier_arrive(AT_TMA_TURN, 2 * AT_TMA_GROUP_THREADS); /* the first warpgroup begins */
+            at_barrier_arrive(AT_TMA_TURN, 2 * AT_TMA_GROUP_THREADS);
         at_mbarrier_wait(room.q_full(), 0);
-        walk_whole(whole, tiles);
-        walk_masked(whole, tiles);
     }
 };
 
-/* ---- the kernel ---- */
-
-template <class T, int D> __device__ void at_tma_begin(const at_tma_room<T, D> &room, int consumers) {
-    if (threadIdx.x == 0) {
-        at_mbarrier_init(room.q_full(), 1);
-        for (int stage = 0; stage < AT_TMA_STAGES; stage++) {
-            at_mbarrier_init(room.k_full(stage), 1);
-            at_mbarrier_init(room.v_full(stage), 1);
-            at_mbarrier_init(room.k_empty(stage), (uint32_t)consumers);
-            at_mbarrier_init(room.v_empty(stage), (uint32_t)consumers);
-        }
-        at_proxy_fence(); /* TMA uses the barriers, too */
-    }
-    at_sync();
-}
-
-/* rows: keys that one copy brings; slots: rows of K and V. */
-template <class T, int D, class Sum, template <class> class View, class Weights>
-static __global__ void __launch_bounds__(AT_TMA_THREADS, 1)
-    at_tma_prefill(View<T> a, const __grid_constant__ at_tensor_map q_map, const __grid_constant__ at_tensor_map k_map,
-                   const __grid_constant__ at_tensor_map v_map, int rows, int slots) {
-    constexpr int WARPS = AT_TMA_QUERIES / AT_MMA_ROWS, GROUP_WARPS = WARPS / 2;
-    AT_SHARED_TILES(T, memory);
-    const at_tma_room<T, D> room{ memory };
-    /* From a lane of its own: the compiler then knows that it is the same for a warp. */
-    const int warp = at_shuffle(0xffffffffu, (int)threadIdx.x / 32, 0), group = warp / GROUP_WARPS - 1,
-              tile = (int)blockIdx.z * WARPS;
-    const at_mma_queries<T> first(a, tile), second(a, tile + GROUP_WARPS), last(a, tile + WARPS - 1);
-    if (first.first >= first.end)
-        return;
-    const int keys = last.visible(AT_MMA_ROWS - 1); /* of the block */
-    const bool alone = second.first >= second.end;
-    at_tma_begin(room, alone ? GROUP_WARPS : WARPS);
-    if (group < 0) {
-        at_registers_give<24>();
-        if (threadIdx.x == 0)
-            at_tma_produce<T, D>(a, q_map, k_map, v_map, first, keys, rows, slots, room);
-        return;
-    }
-    at_registers_take<240>();
-    if (group == 1 && alone)
-        return;
-    at_tma_consumer<T, D, Sum, Weights> consumer(a, tile + warp - GROUP_WARPS, room, group,
-                                                 group ? second.least : first.least, alone);
-    consumer.walk((keys + AT_TMA_KEYS - 1) / AT_TMA_KEYS);
-    consumer.weights.store(consumer.queries, consumer.o);
-}
+/* ---- the launch ---- */
 
 /* A tensor of rows of D channels for each of `heads`, and a box of `box` rows of one head. */
 template <class T> at_tensor_box at_tma_rows(const T *base, int64_t d, int64_t heads, int64_t rows, int box) {
@@ -379,17 +380,18 @@ template <class T> at_tensor_box at_tma_rows(const T *base, int64_t d, int64_t h
              .swizzle = AT_TMA_ROW };
 }
 
-template <class T, class Sum, template <class> class View, template <class, int, class> class Weights>
-int at_tma_prefill_launch(const struct at_launch *launch) {
+/* Launches kernel.operator()<D>() for the head size D. A kernel takes the view, the tensor maps of q, k and v, the
+ * number of keys that one copy loads and the number of rows of K and V. */
+template <class View, class Kernel> int at_tma_launch(const struct at_launch *launch, Kernel kernel) {
     const struct at_problem *problem = launch->problem;
     const struct at_sizes *z = &problem->sizes;
     const dim3 grid = at_mma_grid(z, AT_TMA_QUERIES);
     if (grid.x == 0 || grid.y == 0 || grid.z == 0)
         return 0;
-    const auto a = View<T>::of(problem);
+    const auto a = View::of(problem);
     int rows = AT_TMA_KEYS;
     while (z->page && z->page % rows)
-        rows /= 2;                                     /* no page ends within a copy */
+        rows /= 2;                                     /* no copy reaches over the end of a page */
     const int64_t slots = z->slots > 0 ? z->slots : 1; /* without any, nothing is copied */
     at_tensor_map q{}, k{}, v{};
     at_tensor_box boxes[3] = { at_tma_rows(a.q, z->d, z->h, z->tokens, AT_TMA_QUERIES),
@@ -401,13 +403,13 @@ int at_tma_prefill_launch(const struct at_launch *launch) {
     if (code)
         return code;
     const auto with_head_size = [&]<int D>() {
-        return at_launch(at_tma_prefill<T, D, Sum, View, Weights<T, D, Sum>>, grid, dim3{ AT_TMA_THREADS, 1, 1 },
-                         at_tma_room<T, D>::bytes(), launch->stream, a, q, k, v, rows, (int)slots);
+        return at_launch(kernel.template operator()<D>(), grid, dim3{ AT_TMA_THREADS, 1, 1 },
+                         at_tma_room<at_bf16, D>::bytes(), launch->stream, a, q, k, v, rows, (int)slots);
     };
     return z->d == 64 ? with_head_size.template operator()<64>() : with_head_size.template operator()<128>();
 }
 
-/* Reasons to decline but the format of activations. */
+/* Reasons to decline other than the format of activations. */
 static inline const char *at_tma_declines(const struct at_problem *problem) {
     const struct at_sizes *z = &problem->sizes;
     if (z->d != 64 && z->d != 128)

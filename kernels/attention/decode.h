@@ -1,11 +1,11 @@
-/* Attention decode by a block: the steps that kernels of every operator are put together from.
+/* Attention decode by a block: the steps that kernels of every operator are composed of.
  * SPDX-License-Identifier: Apache-2.0
  *
  * A step is run by all threads of the block and leaves the barrier after it to the kernel. Keys [begin, end) are those
  * of the block; `first` is the key that row[0] belongs to, p[0] belongs to `begin`. A Query is an at_decode_query_of
  * with r(dot), the score of a dot product. */
-#ifndef AT_DEVICE_DECODE_H
-#define AT_DEVICE_DECODE_H
+#ifndef AT_DECODE_H
+#define AT_DECODE_H
 
 #include "kernels/attention/attention.h"
 #include "kernels/device/group.h"
@@ -14,7 +14,7 @@ constexpr int AT_DECODE_THREADS = 128;
 /* Blocks that at least fit a multiprocessor: without a number ptxas keeps to fewer registers and spills. */
 constexpr int AT_DECODE_BLOCKS = 4;
 
-/* Keys of a row cut into ranges: keys of a range where a variant says nothing else, and ranges of so many keys. */
+/* A row of keys cut into ranges: the length of a range unless a variant has its own; how many ranges there are. */
 constexpr int AT_SPLIT_RANGE = 256;
 template <int RANGE = AT_SPLIT_RANGE> __host__ __device__ int at_split_ranges(int64_t keys) {
     return (int)((keys + RANGE - 1) / RANGE);
@@ -35,7 +35,7 @@ template <class T, class View> struct at_decode_query_of {
     __device__ at_decode_query_of(const View &view, int query_head, int of, int query_token, int visible)
         : a(view), request(of), head(query_head), kv_head(head / (a.h / a.hk)), token(query_token), keys(visible) {}
 
-    /* The request asks nothing. */
+    /* The request has no query. */
     __device__ bool absent() const { return a.query_start[request + 1] == token; }
     __device__ const T *q() const { return a.q + ((int64_t)token * a.h + head) * a.d; }
     __device__ const T *k(int t) const { return a.k + a.key(request, t, kv_head); }
@@ -84,7 +84,7 @@ template <int GROUP, class T> __device__ float at_group_part(const T *q, const T
 }
 
 /* Scores of keys [first, end) by groups of GROUP threads; part(t) is this lane's part of q.k of key t, which the group
- * adds. A group has several keys on their way: their loads do not wait for the sums. */
+ * adds. A group has loads of several keys in flight: they do not wait for the sums. */
 template <int GROUP, class Query, class Part>
 __device__ void at_decode_scores(const Query &query, int first, int end, float *row, Part part) {
     constexpr int AHEAD = 4;
@@ -107,8 +107,8 @@ __device__ void at_decode_scores(const Query &query, int first, int end, float *
 }
 
 /* Channel c of `sum` + P.V over n keys; weight(i) is p of the i-th and key(i) its number. Rows of V whose weight is 0
- * are left unread where SKIP says so: all threads see the same weights, so no warp diverges. Several rows are on their
- * way at a time, without a branch before a load (the query stands in for a row that is not wanted): loads wait neither
+ * are left unread where SKIP says so: all threads see the same weights, so no warp diverges. Several loads are in
+ * flight at a time, with no branch before a load (the query stands in for a row that is not wanted): they wait neither
  * for the sum nor for each other. The order of the sum stays that of the keys. */
 template <bool SKIP, class Query, class Weight, class Key>
 __device__ float at_decode_sum(const Query &query, int n, int c, Weight weight, Key key, float sum = 0.0f) {
@@ -174,7 +174,7 @@ template <int D, int LANES, int GROUP = LANES> struct at_query_run {
     template <class T> __device__ float dot(const T *k) const { return at_group_sum<GROUP>(part(k)); }
 };
 
-/* Those of kernels that at_with_head_size picks. */
+/* Reasons to decline of kernels that at_with_head_size picks. */
 static inline const char *at_head_size_declines(const struct at_problem *problem) {
     const int64_t d = problem->sizes.d;
     return d != 32 && d != 64 && d != 96 && d != 128 && d != 256 ? "d is none of 32, 64, 96, 128, 256" : nullptr;

@@ -1,15 +1,16 @@
-/* Attention by blocks or warps that stay: tiles of queries as numbered work, and who does which.
+/* Attention by persistent blocks or warps: tiles of queries as numbered work items, and which block takes which.
  * SPDX-License-Identifier: Apache-2.0
  *
- * What is computed for a tile does not depend on who takes it, nor when: bits repeat. */
-#ifndef AT_DEVICE_PERSISTENT_H
-#define AT_DEVICE_PERSISTENT_H
+ * What is computed for a tile depends neither on the block that takes it nor on when: bits repeat. */
+#ifndef AT_PERSISTENT_H
+#define AT_PERSISTENT_H
 
 #include "kernels/attention/attention_mma.h"
 
 static __global__ void at_mma_clear(uint32_t *counter) { *counter = 0; }
 
-/* Tiles of queries of every head and request, numbered as blocks of at_mma_grid start: heads first, then requests. */
+/* Tiles of queries of all heads and requests, numbered in the order of at_mma_grid's blocks: heads vary fastest, then
+ * requests. */
 struct at_mma_work {
     uint32_t *counter;
     uint32_t items;
@@ -22,27 +23,27 @@ struct at_mma_work {
         h = (int)grid.x;
         b = (int)grid.y;
     }
-    /* Of the workspace, with a counter alone. */
+    /* Bytes of workspace for the counter alone. */
     static int64_t bytes(const struct at_problem *) { return sizeof(uint32_t); }
 
-    /* The next tile for the thread that asks; `items` or more: there is none left. */
+    /* The next tile, for the calling thread; `items` or more: none is left. */
     __device__ uint32_t take() const { return at_atomic_add(counter, 1u); }
     __device__ int head(uint32_t item) const { return (int)item % h; }
     __device__ int request(uint32_t item) const { return (int)item / h % b; }
     __device__ int tile(uint32_t item) const { return (int)item / h / b; }
 
-    /* Tiles of all requests in another order, each for all heads: behind the counter. */
+    /* Another order for the tiles of all requests, each standing for all heads: an array behind the counter. */
     __device__ uint32_t *order() const { return counter + 1; }
 
     int clear(const struct at_launch *launch) const {
         const dim3 one{ 1, 1, 1 };
         return at_launch(at_mma_clear, one, one, 0, launch->stream, counter);
     }
-    /* As many blocks as have work when each takes `of_block` tiles at once, at most `most`. */
+    /* Launches as many blocks as have work when each takes `of_block` tiles at once, but at most `max_blocks`. */
     template <class View>
-    int launch(const struct at_launch *launch, void (*kernel)(View, at_mma_work), uint32_t of_block, uint32_t most,
-               int warps, int64_t shared) const {
-        const uint32_t busy = (items + of_block - 1) / of_block, blocks = busy < most ? busy : most;
+    int launch(const struct at_launch *launch, void (*kernel)(View, at_mma_work), uint32_t of_block,
+               uint32_t max_blocks, int warps, int64_t shared) const {
+        const uint32_t busy = (items + of_block - 1) / of_block, blocks = busy < max_blocks ? busy : max_blocks;
         if (items == 0)
             return 0;
         return at_launch(kernel, dim3{ blocks, 1, 1 }, dim3{ 32 * (unsigned)warps, 1, 1 }, shared, launch->stream,
@@ -52,11 +53,11 @@ struct at_mma_work {
 
 /* ---- schedulers of blocks ----
  *
- * prepare(launch, work, view): what must be launched first; bytes(problem): of the workspace; made from the work and
- * two words of shared memory; next(item): for all threads of a block together, false when the block has done its work.
- */
+ * bytes(problem): of the workspace. prepare(launch, work, view): launches what must run before the kernel. A block
+ * constructs one from the work and two words of shared memory; all its threads call next(item) together, which is false
+ * when the block has no more work. */
 
-/* Neighbouring tiles, as many for each block but one. */
+/* Each block takes a run of neighbouring tiles; the runs' lengths differ by one at most. */
 struct at_schedule_static {
     uint32_t item, end;
 
@@ -74,7 +75,7 @@ struct at_schedule_static {
     }
 };
 
-/* Every gridDim.x-th tile. */
+/* Each block takes every gridDim.x-th tile. */
 struct at_schedule_round_robin {
     uint32_t item, end;
 
@@ -89,10 +90,10 @@ struct at_schedule_round_robin {
     }
 };
 
-/* The next one, whoever asks first. Costs an atomic addition and a barrier of the block a tile. */
+/* Blocks take the next tile from one counter: an atomic addition and a barrier of the block for each tile. */
 struct at_schedule_atomic {
     const at_mma_work &work;
-    uint32_t (&taken)[2]; /* in turn: the other one is written when all have read this one */
+    uint32_t (&taken)[2]; /* alternating: the other word is written while threads may still read this one */
     int turn = 0;
 
     static int64_t bytes(const struct at_problem *problem) { return at_mma_work::bytes(problem); }
@@ -111,9 +112,8 @@ struct at_schedule_atomic {
     }
 };
 
-/* Tiles of all requests in the order of the keys that they see, most first; where as many, as they
- * are numbered. One thread a tile counts those before it: there are few, and their keys are known on the device alone.
- */
+/* Sorts the tiles of all requests by the keys that they see, most first; ties in the order of their numbers. One thread
+ * for each tile counts the tiles before it: there are few, and the numbers of keys are known on the device alone. */
 template <class T> static __global__ void at_mma_longest_first(at_attention_view<T> a, at_mma_work work) {
     const auto keys = [&](uint32_t tile) {
         const int rows = work.queries / AT_MMA_ROWS;
@@ -133,7 +133,7 @@ template <class T> static __global__ void at_mma_longest_first(at_attention_view
     work.order()[before] = own;
 }
 
-/* As atomic, the longest tiles first: what is left for the end is short. */
+/* As at_schedule_atomic, but the longest tiles first, so that what remains at the end is short. */
 struct at_schedule_longest_first : at_schedule_atomic {
     static int64_t bytes(const struct at_problem *problem) {
         const dim3 grid = at_mma_grid(&problem->sizes, AT_MMA_ROWS); /* tiles of more queries are fewer */

@@ -1,7 +1,7 @@
-/* What softmax kernels share: a problem as a kernel argument, one query of it, the weights of a row by a block.
+/* What softmax kernels share: the view of a problem, one query of it, the weights of a row computed by a block.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef AT_DEVICE_SOFTMAX_H
-#define AT_DEVICE_SOFTMAX_H
+#ifndef AT_ATTENTION_SOFTMAX_H
+#define AT_ATTENTION_SOFTMAX_H
 
 #include "kernels/attention/decode.h"
 #include "kernels/device/exp.h"
@@ -23,10 +23,11 @@ template <class T> struct at_softmax_view : at_attention_view<T> {
     }
 };
 
-/* What is subtracted from scores whose maximum is `most`: without any above -infinity they get weight 0, not NaN. */
-__device__ inline float at_softmax_base(float most) { return most == -INFINITY ? 0.0f : most; }
+/* What is subtracted from scores whose maximum is `max`: 0 where all are -infinity, so that their weights are 0, not
+ * NaN. */
+__device__ inline float at_softmax_base(float max) { return max == -INFINITY ? 0.0f : max; }
 
-/* What sums relative to a maximum of `old` are multiplied with when it becomes `now`. */
+/* The factor that rescales sums relative to the maximum `old` when it becomes `now`; exactly 1 while it stays. */
 __device__ inline float at_softmax_factor(float old, float now) {
     return old == now ? 1.0f : at_exp(old - at_softmax_base(now));
 }
@@ -39,17 +40,17 @@ template <class T> struct at_softmax_query : at_decode_query_of<T, at_softmax_vi
     using at_decode_query_of<T, at_softmax_view<T>>::head;
 
     __device__ float r(float dot) const { return dot * a.scale; }
-    /* Of weights relative to their maximum; without keys -infinity. */
-    __device__ void put_lse(float most, float sum) const { a.lse[(int64_t)token * a.h + head] = most + at_log(sum); }
+    /* Stores lse = max + log(sum of the weights relative to it); -infinity for a row without keys. */
+    __device__ void put_lse(float max, float sum) const { a.lse[(int64_t)token * a.h + head] = max + at_log(sum); }
 };
 
-/* The maximum of a row's scores (NaNs do not raise it) and the sum of its weights e^(s - most). */
+/* The maximum of a row's scores (NaNs do not raise it) and the sum of its weights e^(s - max). */
 struct at_softmax_total {
-    float most, sum;
+    float max, sum;
 };
 
-/* Weights in place of n scores in shared memory, by THREADS threads: each those it stored, i and every THREADS-th
- * after, unless a barrier of the block stands before. The other threads' weights can be read afterwards. */
+/* Replaces n scores in shared memory by their weights. Thread i of THREADS reads scores i, i + THREADS, ... and needs
+ * no barrier before if it stored these itself. Ends with a barrier: all weights may be read afterwards. */
 template <int THREADS> static __device__ at_softmax_total at_softmax_weights(float *row, int n) {
     constexpr int WARPS = THREADS / 32;
     AT_SHARED(float[WARPS], maxima);
@@ -57,16 +58,16 @@ template <int THREADS> static __device__ at_softmax_total at_softmax_weights(flo
     const int thread = (int)threadIdx.x, warp = thread / 32;
     at_softmax_total all{ -INFINITY, 0.0f };
     for (int t = thread; t < n; t += THREADS)
-        all.most = fmaxf(all.most, row[t]);
-    all.most = at_group_max<32>(all.most);
+        all.max = fmaxf(all.max, row[t]);
+    all.max = at_group_max<32>(all.max);
     if (at_lane() == 0)
-        maxima[warp] = all.most;
+        maxima[warp] = all.max;
     at_sync();
     for (int i = 0; i < WARPS; i++)
-        all.most = fmaxf(all.most, maxima[i]);
+        all.max = fmaxf(all.max, maxima[i]);
     float own = 0.0f;
     for (int t = thread; t < n; t += THREADS) {
-        row[t] = at_exp(row[t] - at_softmax_base(all.most));
+        row[t] = at_exp(row[t] - at_softmax_base(all.max));
         own += row[t];
     }
     own = at_group_sum<32>(own);
@@ -78,7 +79,7 @@ template <int THREADS> static __device__ at_softmax_total at_softmax_weights(flo
     return all;
 }
 
-/* Attention of one query with its whole row of scores in shared memory, by a block of AT_DECODE_THREADS. */
+/* Attention of one query by a block of AT_DECODE_THREADS, its whole row of scores in shared memory. */
 template <class T> static __device__ void at_softmax_row(const at_softmax_query<T> &query, float *row) {
     const int keys = query.keys;
     at_decode_scores<1>(query, 0, keys, row, [&](int t) { return at_chain(query.q(), query.k(t), query.a.d); });
@@ -86,10 +87,10 @@ template <class T> static __device__ void at_softmax_row(const at_softmax_query<
     for (int c = (int)threadIdx.x; c < query.a.d; c += AT_DECODE_THREADS)
         query.put(c, keys > 0 ? at_decode_every(query, row, 0, keys, c) / all.sum : 0.0f);
     if (threadIdx.x == 0)
-        query.put_lse(all.most, all.sum);
+        query.put_lse(all.max, all.sum);
 }
 
-/* Reasons to decline that decode kernels share: `bytes_per_key` of shared memory for a whole row of keys. */
+/* Why decode kernels decline a problem; they need `bytes_per_key` bytes of shared memory for each key of a request. */
 static inline const char *at_softmax_decode_declines(const struct at_problem *problem, int64_t bytes_per_key) {
     return problem->sizes.max_sq > 1 ? "at most one query a request" : at_attention_declines(problem, bytes_per_key);
 }

@@ -4,12 +4,12 @@
  *   at_launch_cluster(kernel, grid, block, size, shared, stream, ...)   as at_launch; clusters of `size` neighbours along
  *                             x: 1, 2, 4 or 8, and grid.x a multiple
  *   at_cluster_rank(), at_cluster_size()     of the block within its cluster
- *   at_cluster_arrive(), at_cluster_wait()   the barrier of the cluster, for every thread of it: what all did before
- *                             arriving, to shared and global memory, is ordered before what each does after waiting
- *   at_cluster_map(p, rank)   where block `rank` has what p is in the own shared memory: read and written as any pointer
+ *   at_cluster_arrive(), at_cluster_wait()   the barrier of the cluster, for every thread of it: what precedes any
+ *                             arrival, in shared and global memory, is ordered before what follows a wait
+ *   at_cluster_map(p, rank)   the address, in block `rank`, of what p points to in this block's shared memory
  *
- * Findings: a block reached before a barrier of the cluster shows that it has begun, or that may have left; accesses
- * without an order; a wait that has not arrived. Before sm_90 a launch traps. */
+ * Findings: an access to a block before a barrier of the cluster shows that it has started, or when it may have exited;
+ * accesses without an order; a wait without an arrival. Before sm_90 a launch traps. */
 #ifndef AT_CLUSTER_H
 #define AT_CLUSTER_H
 

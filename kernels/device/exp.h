@@ -1,7 +1,7 @@
-/* exp and log with the same bits on every machine: CUDA's own differ from the C library's.
+/* exp and log with the same bits on every machine, since CUDA's differ from the C library's.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Plain f32 and f64 operations and fma, each correctly rounded, in one order. For C and C++. */
+ * Only f32 and f64 operations and fma, each correctly rounded, in a fixed order. For C and C++. */
 #ifndef AT_DEVICE_EXP_H
 #define AT_DEVICE_EXP_H
 

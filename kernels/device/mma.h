@@ -1,4 +1,4 @@
-/* Sums of products on tensor cores, 16 rows by 8 columns, in f32 or in f16.
+/* Accumulators of mma.sync, 16 rows by 8 columns, in f32 or in f16.
  * SPDX-License-Identifier: Apache-2.0
  *
  * The elements of a lane 4 g + t: 0 and 1 in row g, 2 and 3 in row g + 8; columns 2 t and 2 t + 1 of each. */
@@ -8,10 +8,10 @@
 #include "attest/numerics.h"
 #include "kernels/device/device.h"
 
-/* Two elements as they are, the first in the lower half. */
+/* Two elements unchanged in one register, the first in the lower half. */
 template <class T> __device__ uint32_t at_pair(T low, T high) { return low.bits | (uint32_t)high.bits << 16; }
 
-/* Two numbers as a register of operands: rounded to T, the first in the lower half. */
+/* Two numbers rounded to T in one register, the first in the lower half. */
 template <class T> __device__ uint32_t at_pack(float low, float high) {
     return at_pair(at_round_to<T>(low), at_round_to<T>(high));
 }
@@ -30,15 +30,15 @@ struct at_sum_f32 {
         for (int i = 2 * row; i < 2 * row + 2; i++)
             x[i] *= factor;
     }
-    /* Row g (0) or g + 8 (1) of another sum. */
+    /* Copies row g (row = 0) or g + 8 (row = 1) from another sum. */
     __device__ void take(const at_sum_f32 &from, int row) {
         for (int i = 2 * row; i < 2 * row + 2; i++)
             x[i] = from.x[i];
     }
 };
 
-/* Sums in f16. What a step leaves beyond the format's range is guarded: GUARD is an at_guard of attest/numerics.h. The
- * 65500 that source 004 writes in place of an infinity is 65504 in f16. */
+/* Sums in f16. GUARD, an at_guard of attest/numerics.h, says what becomes of a sum that overflowed in a step. (Source
+ * 004 replaces an infinity by 65500, which is 65504 in f16.) */
 template <int GUARD> struct at_sum_f16 {
     uint32_t x[2] = {};
 
@@ -55,8 +55,8 @@ template <int GUARD> struct at_sum_f16 {
                 x[i] = guarded(x[i] & 0xffffu) | guarded(x[i] >> 16) << 16;
     }
     __device__ float operator[](int i) const { return at_float(at_f16{ (uint16_t)(x[i / 2] >> 16 * (i % 2)) }); }
-    /* Each product rounded once: its f32 value, if inexact, is made odd, and then rounds to f16 as the exact one would.
-     */
+    /* A product rounded once to f16: where the f32 product is inexact it is first rounded to odd, so that the second
+     * rounding gives what one rounding of the exact product would. */
     __device__ static uint32_t scaled(uint32_t bits, float factor) {
         const float old = at_float(at_f16{ (uint16_t)bits }), product = old * factor,
                     lost = fmaf(old, factor, -product);

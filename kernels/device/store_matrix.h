@@ -1,10 +1,10 @@
-/* stmatrix of sm_90: fragments in registers to rows in shared memory, the way back of ldmatrix.
+/* stmatrix of sm_90: fragments in registers to rows in shared memory, the inverse of ldmatrix.
  * SPDX-License-Identifier: Apache-2.0
  *
  * at_stmatrix_x1(row, r[1]), _x2(row, r[2]), _x4(row, r[4]), each also _trans
  *   matrices of 8 x 8 elements of 16 bits, one a register; rows, lanes and elements as at_ldmatrix has them
- *   (kernels/device/device.h). Orders no memory: an element is written by the lane that has it in its register.
- * Findings: rows that are misaligned or not in shared memory, and what else a store is found for. Before sm_90 a launch
+ *   (kernels/device/device.h). Orders no memory: an element counts as written by the lane that holds it.
+ * Findings: rows that are misaligned or not in shared memory, and those of any store. Before sm_90 a launch
  * traps. */
 #ifndef AT_STORE_MATRIX_H
 #define AT_STORE_MATRIX_H

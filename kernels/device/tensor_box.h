@@ -1,4 +1,4 @@
-/* A tensor in global memory and the box of it that one copy moves: what a tensor map says. For C and C++.
+/* A tensor in global memory and the box of it that one copy moves: the content of a tensor map. For C and C++.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef AT_TENSOR_BOX_H
 #define AT_TENSOR_BOX_H
@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { AT_TENSOR_DIMS = 5, AT_TENSOR_BOX_MOST = 256 };
+enum { AT_TENSOR_DIMS = 5, AT_TENSOR_BOX_MAX = 256 };
 
 /* Dimension 0 is the innermost. */
 struct at_tensor_box {
@@ -21,7 +21,7 @@ struct at_tensor_box {
 static inline const char *at_tensor_dimension_wrong(const struct at_tensor_box *t, int i) {
     if (t->size[i] < 1 || t->size[i] > (int64_t)1 << 32)
         return "1 to 2^32 elements in each dimension";
-    if (t->box[i] < 1 || t->box[i] > AT_TENSOR_BOX_MOST)
+    if (t->box[i] < 1 || t->box[i] > AT_TENSOR_BOX_MAX)
         return "a box of 1 to 256 elements in each dimension";
     if (i > 0 && (t->stride[i] < 0 || t->stride[i] % 16 || t->stride[i] >= (int64_t)1 << 40))
         return "strides are multiples of 16, less than 2^40";

@@ -2,7 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Numerically: exp2f of the host's C library, within one unit in the last place; subnormal results are kept.
- * Launch: one thread; no scratch. Limits: none. Source: ours. */
+ * Launch: one thread; no scratch.
+ * Limits: none.
+ * Source: ours. */
 #include "attest/kernel.h"
 #include "exp2/exp2.h"
 

@@ -1,8 +1,10 @@
 /* 2^x by ex2.approx.ftz.f32, as softmax kernels use it.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: ex2.approx.ftz.f32, within two units in the last place of the correctly rounded result; subnormal results are 0.
- * Launch: a thread an element, blocks of 256; no shared memory. Limits: a GPU; the SIMT machine has no such instruction.
+ * Numerically: ex2.approx.ftz.f32, within two units in the last place of the correctly rounded result; subnormal
+ * results are 0.
+ * Launch: a thread an element, blocks of 256; no shared memory.
+ * Limits: a GPU; the SIMT machine has no such instruction.
  * Source: ours. */
 #include "kernels/exp2/ex2.h"
 

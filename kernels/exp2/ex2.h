@@ -1,12 +1,13 @@
 /* 2^x by the hardware's approximation, and the kernel that applies it to each element.
  * SPDX-License-Identifier: Apache-2.0
  *
- * ex2.approx.f32 is within two units in the last place of the correctly rounded result (PTX ISA 9.1, 9.7.3.21), and that
- * is all that is published: its bits are a table of the hardware's. So the SIMT machine has no stand-in for it, which
- * would be wrong by a unit here and there and yet look like a prediction; kernels that use it decline there. Their bits
- * are pinned by `attest study exp2` on a device. */
-#ifndef AT_DEVICE_EX2_H
-#define AT_DEVICE_EX2_H
+ * PTX promises that ex2.approx.f32 is within two units in the last place of the correctly rounded result (PTX ISA 9.1,
+ * 9.7.3.21). The bits come from tables of the special-function unit, which the vendor does not document; a public
+ * project, ptx-math by B. Carleton, has a model of them for older GPUs, whose results an H200's equal on every f32 input.
+ * The SIMT machine has no model yet, and a mere approximation would look like a prediction while it is wrong by a unit
+ * here and there: kernels that use the unit decline there. `attest study exp2` pins their bits on a device. */
+#ifndef AT_EX2_H
+#define AT_EX2_H
 
 #include "attest/kernel.h"
 #include "exp2/exp2.h"
@@ -35,7 +36,7 @@ static inline const char *at_ex2_declines(const struct at_problem *) { return nu
 static inline float at_ex2_approx(float) { return NAN; }
 static inline float at_ex2_approx_ftz(float) { return NAN; }
 static inline const char *at_ex2_declines(const struct at_problem *) {
-    return "ex2.approx runs on a GPU alone: its bits are not published";
+    return "ex2.approx runs on a GPU alone: the SIMT machine has no model of its bits";
 }
 
 #endif

@@ -4,8 +4,8 @@
  * Numerically: bits are copied.
  * Launch: a block of 256 threads a token, which take the elements of its key and its value in turn; no shared memory.
  * Limits: activations f32, f16 or bf16.
- * Source: 000 section 6.10. A launch of its own: the source also makes the same launch from inside the attention call,
- * which changes who calls it and nothing of what is launched. */
+ * Source: 000 section 6.10. The source also makes the same launch from inside its attention call; what is launched is
+ * the same. */
 #include "kernels/norm/norm.h"
 #include "kv_write/kv_write.h"
 

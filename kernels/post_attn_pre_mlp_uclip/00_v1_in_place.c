@@ -1,9 +1,9 @@
 /* Post-attention and pre-MLP UClip norms in one: the residual stream is updated in place.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: f32, one rounding an operation; the post-attention norm is rounded to the activations' format before
- * it is added; the sum is stored rounded once, and y starts from the rounded sum, or the f32 one with from=exact.
- * In place: res is copied to res_out first, then read and written there only.
+ * Numerically: f32, one rounding an operation; the post-attention norm is rounded to the activations' format before it
+ * is added; the sum is stored rounded once, and y starts from the rounded sum, or the f32 one with from=exact. In
+ * place: res is copied to res_out first, then read and written there only.
  * Launch: one thread; no scratch.
  * Limits: activations f32, f16 or bf16.
  * Source: ours; the shared body is kernels/host/norms.c. */

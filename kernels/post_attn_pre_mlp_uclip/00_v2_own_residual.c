@@ -1,7 +1,9 @@
 /* Post-attention and pre-MLP UClip norms in one: the new residual stream is written to memory of its own.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: as 00_v1_in_place, but gamma * c + beta is one fmaf in both norms.
+ * Numerically: f32, one rounding an operation. Unlike 00_v1_in_place, gamma * c + beta is one fmaf in both norms. The
+ * post-attention norm is rounded to the format of the activations before it is added; the sum is stored rounded once,
+ * and y starts from the rounded sum, or from the f32 one with from=exact.
  * Launch: one thread; no scratch.
  * Limits: activations f32, f16 or bf16.
  * Source: ours; the shared body is kernels/host/norms.c. */

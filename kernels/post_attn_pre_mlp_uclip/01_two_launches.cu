@@ -6,7 +6,7 @@
  * with from=exact.
  * Launch: twice a block of 256 threads a token; the first norm lies in y until the second reads it. No shared memory.
  * Limits: activations f32, f16 or bf16.
- * Source: 000 section 6.3, the two launches that 02 and 03 make one. */
+ * Source: 000 section 6.3, the two launches that 02_v1_in_place and 03_v2_own_residual merge. */
 #include "post_attn_pre_mlp_uclip/post_attn_pre_mlp_uclip.h"
 #include "kernels/norm/norm.h"
 

@@ -1,9 +1,11 @@
 /* Post-attention and pre-MLP UClip norms in one launch, the residual stream updated in place.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: as 01.
- * Launch: a block of 256 threads a token; no shared memory. An operator's inputs stay as they are, so res is copied to
- * res_out first, by a launch of its own, and the stream that is updated in place is res_out.
+ * Numerically: as 01_two_launches: f32; in both norms gamma * c + beta by one fmaf. The post-attention norm is rounded
+ * to the format of the activations before it is added; the sum is stored rounded once, and y starts from the rounded
+ * sum, or from the f32 one with from=exact.
+ * Launch: a block of 256 threads a token; no shared memory. An operator must not change its inputs, so a launch of its
+ * own first copies res to res_out, and res_out is what is updated in place.
  * Limits: activations f32, f16 or bf16.
  * Source: 000 section 6.3, v1. */
 #include "kernels/post_attn_pre_mlp_uclip/peri_norm.h"

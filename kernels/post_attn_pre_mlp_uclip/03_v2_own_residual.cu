@@ -1,7 +1,9 @@
 /* Post-attention and pre-MLP UClip norms in one launch, the new residual stream in memory of its own.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: as 01.
+ * Numerically: as 01_two_launches: f32; in both norms gamma * c + beta by one fmaf. The post-attention norm is rounded
+ * to the format of the activations before it is added; the sum is stored rounded once, and y starts from the rounded
+ * sum, or from the f32 one with from=exact.
  * Launch: a block of 256 threads a token, which take its channels in turn; no shared memory.
  * Limits: activations f32, f16 or bf16.
  * Source: 000 section 6.3, v2. */

@@ -1,7 +1,8 @@
 /* UClip norm of q and k in one launch: f32 inside, bf16 out.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: as 00_fp32: there is nothing to fuse; one rounding to bf16.
+ * Numerically: f32, one rounding an operation: alpha * x, fmaxf and fminf (a NaN becomes lo), gamma * c, as in 00_fp32:
+ * without a beta there is nothing to fuse. One rounding to bf16.
  * Launch: one thread; no scratch.
  * Limits: bf16 activations.
  * Source: ours; the shared body is kernels/host/norms.c. */

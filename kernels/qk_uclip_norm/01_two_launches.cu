@@ -4,7 +4,7 @@
  * Numerically: f32; alpha * x, fmaxf and fminf (a NaN becomes lo), gamma * c; one rounding to the activations' format.
  * Launch: a block of 256 threads a token and head, once for q and once for k; no shared memory.
  * Limits: activations f32, f16 or bf16.
- * Source: 000 section 6.9, the two launches that 02 makes one. */
+ * Source: 000 section 6.9, the two launches that 02_one_launch merges. */
 #include "qk_uclip_norm/qk_uclip_norm.h"
 #include "kernels/norm/norm.h"
 

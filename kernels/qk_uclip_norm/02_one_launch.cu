@@ -1,7 +1,8 @@
 /* UClip norm of q and k in one launch.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: as 01.
+ * Numerically: as 01_two_launches: f32; alpha * x, fmaxf and fminf (a NaN becomes lo), gamma * c; one rounding to the
+ * format of the activations.
  * Launch: a block of 256 threads a token, which take the channels of all its heads of q and k in turn; no shared
  * memory.
  * Limits: activations f32, f16 or bf16.

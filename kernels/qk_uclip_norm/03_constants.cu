@@ -1,10 +1,11 @@
-/* UClip norm of q and k in one launch, with what production fixes known when it is compiled.
+/* UClip norm of q and k in one launch, its parameters known at compile time as a deployed model fixes them.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: as 01.
- * Launch: a block of 128 threads for 1024 elements of q or of k, 8 of them a thread by one access of 16 bytes; the
- * head size is a constant, the clamp is to -1 .. 1, there is no beta, so that nothing is decided at run time but the
- * tensor, a block at a time.
+ * Numerically: as 01_two_launches: f32; alpha * x, fmaxf and fminf (a NaN becomes lo), gamma * c; one rounding to the
+ * format of the activations.
+ * Launch: a block of 128 threads for 1024 elements of q or of k, 8 of them a thread by one access of 16 bytes; the head
+ * size is a constant, the clamp is to -1 .. 1, there is no beta, so that nothing is decided at run time but the tensor,
+ * a block at a time.
  * Limits: activations f16 or bf16; d 64 or 128; lo = -1, hi = 1.
  * Source: 000 section 6.9, where gamma is one number; here it is one a channel, as the operator has it. */
 #include "qk_uclip_norm/qk_uclip_norm.h"

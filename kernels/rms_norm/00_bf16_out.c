@@ -1,8 +1,9 @@
 /* RMS norm: f32 inside, bf16 out.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: as 00_fp32, but the squares are added as a warp would: 32 partial sums of every 32nd channel, each a
- * chain of fmaf, joined by the butterfly with masks 16 to 1; one rounding to bf16 at the end.
+ * Numerically: f32, one rounding an operation: division, + eps, square root, reciprocal; gamma * (x * r). Unlike
+ * 00_fp32, the squares are added as a warp would: 32 partial sums of every 32nd channel, each a chain of fmaf, joined
+ * by the butterfly with masks 16 to 1; one rounding to bf16 at the end.
  * Launch: one thread; scratch for one row.
  * Limits: bf16 activations.
  * Source: ours; the shared body is kernels/host/norms.c. */

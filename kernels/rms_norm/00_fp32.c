@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Numerically: f32, one rounding an operation: squares rounded, then added in channel order; division, + eps, square
- * root, reciprocal; gamma * (x * r); one rounding to the activations' format. Launch: one thread; scratch for one row.
+ * root, reciprocal; gamma * (x * r); one rounding to the activations' format.
+ * Launch: one thread; scratch for one row.
  * Limits: activations f32, f16 or bf16.
  * Source: ours; the shared body is kernels/host/norms.c. */
 #include "rms_norm/rms_norm.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGN = 512, FEWEST_COPIES = 4, MOST_COPIES = 256, HOT_LAUNCHES = 20, WARM_UPS = 3 };
+enum { ALIGN = 512, FEWEST_COPIES = 4, MAX_COPIES = 256, HOT_LAUNCHES = 20, WARM_UPS = 3 };
 
 int at_cuda_capture_begin(cudaStream_t stream) {
     return (int)cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
@@ -24,7 +24,7 @@ int at_cuda_capture_end(cudaStream_t stream, int code, cudaGraphExec_t *exec) {
     return code;
 }
 
-/* Copies of the block and of the workspace, one behind the other. */
+/* Copies of the block and of the workspace, contiguous. */
 struct copies {
     uint8_t *memory;
     int64_t stride, block_bytes;
@@ -36,7 +36,7 @@ static int make_copies(const struct at_cuda_work *work, struct copies *c) {
     c->block_bytes = (work->used + ALIGN - 1) / ALIGN * ALIGN;
     c->stride = c->block_bytes + (work->launch->workspace_bytes + ALIGN - 1) / ALIGN * ALIGN;
     const int64_t wanted = c->block_bytes > 0 ? 2 * work->cache_bytes / c->block_bytes + 1 : FEWEST_COPIES;
-    c->n = (int)(wanted < FEWEST_COPIES ? FEWEST_COPIES : wanted > MOST_COPIES ? MOST_COPIES : wanted);
+    c->n = (int)(wanted < FEWEST_COPIES ? FEWEST_COPIES : wanted > MAX_COPIES ? MAX_COPIES : wanted);
     int code = (int)cudaMalloc((void **)&c->memory, (size_t)(c->stride * c->n + ALIGN));
     for (int i = 0; i < c->n && code == cudaSuccess; i++)
         code = (int)cudaMemcpy(c->memory + i * c->stride, work->block, (size_t)work->used, cudaMemcpyDeviceToDevice);

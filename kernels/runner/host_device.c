@@ -3,7 +3,7 @@
 #include "kernels/runner/host_device.h"
 
 #include "attest/op.h"
-#include "kernels/simt/finding.h"
+#include "kernels/simt/simt_job.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,9 +5,10 @@
 #include <string.h>
 
 #include "attest/blas_alone.h"
+#include "attest/blas_core.h"
 #include "kernels/runner/host_device.h"
 #include "kernels/runner/main_shared.h"
-#include "kernels/simt/finding.h"
+#include "kernels/simt/simt_job.h"
 
 /* AT_SIMT_WITHOUT=FILE:LINE: kernels run as if that one barrier, fence, wait or commit had been deleted. */
 static int leave_out(char *text, size_t size) {
@@ -41,5 +42,6 @@ int main(int argc, char **argv) {
     struct at_host_device host;
     const struct at_runner_place place = { "this machine's processor", &host, open_host, close_host };
     at_blas_alone();
+    at_blas_core_choose();
     return at_runner_main(argc, argv, &place);
 }

@@ -55,6 +55,7 @@ static int serve(const char *name, const struct at_runner_place *place) {
                                   .kernels = { at_kernel_count(), at_kernel_at },
                                   .in = STDIN_FILENO,
                                   .out = out };
+    at_serve_end_with(&all.in);
     const at_status status = at_serve(&all);
     place->close(place->context);
     return at_status_exit_code(status);

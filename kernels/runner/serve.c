@@ -6,12 +6,15 @@
 
 #include <errno.h>
 #include <math.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-/* A job that attest has stopped waiting for ends by itself soon after, even when attest was killed. */
-enum { ALARM_GRACE_SECONDS = 5, ALARM_MOST_SECONDS = 100000000 };
+/* A job that attest has stopped waiting for ends by itself soon after, even when attest was killed or is out of reach. */
+enum { ALARM_GRACE_SECONDS = 5, ALARM_MOST_SECONDS = 100000000, ORPHAN_GRACE_SECONDS = 2 };
 
 /* One conversation. */
 struct session {
@@ -27,6 +30,25 @@ int at_serve_claim_stdout(void) {
     if (out < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
         return -1;
     return out;
+}
+
+/* ---- orphans ---- */
+
+static void *end_orphan(void *in) {
+    struct pollfd end_of_input = { .fd = *(const int *)in };
+    while (poll(&end_of_input, 1, -1) < 0 && errno == EINTR)
+        continue;
+    sleep(ORPHAN_GRACE_SECONDS); /* between jobs the loop sees the end of its input by itself */
+    _exit(1);
+}
+
+void at_serve_end_with(const int *in) {
+    pthread_t thread;
+    struct stat kind;
+    if (fstat(*in, &kind) != 0 || S_ISREG(kind.st_mode)) /* a file has no other end */
+        return;
+    if (pthread_create(&thread, NULL, end_orphan, (void *)in) == 0) /* without it there is still the alarm */
+        pthread_detach(thread);
 }
 
 /* ---- bytes ---- */

@@ -50,6 +50,10 @@ struct at_serve {
  * kernel's printf cannot break the protocol. -1 and errno on failure. */
 int at_serve_claim_stdout(void);
 
+/* Ends the process soon after the other side of *in is gone, in the middle of a job too: attest was killed, and a kernel that
+ * hangs would use the machine until its alarm. *in stays valid as long as the process. */
+void at_serve_end_with(const int *in);
+
 /* Serves until `quit`, the end of input (AT_OK) or a line it does not understand (AT_PROTOCOL, after
  * telling the other side). AT_IO when the pipe fails. */
 at_status at_serve(const struct at_serve *serve);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int THREADS = AT_COUNTS_THREADS;
 
-/* A block's tile, and what its threads have seen. */
+/* A block's tile, and what its threads keep. */
 template <class T> struct tile {
     at_counts_view<T> a;
     int head, kv_head, thread;
@@ -159,7 +159,7 @@ template <class T> __device__ void tile<T>::output_row(int i, int n) {
     }
 }
 
-/* The last row sees most. A thread reads what it wrote itself. */
+/* The last row sees the most keys. A thread reads what it wrote itself. */
 template <class T> __device__ void tile<T>::close_tile(int first, int last) {
     const int pages = (a.visible(last) + AT_COUNTS_PAGE - 1) / AT_COUNTS_PAGE;
     for (int page = thread; page < pages && a.wants(AT_COUNTS_OF_P); page += THREADS) {

@@ -1,13 +1,13 @@
-/* Counting scores: counts stand in shared memory, in windows of codes around the data, while a block that stays for
- * many tiles of its head adds to them.
+/* Counting scores: counts are in shared memory, in windows of codes around the data, and persistent blocks add to them
+ * over many tiles of a head.
  * SPDX-License-Identifier: Apache-2.0
  *
  * Numerically: the definition (reference/score_counts/score_counts.h). Pairs whose norms and lowest bits allow it by
- * fma, which rounds nothing there; the others one by one. The FIR runs along the keys in registers, over the tile's
- * edge by a halo of raw scores; sums of rows and outputs in order, tile by tile.
- * Launch: grid (query heads, blocks: as many as give every multiprocessor of 132 one), 512 threads, 256 with rows,
- * outputs or other than three taps; 227 KiB of shared memory. 256 threads have a tile of 64 queries, go on to the next
- * one without the others, and add to the counts of the block.
+ * fma, which rounds nothing there; the others one by one. The FIR runs along the keys in registers, over the edge of a
+ * tile by a halo of raw scores; sums of rows and outputs in order, tile by tile.
+ * Launch: grid (query heads, blocks: as many as give each of 132 multiprocessors one), 512 threads, 256 with rows,
+ * outputs or other than three taps; 227 KiB of shared memory. Groups of 256 threads have a tile of 64 queries each, go
+ * on to the next without waiting for each other, and share the counts of the block.
  * Limits: f16 or bf16; asynct; with outputs d at most 128.
  * Source: ours. */
 #include "kernels/score_counts/score_counts_group_close.h"
@@ -15,7 +15,7 @@
 namespace {
 
 constexpr int MULTIPROCESSORS = 132;
-constexpr int64_t SHARED = 225 * 1024; /* dynamic; 2 KiB have names */
+constexpr int64_t SHARED = 225 * 1024; /* dynamic; 2 KiB are static */
 
 template <class T, int TAPS, bool FULL>
 __global__ void __launch_bounds__(AT_COUNTS_BLOCK *AT_COUNTS_GROUPS<TAPS, FULL>, 1)
@@ -31,8 +31,8 @@ __global__ void __launch_bounds__(AT_COUNTS_BLOCK *AT_COUNTS_GROUPS<TAPS, FULL>,
         bins.words[i] = 0;
     for (int i = thread; i < GROUPS * 2 * AT_COUNTS_DISTANCES; i += ALL)
         fields[i / (2 * AT_COUNTS_DISTANCES)].mass[i % (2 * AT_COUNTS_DISTANCES)] = 0;
-    for (int i = thread; i < GROUPS * AT_COUNTS_STAGES * AT_COUNTS_W_MOST; i += ALL)
-        fields[i % GROUPS].rare.field[i / GROUPS / AT_COUNTS_W_MOST][i / GROUPS % AT_COUNTS_W_MOST] = 0;
+    for (int i = thread; i < GROUPS * AT_COUNTS_STAGES * AT_COUNTS_W_MAX; i += ALL)
+        fields[i % GROUPS].rare.field[i / GROUPS / AT_COUNTS_W_MAX][i / GROUPS % AT_COUNTS_W_MAX] = 0;
     if (thread < 2)
         block.sample[thread] = 0;
     if (thread < a.n_taps)
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(AT_COUNTS_BLOCK *AT_COUNTS_GROUPS<TAPS, FULL>,
     const int groups = (int)gridDim.y * GROUPS, mine = (int)blockIdx.y * GROUPS + number;
     const at_counts_group_memory memory(dynamic + number * size, a.n_taps);
     int steps = 0;
-    for (int round = 0; round * groups < a.tiles; round++) { /* to and fro, the longest tiles first */
+    for (int round = 0; round * groups < a.tiles; round++) { /* alternating direction, the longest tiles first */
         const int i = round * groups + (round % 2 ? groups - 1 - mine : mine);
         if (i < a.tiles)
             steps = at_counts_tile_group<T, TAPS, FULL>(a, memory, block, bins, fields[number], number, a.tiles - 1 - i)

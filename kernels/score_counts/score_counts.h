@@ -1,11 +1,11 @@
-/* What kernels that count scores share: the view, slots of codes, rows of the ledger, sums that wait to be joined.
+/* What kernels that count scores share: the view, slots of codes, rows of the ledger, partial sums of a tile.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A block has a tile of 64 queries of one head. It adds to the planes of counts by atomics, leaves a bit for every
- * visible p that is not 0, and its own sums as 64-bit words; kernels that follow it join both (score_counts_close.h).
- * Whole numbers are added alone, so that no order changes a result. */
-#ifndef AT_DEVICE_SCORE_COUNTS_H
-#define AT_DEVICE_SCORE_COUNTS_H
+ * A block has a tile of 64 queries of one head. It adds to the planes of counts by atomics, stores a bit for every
+ * visible p that is not 0, and stores its own sums as 64-bit words; the kernels of score_counts_close.h, which follow,
+ * add up both. Only whole numbers are added, so that no order changes a result. */
+#ifndef AT_KERNEL_SCORE_COUNTS_H
+#define AT_KERNEL_SCORE_COUNTS_H
 
 #include "attest/kernel.h"
 #include "kernels/device/device.h"
@@ -19,8 +19,8 @@ constexpr int AT_COUNTS_THREADS = 128;
 /* Words of a tile's sums. */
 constexpr int AT_COUNTS_W_ELEMENT_ZERO = 0, AT_COUNTS_W_TILE_ZERO = 1, AT_COUNTS_W_MASS = 2,
               AT_COUNTS_W_LEDGER = AT_COUNTS_W_MASS + AT_COUNTS_DISTANCES;
-/* Of a stage of the ledger: counts, bits of the largest magnitude, the first place or ~0. */
-constexpr int AT_COUNTS_W_MOST = AT_COUNTS_FLUSHED + 1, AT_COUNTS_W_FIRST = AT_COUNTS_W_MOST + 1,
+/* Words of a stage of the ledger: counts, the bits of the largest magnitude, the first place or ~0. */
+constexpr int AT_COUNTS_W_MAX = AT_COUNTS_FLUSHED + 1, AT_COUNTS_W_FIRST = AT_COUNTS_W_MAX + 1,
               AT_COUNTS_W_STAGE = AT_COUNTS_W_FIRST + 1;
 constexpr int AT_COUNTS_WORDS = AT_COUNTS_W_LEDGER + AT_COUNTS_STAGES * AT_COUNTS_W_STAGE;
 constexpr uint64_t AT_COUNTS_NOWHERE = ~(uint64_t)0;
@@ -41,7 +41,7 @@ struct at_counts_codes {
     }
 };
 
-/* Slot of a value rounded once, ties to even. What a double's lower word holds matters only by not being 0: it may
+/* Slot of a value rounded once, ties to even. A double's lower word matters only as 0 or not: it may
  * stand in the lowest bit of the upper one, which is never kept. */
 static __device__ __forceinline__ int at_counts_slot(const at_counts_codes &f, double x) {
     const uint64_t bits = (uint64_t)at_plain_bits(x);
@@ -112,7 +112,7 @@ struct at_counts_stage {
             return subnormal;
         case AT_COUNTS_FLUSHED:
             return flushed;
-        case AT_COUNTS_W_MOST:
+        case AT_COUNTS_W_MAX:
             return most;
         default:
             return first;
@@ -120,10 +120,10 @@ struct at_counts_stage {
     }
 };
 
-/* Two words of the same kind become one. */
+/* Joins two words of the same kind. */
 static __device__ __forceinline__ uint64_t at_counts_join(int word, uint64_t a, uint64_t b) {
     const int field = word < AT_COUNTS_W_LEDGER ? 0 : (word - AT_COUNTS_W_LEDGER) % AT_COUNTS_W_STAGE;
-    if (field == AT_COUNTS_W_MOST)
+    if (field == AT_COUNTS_W_MAX)
         return a > b ? a : b;
     if (field == AT_COUNTS_W_FIRST)
         return a < b ? a : b;
@@ -226,7 +226,7 @@ template <class T> struct at_counts_view {
     __device__ const T *query(int i, int head) const { return q + ((int64_t)i * h + head) * d; }
     __device__ int64_t key(int t, int kv_head) const { return ((int64_t)t * hk + kv_head) * d; }
     __device__ uint16_t *live_row(int head, int i) const { return live + ((int64_t)head * queries + i) * pages; }
-    /* What the FIR is given of a scaled score, and what becomes of its result. */
+    /* The input of the FIR from a scaled score; p from the result of the FIR. */
     __device__ double gate_input(double s) const {
         if (((uint64_t)at_plain_bits(s) >> 52 & 0x7ff) == 0x7ff)
             return at_plain_from_bits(0x7ff8000000000000);
@@ -243,7 +243,7 @@ template <class T> struct at_counts_view {
         if (to)
             at_atomic_add(to + at_counts_slot(codes, x), 1u);
     }
-    /* Values of a row that sees a key. weight0: p of key 0; terms: the sum of p log2 p. */
+    /* Counts the statistics of a row that sees a key. weight0: p of key 0; terms: the sum of p log2 p. */
     __device__ void count_row(int head, double max, double sum, double weight0, double terms) const {
         count(plane(AT_COUNTS_OF_ROW_MAX, head), max);
         count(plane(AT_COUNTS_OF_ROW_SUM, head), sum);
@@ -265,7 +265,7 @@ static __device__ __forceinline__ int at_counts_distance(int distance) {
     return distance ? exponent - 1022 : 0;
 }
 
-/* A sum of 64 bits in two words: whoever makes the lower one pass its end carries. */
+/* Adds to a sum of 64 bits in two words: the thread whose addition wraps the lower word carries. */
 static __device__ __forceinline__ void at_counts_add(uint32_t *low, uint32_t *high, uint64_t x) {
     const uint32_t before = at_atomic_add(low, (uint32_t)x);
     const uint32_t carry = (uint32_t)(x >> 32) + (before + (uint32_t)x < before);
@@ -284,7 +284,7 @@ static __device__ __forceinline__ uint64_t at_counts_mass(double p) {
 
 /* ---- a block ---- */
 
-/* The threads' words become the tile's; `buffer` is a word a thread of shared memory, and free. */
+/* Joins the threads' words by a tree; `buffer`: free shared memory, a word a thread. */
 static __device__ inline uint64_t at_counts_reduce(uint64_t *buffer, int word, uint64_t mine) {
     const int thread = (int)threadIdx.x;
     at_sync();
@@ -298,7 +298,7 @@ static __device__ inline uint64_t at_counts_reduce(uint64_t *buffer, int word, u
     return buffer[0];
 }
 
-/* All words of the tile but the mass, which stands in shared memory, low and high words of 64 bins. */
+/* Stores all words of the tile; the mass comes from shared memory, low and high words of 64 bins. */
 template <class T>
 __device__ void at_counts_store_words(const at_counts_view<T> &a, int head, int tile, uint64_t *buffer,
                                       const uint32_t *mass, uint32_t element_zero, uint32_t tile_zero,

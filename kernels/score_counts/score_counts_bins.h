@@ -1,13 +1,13 @@
-/* Counts that stand in shared memory while scores come: of a window of codes for each quantity, a word a code, positive
- * values in its lower half and negative ones in its upper half. What lies outside is counted where it ends up.
+/* Counts in shared memory: a window of codes for each quantity, a word for each code, positive values in its lower half
+ * and negative ones in its upper half. Values outside the window are counted in global memory at once.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Windows lie where the block's sample of scores says that most are; counts do not depend on them. A half must not
- * pass 2^16: groups of threads that go on by themselves each sweep all words once in AT_COUNTS_SWEEP tiles. Of the
- * groups' last sweeps take the latest: it left no half above AT_COUNTS_LEFT, and no group has added more than
- * AT_COUNTS_SWEEP tiles since. */
-#ifndef AT_DEVICE_SCORE_COUNTS_BINS_H
-#define AT_DEVICE_SCORE_COUNTS_BINS_H
+ * Windows are placed where a sample of the block's scores says that most are; results do not depend on them. A half
+ * must not reach 2^16. The groups of a block do not wait for each other, so each sweeps all words once in
+ * AT_COUNTS_SWEEP tiles. Consider the latest sweep of any group: it left no half above AT_COUNTS_LEFT, and no group has
+ * added more than AT_COUNTS_SWEEP tiles since. */
+#ifndef AT_KERNEL_SCORE_COUNTS_BINS_H
+#define AT_KERNEL_SCORE_COUNTS_BINS_H
 
 #include "kernels/score_counts/score_counts_tile.h"
 
@@ -18,10 +18,10 @@ constexpr uint32_t AT_COUNTS_LEFT = 0x3fff;
 template <int GROUPS>
 constexpr int AT_COUNTS_SWEEP = (int)(0xffff - AT_COUNTS_LEFT) / (GROUPS * AT_COUNTS_TILE * AT_COUNTS_KEYS);
 
-/* Upper words of ordinary values: at_counts_see() counts them without a look at the ledger's rare fields. */
+/* Upper words of ordinary values, which leave the ledger's rare fields unchanged. */
 constexpr uint32_t AT_COUNTS_ORDINARY = 0x3f100000u, AT_COUNTS_ORDINARY_END = 0x40effc00u;
 
-/* Where a quantity's window lies. */
+/* The window of a quantity. */
 struct at_counts_window {
     uint32_t low, span; /* upper words [low, low + span); span 0: not counted here */
     int at;             /* word of the code whose place is 0: rounded upper words, shifted, are places */
@@ -32,7 +32,7 @@ struct at_counts_bins {
     at_counts_window *window; /* [AT_COUNTS_BINNED], shared */
     int codes;
 
-    /* Codes of a window when `bytes` serve `quantities`; beyond what ordinary values have there is no use. */
+    /* Codes of a window when `quantities` share `bytes`, at most as many as ordinary values have. */
     static int codes_of(int64_t bytes, int quantities, int shift) {
         const int most = (int)((AT_COUNTS_ORDINARY_END - AT_COUNTS_ORDINARY) >> shift) + 1;
         const int64_t fit = quantities ? bytes / (int64_t)sizeof(uint32_t) / quantities - 1 : 0;
@@ -63,7 +63,7 @@ static __device__ __forceinline__ uint32_t at_counts_upper(double x) {
     return (uint32_t)((uint64_t)at_plain_bits(x) >> 32) & 0x7fffffffu;
 }
 
-/* A score a thread, of queries and keys from everywhere, roughly: `sample` gets the sum of (upper words >> 16) and the
+/* A rough score a thread, of queries and keys from everywhere: `sample` gets the sum of (upper words >> 16) and the
  * number of those that say something. */
 template <class T>
 __device__ void at_counts_sample(const at_counts_view<T> &a, int head, int kv_head, uint32_t *sample) {
@@ -107,7 +107,7 @@ __device__ void at_counts_place_windows(const at_counts_view<T> &a, const at_cou
     }
 }
 
-/* A word's halves go where they end up. place: shifted upper word. */
+/* Adds both halves of a word to the plane. place: shifted upper word. */
 template <class T>
 __device__ void at_counts_give_word(const at_counts_view<T> &a, uint32_t *plane, int place, uint32_t word) {
     const int code = place - (int)a.codes.bias;
@@ -117,8 +117,8 @@ __device__ void at_counts_give_word(const at_counts_view<T> &a, uint32_t *plane,
         at_atomic_add(plane + a.codes.infinity - code, word >> 16);
 }
 
-/* All words once, by thread `thread` of `threads`: halves beyond AT_COUNTS_LEFT are given away. Others may add and sweep
- * meanwhile. */
+/* All words once, by thread `thread` of `threads`: halves beyond AT_COUNTS_LEFT are added to the plane. Others may add
+ * and sweep meanwhile. */
 template <class T>
 __device__ void at_counts_sweep_bins(const at_counts_view<T> &a, const at_counts_bins &bins, int head, int thread,
                                      int threads) {
@@ -136,7 +136,7 @@ __device__ void at_counts_sweep_bins(const at_counts_view<T> &a, const at_counts
     }
 }
 
-/* The rest, when nobody adds any more. */
+/* Adds what is left to the planes, when no thread counts any more. */
 template <class T>
 __device__ void at_counts_give_bins(const at_counts_view<T> &a, const at_counts_bins &bins, int head) {
     AT_NO_UNROLL
@@ -150,13 +150,13 @@ __device__ void at_counts_give_bins(const at_counts_view<T> &a, const at_counts_
     }
 }
 
-/* What a thread keeps of a stage. */
+/* What a thread keeps of a stage in registers. */
 struct at_counts_tally {
     uint32_t zero = 0, first = 0xffffffffu; /* +0; first key + 1, or query, whose value rounds to no finite one */
     uint64_t most = 0;
 };
 
-/* A value that stands in no window: outputs, and what is rare. own: what of its place the thread does not know. */
+/* Counts a value outside every window: outputs and rare values. own: the part of its place that differs in a thread. */
 template <class T>
 __device__ __forceinline__ void at_counts_see_one(const at_counts_view<T> &a, uint32_t *plane, double x, int query,
                                                   int key, uint32_t own, at_counts_tally &tally, uint32_t *field) {
@@ -168,7 +168,7 @@ __device__ __forceinline__ void at_counts_see_one(const at_counts_view<T> &a, ui
         tally.first = own < tally.first ? own : tally.first;
 }
 
-/* Four values of quantity RAW + which, of keys key, key + 1, ..; the first `seen` count. */
+/* Counts the first `seen` of four values of quantity RAW + which, of keys key, key + 1, .. */
 template <class T>
 __device__ __forceinline__ void at_counts_see_four(const at_counts_view<T> &a, const at_counts_bins &bins, int which,
                                                    int head, const double (&x)[4], int seen, int query, int key,
@@ -237,7 +237,7 @@ template <class T> __device__ int at_counts_norm_span(const T *x, int d) {
     return (int)((uint64_t)at_plain_bits(square) >> 48) + 3 - 16 * 1023 - 32 * (low - 1023);
 }
 
-/* Spans whose sum is no more: sums below 2^52 lowest bits, half of what a double holds. */
+/* Sums of two spans up to this are exact: below 2^52 lowest bits, half of what a double holds. */
 constexpr int AT_COUNTS_EXACT_SPAN = 2 * 52 * 16;
 
 /* A thread a row of q, then of k. */

@@ -1,7 +1,8 @@
-/* What stands before and behind the kernel that counts scores: zeros in the outputs, k and v, zeros of groups, sums.
+/* The kernels before and behind the one that counts scores: clear the outputs, count k and v, count zeros of groups of
+ * heads, add up the words of tiles.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef AT_DEVICE_SCORE_COUNTS_CLOSE_H
-#define AT_DEVICE_SCORE_COUNTS_CLOSE_H
+#ifndef AT_KERNEL_SCORE_COUNTS_CLOSE_H
+#define AT_KERNEL_SCORE_COUNTS_CLOSE_H
 
 #include "kernels/score_counts/score_counts.h"
 
@@ -14,7 +15,7 @@ static __global__ void at_counts_clear(uint32_t *to, int64_t n) {
             to[first + i] = 0;
 }
 
-/* Codes of k and v: a block for 64 keys of a key/value head. */
+/* Counts the codes of k and v: a block for 64 keys of a kv head. */
 template <class T> static __global__ void at_counts_keys(at_counts_view<T> a) {
     const int kv_head = (int)blockIdx.y, first = (int)blockIdx.x * AT_COUNTS_TILE;
     uint32_t *k = a.plane(AT_COUNTS_OF_K, kv_head), *v = a.plane(AT_COUNTS_OF_V, kv_head);
@@ -27,7 +28,7 @@ template <class T> static __global__ void at_counts_keys(at_counts_view<T> a) {
         }
 }
 
-/* (query, key) and (query, page) without p in every head of a group: a block for 64 queries of a key/value head. */
+/* Counts (query, key) and (query, page) where every head of a group has p = 0: a block for 64 queries of a kv head. */
 template <class T> static __global__ void at_counts_group(at_counts_view<T> a) {
     AT_SHARED(uint64_t[AT_COUNTS_THREADS], buffer);
     const int kv_head = (int)blockIdx.y, tile = (int)blockIdx.x, group = a.h / a.hk;
@@ -54,7 +55,7 @@ template <class T> static __global__ void at_counts_group(at_counts_view<T> a) {
     }
 }
 
-/* Word `word` of a head over its tiles becomes outputs. */
+/* Stores word `word` of a head, joined over its tiles, as outputs. */
 static __device__ inline void at_counts_store_sum(double *sums, int word, uint64_t x) {
     if (word < AT_COUNTS_W_MASS) {
         sums[word] = (double)x;
@@ -69,9 +70,9 @@ static __device__ inline void at_counts_store_sum(double *sums, int word, uint64
     const int stage = (word - AT_COUNTS_W_LEDGER) / AT_COUNTS_W_STAGE;
     const int field = (word - AT_COUNTS_W_LEDGER) % AT_COUNTS_W_STAGE;
     double *row = sums + AT_COUNTS_LEDGER + stage * AT_COUNTS_LEDGER_FIELDS;
-    if (field < AT_COUNTS_W_MOST) {
+    if (field < AT_COUNTS_W_MAX) {
         row[field] = (double)x;
-    } else if (field == AT_COUNTS_W_MOST) {
+    } else if (field == AT_COUNTS_W_MAX) {
         row[AT_COUNTS_MAX_ABS] = at_plain_from_bits((int64_t)x);
     } else {
         const bool has = x != AT_COUNTS_NOWHERE;
@@ -81,7 +82,7 @@ static __device__ inline void at_counts_store_sum(double *sums, int word, uint64
     }
 }
 
-/* A block for every head, then one for every key/value head; a thread a word. */
+/* A block for every head, then one for every kv head; a thread a word. */
 template <class T> static __global__ void at_counts_finish(at_counts_view<T> a) {
     const int block = (int)blockIdx.x, word = (int)threadIdx.x;
     if (block < a.h) {
@@ -105,7 +106,7 @@ template <class T> static __global__ void at_counts_finish(at_counts_view<T> a) 
 
 static_assert(AT_COUNTS_WORDS <= AT_COUNTS_THREADS, "a thread a word");
 
-/* All kernels of a launch in their order; `main` puts the one that counts scores. */
+/* Launches all kernels in their order; `main` launches the one that counts scores. */
 template <class T, class F> int at_counts_launch(const struct at_launch *launch, F main) {
     const at_counts_view<T> a = at_counts_view<T>::of(launch);
     const struct at_sizes *z = &launch->problem->sizes;
@@ -130,7 +131,7 @@ template <class T, class F> int at_counts_launch(const struct at_launch *launch,
     return code;
 }
 
-/* Reasons to decline that all share: workspace within `most` bytes, grids within CUDA's. */
+/* Why every variant declines a problem: grids and 32-bit offsets have ends. */
 static inline const char *at_counts_declines(const struct at_problem *p) {
     if (p->sizes.tokens == 0)
         return "no queries";

@@ -1,30 +1,30 @@
-/* A group of a block's threads that has a tile of queries: what it keeps, and its products of queries and keys.
+/* A group of 256 threads that has a tile of queries: its state, and its products of queries and keys.
  * SPDX-License-Identifier: Apache-2.0
  *
- * The groups of a block stand in its shared memory side by side, meet at barriers of their own, and have the counts of
- * score_counts_bins.h in common. score_counts_group_page.h counts, score_counts_group_close.h ends a tile. */
-#ifndef AT_DEVICE_SCORE_COUNTS_GROUP_H
-#define AT_DEVICE_SCORE_COUNTS_GROUP_H
+ * The groups of a block have parts of its shared memory, synchronise at named barriers of their own, and share the
+ * counts of score_counts_bins.h. score_counts_group_page.h counts, score_counts_group_close.h finishes a tile. */
+#ifndef AT_KERNEL_SCORE_COUNTS_GROUP_H
+#define AT_KERNEL_SCORE_COUNTS_GROUP_H
 
 #include "kernels/score_counts/score_counts_bins.h"
 
-/* Groups of a block; of kernels with long filters or more than scores one, which then has more registers. */
+/* Groups of a block: one where filters are long or more than scores is counted, which wants more registers. */
 template <int TAPS, bool FULL> constexpr int AT_COUNTS_GROUPS = TAPS == 3 && !FULL ? 2 : 1;
 
-/* What stands in shared memory beside that of a group's tile. */
+/* Shared memory of a group beside its tile. */
 struct at_counts_group_fields {
     uint32_t mass[2 * AT_COUNTS_DISTANCES], n_again;
     at_counts_rare rare;
 };
 
-/* And of the block. */
+/* Shared memory of the block. */
 struct at_counts_block_fields {
     at_counts_window window[AT_COUNTS_BINNED];
     double sigma, share, tap[AT_COUNTS_MAX_TAPS]; /* share: what the pool of a full window subtracts */
     uint32_t sample[2];
 };
 
-/* Of a group: scores lie where q and k lay. */
+/* The tile of a group in shared memory; scores replace q and k. */
 struct at_counts_group_memory {
     double *q, *k;   /* [32 STAGE_STEP] channels of the tiles */
     double *scores;  /* [64 ROW_STEP] raw; at the end the warps' sums */
@@ -80,7 +80,7 @@ template <class T, int TAPS, bool FULL> struct at_counts_tile_group {
         return a.wants(stage == AT_COUNTS_STAGES - 1 ? AT_COUNTS_OF_OUT : AT_COUNTS_OF_RAW + stage);
     }
     __device__ bool wants_p() const { return a.wants(AT_COUNTS_OF_P); }
-    /* Else nobody writes the halo. */
+    /* Without a filter no thread writes the halo. */
     __device__ bool filters() const { return FULL || a.what & (1 << AT_COUNTS_OF_FIR | 1 << AT_COUNTS_OF_P); }
     __device__ void sync() const { at_barrier(1 + number, THREADS); }
     /* Raw score of a key of this tile or of its halo. */

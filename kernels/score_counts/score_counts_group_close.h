@@ -1,23 +1,23 @@
-/* A group's tile as a whole, and its end: values of rows, outputs, and the tile's words, which all threads join.
+/* A group's walk over the keys of a tile, and its end: statistics of rows, outputs, the words that all threads join.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef AT_DEVICE_SCORE_COUNTS_GROUP_CLOSE_H
-#define AT_DEVICE_SCORE_COUNTS_GROUP_CLOSE_H
+#ifndef AT_KERNEL_SCORE_COUNTS_GROUP_CLOSE_H
+#define AT_KERNEL_SCORE_COUNTS_GROUP_CLOSE_H
 
 #include "kernels/score_counts/score_counts_group_page.h"
 
 /* ---- rows and outputs ---- */
 
-/* Thread of page 0; the other pages' largest scores come through memory that is free. */
+/* By the threads of page 0; the largest scores of the other pages pass through free shared memory. */
 template <class T, int TAPS, bool FULL> __device__ void at_counts_tile_group<T, TAPS, FULL>::statistics() {
     double *of_pages = m.weights + row * AT_COUNTS_ROW_STEP;
     sync();
     of_pages[page] = has_nan ? at_plain_from_bits(0x7ff8000000000000) : most;
     sync();
     if (page == 0 && n > 0)
-        a.count_row(head, at_counts_most_of_pages(of_pages), sum, weight0, terms);
+        a.count_row(head, at_counts_max_of_pages(of_pages), sum, weight0, terms);
 }
 
-/* Gives the number that this thread counted. */
+/* Returns the number of outputs that this thread counted. */
 template <class T, int TAPS, bool FULL> __device__ uint32_t at_counts_tile_group<T, TAPS, FULL>::outputs() {
     const int own = first + thread / 32 * 8, lane = at_lane();
     uint32_t *plane = a.plane(AT_COUNTS_OF_OUT, head), count = 0;
@@ -44,12 +44,12 @@ enum {
     AT_COUNTS_G_PAIRS,
     AT_COUNTS_G_OUTPUTS,
     AT_COUNTS_G_ZERO,
-    AT_COUNTS_G_MOST = AT_COUNTS_G_ZERO + AT_COUNTS_STAGES,
-    AT_COUNTS_G_FIRST = AT_COUNTS_G_MOST + AT_COUNTS_STAGES,
+    AT_COUNTS_G_MAX = AT_COUNTS_G_ZERO + AT_COUNTS_STAGES,
+    AT_COUNTS_G_FIRST = AT_COUNTS_G_MAX + AT_COUNTS_STAGES,
     AT_COUNTS_G_WORDS = AT_COUNTS_G_FIRST + AT_COUNTS_STAGES
 };
 
-/* Pages of the tile without p; the last row sees most. */
+/* Pages of the tile where every p is 0; the last row sees the most keys. */
 template <class T, int TAPS, bool FULL> __device__ uint32_t at_counts_tile_group<T, TAPS, FULL>::dead_pages() const {
     const int last = first + AT_COUNTS_TILE < a.queries ? first + AT_COUNTS_TILE - 1 : a.queries - 1;
     const int pages = (a.visible(last) + AT_COUNTS_PAGE - 1) / AT_COUNTS_PAGE;
@@ -64,7 +64,7 @@ template <class T, int TAPS, bool FULL> __device__ uint32_t at_counts_tile_group
     return dead;
 }
 
-/* A warp's words joined as word `word` of a tile. */
+/* Joins a warp's words as word `word` of a tile. */
 static __device__ inline uint64_t at_counts_join_warp(int word, uint64_t mine) {
     for (int step = 16; step > 0; step /= 2) {
         const uint32_t low = at_shuffle_xor(0xffffffffu, (uint32_t)mine, step),
@@ -76,11 +76,10 @@ static __device__ inline uint64_t at_counts_join_warp(int word, uint64_t mine) {
 
 /* How word i of those above is joined, as a word of a tile. */
 static __device__ inline int at_counts_word_kind(int i) {
-    return i < AT_COUNTS_G_MOST ? 0
-                                : AT_COUNTS_W_LEDGER + (i < AT_COUNTS_G_FIRST ? AT_COUNTS_W_MOST : AT_COUNTS_W_FIRST);
+    return i < AT_COUNTS_G_MAX ? 0 : AT_COUNTS_W_LEDGER + (i < AT_COUNTS_G_FIRST ? AT_COUNTS_W_MAX : AT_COUNTS_W_FIRST);
 }
 
-/* The tile's words, all of its threads together, and zeros to their slots. count: outputs that this thread counted. */
+/* Stores the tile's words, by all of its threads, and adds the zeros to their slots. count: this thread's outputs. */
 template <class T, int TAPS, bool FULL> __device__ void at_counts_tile_group<T, TAPS, FULL>::close(uint32_t count) {
     static_assert(at_counts_group_memory::TILE >= AT_COUNTS_G_WORDS * WARPS, "words fit where scores stood");
     uint64_t *joined = reinterpret_cast<uint64_t *>(m.scores); /* [AT_COUNTS_G_WORDS][WARPS] */
@@ -91,7 +90,7 @@ template <class T, int TAPS, bool FULL> __device__ void at_counts_tile_group<T, 
         const uint64_t of_row = s < AT_COUNTS_STAGES - 1 ? at_counts_place(query, (int)tally[s].first - 1)
                                                          : at_counts_place((int)tally[s].first, -1);
         mine[AT_COUNTS_G_ZERO + s] = tally[s].zero;
-        mine[AT_COUNTS_G_MOST + s] = tally[s].most;
+        mine[AT_COUNTS_G_MAX + s] = tally[s].most;
         mine[AT_COUNTS_G_FIRST + s] = tally[s].first == 0xffffffffu ? AT_COUNTS_NOWHERE : of_row;
     }
     AT_UNROLL
@@ -117,11 +116,11 @@ __device__ void at_counts_tile_group<T, TAPS, FULL>::store_words(const uint64_t 
     uint64_t x = joined[thread * WARPS];
     for (int w = 1; w < WARPS; w++)
         x = at_counts_join(at_counts_word_kind(thread), x, joined[thread * WARPS + w]);
-    if (thread >= AT_COUNTS_G_MOST) {
-        words[stage + (thread < AT_COUNTS_G_FIRST ? AT_COUNTS_W_MOST : AT_COUNTS_W_FIRST)] = x;
+    if (thread >= AT_COUNTS_G_MAX) {
+        words[stage + (thread < AT_COUNTS_G_FIRST ? AT_COUNTS_W_MAX : AT_COUNTS_W_FIRST)] = x;
     } else if (thread >= AT_COUNTS_G_ZERO) {
         uint32_t *field = f.rare.field[s], *plane = a.plane(s < 4 ? AT_COUNTS_OF_RAW + s : AT_COUNTS_OF_OUT, head);
-        for (int j = AT_COUNTS_COUNT + 1; j < AT_COUNTS_W_MOST; j++) {
+        for (int j = AT_COUNTS_COUNT + 1; j < AT_COUNTS_W_MAX; j++) {
             words[stage + j] = field[j] + (j == AT_COUNTS_ZERO ? x : 0);
             field[j] = 0;
         }
@@ -138,7 +137,7 @@ __device__ void at_counts_tile_group<T, TAPS, FULL>::store_words(const uint64_t 
 
 /* ---- a tile ---- */
 
-/* A tile of queries, whole. steps: tiles of scores that the group has counted since it swept; gives that number. */
+/* A whole tile of queries. steps: tiles of scores that the group has counted since its last sweep; returns it anew. */
 template <class T, int TAPS, bool FULL> __device__ int at_counts_tile_group<T, TAPS, FULL>::work(int steps) {
     const int last = first + AT_COUNTS_TILE < a.queries ? first + AT_COUNTS_TILE - 1 : a.queries - 1;
     const int end = a.visible(last), reach = AT_COUNTS_TILE * (a.n_taps - 1);

@@ -1,10 +1,10 @@
-/* What a group counts of a tile of scores, and what it sums up of it for rows and outputs.
+/* How a group counts a tile of scores, and what it adds up for rows and outputs.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A thread goes along one query's page: raw and scaled scores, the FIR in registers, p. The scores that the next tile's
- * FIR looks back at go to the halo. Sums of rows and outputs are taken in order, tile by tile. */
-#ifndef AT_DEVICE_SCORE_COUNTS_GROUP_PAGE_H
-#define AT_DEVICE_SCORE_COUNTS_GROUP_PAGE_H
+ * A thread walks along one query's page: raw and scaled scores, the FIR in registers, p. The scores that the FIR of the
+ * next tile needs are stored in the halo. Sums of rows and outputs are taken in order, tile by tile. */
+#ifndef AT_KERNEL_SCORE_COUNTS_GROUP_PAGE_H
+#define AT_KERNEL_SCORE_COUNTS_GROUP_PAGE_H
 
 #include "kernels/score_counts/score_counts_group.h"
 
@@ -52,7 +52,7 @@ __device__ int at_counts_tile_group<T, TAPS, FULL>::page_distance(int begin, int
     return (least < 0) == (most < 0) && bin == at_counts_distance(least) ? bin : -1;
 }
 
-/* Keys j to j + 3 of the thread's page behind the scale; `seen` of them count. bin: page_distance(). */
+/* The FIR and p of keys j to j + 3 of the thread's page, `seen` of them visible. bin: page_distance(). */
 template <class T, int TAPS, bool FULL>
 __device__ __forceinline__ void
 at_counts_tile_group<T, TAPS, FULL>::filter_four(const double *halo, double *next, int k0, int j, int seen,
@@ -134,7 +134,7 @@ __device__ void at_counts_tile_group<T, TAPS, FULL>::count_page(const double *ha
 /* A warp has 8 queries, a lane the channels lane, lane + 32, ...; the products of p that is 0 are left out. */
 template <class T, int TAPS, bool FULL>
 __device__ void at_counts_tile_group<T, TAPS, FULL>::weigh_values(int k0, int end) {
-    constexpr int AT_ONCE = 4; /* keys whose values are on their way together */
+    constexpr int AT_ONCE = 4; /* keys whose values are loaded together */
     const int own = thread / 32 * 8, lane = at_lane();
     const double gamma = (double)a.gamma[head];
     for (int t0 = 0; t0 < AT_COUNTS_KEYS && k0 + t0 < end; t0 += AT_ONCE) {
@@ -164,7 +164,7 @@ __device__ void at_counts_tile_group<T, TAPS, FULL>::weigh_values(int k0, int en
 /* Sums in order by the threads of page 0; then p log2 p takes the place of p. */
 template <class T, int TAPS, bool FULL> __device__ void at_counts_tile_group<T, TAPS, FULL>::weigh(int k0, int end) {
     double *mine = m.weights + row * AT_COUNTS_ROW_STEP, *own = mine + page * AT_COUNTS_PAGE;
-    sync(); /* every p stands there */
+    sync(); /* every p has been written */
     if (page == 0) {
         weight0 = k0 == 0 ? mine[0] : weight0;
         for (int t = 0; t < AT_COUNTS_KEYS; t++)

@@ -1,12 +1,16 @@
-/* The barrier of a block, and its shared variables.
+/* The barrier of a block.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/simt/barrier.h"
+
 #include <string.h>
 
+#include "kernels/simt/clock.h"
 #include "kernels/simt/counters.h"
-#include "kernels/simt/machine.h"
+#include "kernels/simt/finding.h"
+#include "kernels/simt/left_out.h"
 
 static void release(struct at_simt_block *block) {
-    struct at_simt_thread *members[AT_BLOCK_MOST];
+    struct at_simt_thread *members[AT_BLOCK_MAX];
     int n = 0;
     for (int i = 0; i < block->n; i++)
         if (block->threads[i].state == AT_THREAD_IN_BARRIER) {
@@ -15,7 +19,7 @@ static void release(struct at_simt_block *block) {
         }
     block->n_in_barrier = 0;
     at_counters_barrier(block);
-    at_simt_order(block, members, n);
+    at_clock_order(block, members, n);
 }
 
 void at_simt_barrier(struct at_simt_place place) {
@@ -43,28 +47,10 @@ void at_simt_barrier(struct at_simt_place place) {
         at_simt_wait();
 }
 
-void at_simt_barrier_left(struct at_simt_block *block) {
+void at_barrier_left(const struct at_simt_block *block) {
     const struct at_simt_thread *first = block->first_in_barrier;
     if (block->n_in_barrier > 0)
         at_simt_report(AT_FINDING_RACE, first->place,
                        "block %lld: thread %d is at a barrier that thread %d has left without",
                        (long long)block->number, first->index, at_simt_thread()->index);
-}
-
-void *at_simt_shared_dynamic(void) { return at_simt_thread()->in->arena; }
-
-void *at_simt_shared(const void *key, int64_t bytes, int64_t align) {
-    struct at_simt_block *block = at_simt_thread()->in;
-    for (int i = 0; i < block->n_variables; i++)
-        if (block->variables[i].key == key)
-            return block->arena + block->variables[i].offset;
-    /* A gap between variables, so that an index past the end is seen. */
-    int64_t offset = (block->arena_used + 16 + align - 1) / align * align;
-    if (block->n_variables == AT_SHARED_VARIABLES || offset + bytes > AT_SHARED_MOST)
-        at_simt_report_at(AT_FINDING_BOUNDS, __builtin_return_address(0),
-                          "more than %d shared variables, or more than %d bytes of them", (int)AT_SHARED_VARIABLES,
-                          (int)AT_SHARED_MOST);
-    block->variables[block->n_variables++] = (struct at_shared_variable){ key, offset, bytes };
-    block->arena_used = offset + bytes;
-    return block->arena + offset;
 }

@@ -11,8 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/simt/clock.h"
 #include "kernels/simt/counters.h"
+#include "kernels/simt/finding.h"
+#include "kernels/simt/left_out.h"
+#include "kernels/simt/mbarrier.h"
 #include "kernels/simt/shadow.h"
+#include "kernels/simt/simt_bulk.h"
 
 enum { CHUNK = 16, TENSOR_ALIGN = 128 };
 
@@ -50,7 +55,7 @@ static void drop(struct bulk *c) {
     memmove(c, c + 1, (size_t)(copies + --n_copies - c) * sizeof *c);
 }
 
-/* Who only reads and who writes is known by the copy, not by the pointer. */
+/* Takes const away: which side of a copy is written depends on its direction. */
 static uint8_t *either_way(const void *at) {
     uint8_t *address;
     memcpy(&address, &at, sizeof address);
@@ -171,7 +176,7 @@ static void load(void *to, const struct at_simt_tensor_map *map, const int32_t *
     if (!at_simt_machine.unchecked)
         check_shared(self, to, align);
     struct at_mbarrier_state *m = at_mbarrier_use(self, mbarrier, site);
-    if (!at_simt_machine.unchecked && !at_shadow_fenced(self, m->init_thread, m->init_time))
+    if (!at_simt_machine.unchecked && !at_clock_fenced(self, m->init_thread, m->init_epoch))
         at_simt_report(
             AT_FINDING_RACE, place,
             "block %lld: thread %d copies in bulk by an mbarrier that thread %d initialises at %s:%d without "
@@ -302,10 +307,10 @@ void at_simt_bulk_wait(int but, int only_read, struct at_simt_place place) {
 /* ---- the end ---- */
 
 static void check_waited_for(const struct at_simt_block *block, const struct at_mbarrier_state *m) {
-    int known = !m->landed;
-    for (int t = 0; t < block->n && !known; t++)
-        known = at_shadow_knows(&block->threads[t], AT_BLOCK_MOST + (int)(m - block->mbarriers), m->landed);
-    if (!known)
+    int ordered = !m->landed;
+    for (int t = 0; t < block->n && !ordered; t++)
+        ordered = at_happens_before(&block->threads[t], AT_BLOCK_MAX + (int)(m - block->mbarriers), m->landed);
+    if (!ordered)
         at_simt_report(AT_FINDING_RACE, m->copy_place,
                        "block %lld ends, and nobody has waited for the bulk copy of thread %d here, at the mbarrier of "
                        "%s:%d",

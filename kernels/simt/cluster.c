@@ -2,16 +2,18 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * A block of a cluster begins and ends when it likes: what a barrier of the cluster does not show to have begun, or not
- * to have ended yet, may not be reached. Barriers order accesses between blocks: writes exactly, by the stretch in
+ * to have ended yet, may not be reached. Barriers order accesses between blocks: writes exactly, by the epoch in
  * which each thread arrived; reads by the time the barrier opened, so that of reads between arriving and waiting some
  * races are not seen. Each thread waits for itself. */
 #include "kernels/simt/cluster.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "kernels/simt/shadow.h"
+#include "kernels/simt/clock.h"
+#include "kernels/simt/finding.h"
+#include "kernels/simt/left_out.h"
+#include "kernels/simt/simt_cluster.h"
 
 enum { SLOTS = 8 };
 
@@ -19,7 +21,7 @@ enum { SLOTS = 8 };
 static struct cluster {
     uint32_t phase, opened;              /* opened: when the last barrier did */
     int alive, pending;                  /* threads that have not left; of those, how many have not arrived */
-    uint32_t *next[SLOTS], *done[SLOTS]; /* by rank: what its threads had done when they arrived, as `known` */
+    uint32_t *next[SLOTS], *done[SLOTS]; /* clocks of the arrivals, by rank: of the present phase, of the last */
 } clusters[SLOTS];
 
 static int slot_of(const struct at_simt_block *block) { return (int)(block - at_simt_machine.resident); }
@@ -33,16 +35,12 @@ static struct at_simt_block *block_of(const struct at_simt_block *block, int ran
 
 void at_cluster_begin(const struct at_simt_block *first) {
     struct cluster *c = cluster_of(first);
-    const size_t bytes = AT_SIMT_WIDTH_MOST * sizeof(uint32_t);
+    const size_t bytes = AT_CLOCK_WIDTH_MAX * sizeof(uint32_t);
     for (int r = 0; r < at_simt_machine.cluster; r++) {
         if (!c->next[r])
-            c->next[r] = malloc(bytes);
+            c->next[r] = at_clock_create();
         if (!c->done[r])
-            c->done[r] = malloc(bytes);
-        if (!c->next[r] || !c->done[r]) {
-            fprintf(stderr, "attest-cpu: no memory for a cluster\n");
-            exit(3);
-        }
+            c->done[r] = at_clock_create();
         memset(c->next[r], 0, bytes);
         memset(c->done[r], 0, bytes);
     }
@@ -57,14 +55,11 @@ int at_simt_cluster_size(void) { return at_simt_machine.cluster; }
 
 static void acquire(struct at_simt_thread *thread) {
     const struct cluster *c = cluster_of(thread->in);
-    const uint32_t *done = c->done[rank_of(thread->in)];
-    const int width = at_simt_width(thread->in->n, thread->in->fenced);
-    for (int t = 0; t < width; t++)
-        thread->known[t] = done[t] > thread->known[t] ? done[t] : thread->known[t];
+    at_clock_join(thread->clock, c->done[rank_of(thread->in)], at_clock_width_now(thread->in));
     thread->cluster_arrived = 0;
     thread->cluster_waits = c->phase;
     thread->cluster_opened = c->opened;
-    thread->since = ++at_simt_machine.now; /* what it reads from here on, it reads after the barrier */
+    thread->epoch = ++at_simt_machine.now; /* what it reads from here on, it reads after the barrier */
 }
 
 /* Opens the barrier once nobody is missing. */
@@ -76,7 +71,7 @@ static void complete(struct cluster *c, const struct at_simt_block *any) {
     c->pending = c->alive;
     for (int r = 0; r < at_simt_machine.cluster; r++) {
         struct at_simt_block *block = block_of(any, r);
-        memcpy(c->done[r], c->next[r], (size_t)at_simt_width(block->n, 1) * sizeof(uint32_t));
+        memcpy(c->done[r], c->next[r], (size_t)at_clock_width(block->n, 1) * sizeof(uint32_t));
     }
     for (int r = 0; r < at_simt_machine.cluster; r++) {
         struct at_simt_block *block = block_of(any, r);
@@ -93,17 +88,12 @@ void at_simt_cluster_arrive(struct at_simt_place place) {
         return;
     struct at_simt_thread *self = at_simt_thread();
     struct cluster *c = cluster_of(self->in);
-    uint32_t *next = c->next[rank_of(self->in)];
     self->place = place;
     if (self->cluster_arrived)
         at_simt_report(AT_FINDING_RACE, place,
                        "block %lld: thread %d arrives at the barrier of the cluster again before it has waited",
                        (long long)self->in->number, self->index);
-    const int width = at_simt_width(self->in->n, self->in->fenced);
-    for (int t = 0; t < width; t++)
-        next[t] = self->known[t] > next[t] ? self->known[t] : next[t];
-    next[self->index] = self->since;
-    self->since = ++at_simt_machine.now; /* what it does from here on has not arrived */
+    at_clock_release(c->next[rank_of(self->in)], self);
     self->cluster_arrived = c->phase + 1;
     c->pending--;
     complete(c, self->in);
@@ -143,11 +133,11 @@ void *at_simt_cluster_map(const void *own, int rank, struct at_simt_place place)
     struct at_simt_thread *self = at_simt_thread();
     const int64_t offset = (const uint8_t *)own - self->in->arena;
     self->place = place;
-    if ((uint64_t)offset >= AT_SHARED_MOST || rank < 0 || rank >= at_simt_machine.cluster)
+    if ((uint64_t)offset >= AT_SHARED_MAX || rank < 0 || rank >= at_simt_machine.cluster)
         at_simt_report(AT_FINDING_BOUNDS, place,
                        "block %lld: thread %d asks block %d of a cluster of %d for what is %s shared memory",
                        (long long)self->in->number, self->index, rank, at_simt_machine.cluster,
-                       (uint64_t)offset >= AT_SHARED_MOST ? "not" : "its");
+                       (uint64_t)offset >= AT_SHARED_MAX ? "not" : "its");
     return block_of(self->in, rank)->arena + offset;
 }
 
@@ -177,13 +167,13 @@ struct at_simt_block *at_cluster_reach(const uint8_t *address, const void *where
     return NULL;
 }
 
-int at_cluster_knows(const struct at_simt_thread *self, uint32_t block, int thread, uint32_t time) {
+int at_cluster_happens_before(const struct at_simt_thread *self, uint32_t block, int thread, uint32_t epoch) {
     const int64_t first = self->in->number - rank_of(self->in);
     if (self->cluster_waits == 0)
         return 0;
-    if (thread >= AT_BLOCK_MOST || self->cluster_waits < cluster_of(self->in)->phase)
-        return time < self->cluster_opened; /* the barrier has opened again since: its vector has gone on */
-    return time <= cluster_of(self->in)->done[(int64_t)block - first][thread];
+    if (thread >= AT_BLOCK_MAX || self->cluster_waits < cluster_of(self->in)->phase)
+        return epoch < self->cluster_opened; /* the barrier has opened again since: its clock has gone on */
+    return epoch <= cluster_of(self->in)->done[(int64_t)block - first][thread];
 }
 
 /* ---- the end ---- */

@@ -1,31 +1,23 @@
-/* Clusters as kernels/device/cluster.h sees them: blocks that run together and reach each other's shared memory. C and
- * C++.
+/* Clusters, from the inside of the machine.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef AT_SIMT_CLUSTER_H
 #define AT_SIMT_CLUSTER_H
 
-#include "kernels/simt/simt.h"
+#include "kernels/simt/machine.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-enum { AT_SIMT_CLUSTER_MOST = 8 };
-
-/* at_simt_launch for clusters of `size` neighbours along x: 1, 2, 4 or 8, and grid.x a multiple. */
-int at_simt_launch_cluster(void (*entry)(void *), void *arguments, int64_t arguments_bytes, struct at_dim3 grid,
-                           struct at_dim3 block, int size, int64_t dynamic_shared, const void *stream);
-
-/* Of the running block within its cluster. */
-int at_simt_cluster_rank(void);
-int at_simt_cluster_size(void);
-/* What all threads of the cluster did before they arrived is ordered before what each does after it has waited. */
-void at_simt_cluster_arrive(struct at_simt_place place);
-void at_simt_cluster_wait(struct at_simt_place place);
-/* Where block `rank` of the cluster has what lies at this address of the own shared memory. */
-void *at_simt_cluster_map(const void *own, int rank, struct at_simt_place place);
-
-#ifdef __cplusplus
+/* The blocks of a cluster begin, the first of which this is; a thread has left. */
+void at_cluster_begin(const struct at_simt_block *first);
+void at_cluster_left(const struct at_simt_thread *thread);
+/* Adds what threads wait for to a report of a deadlock. */
+void at_cluster_waits(const struct at_simt_block *block, char *text, size_t size);
+/* The other block of the cluster in whose arena the running thread reaches for an address; NULL: none. */
+struct at_simt_block *at_cluster_reach(const uint8_t *address, const void *where);
+/* Whether what a thread of another block of the cluster did in that epoch happens before what self does now. */
+int at_cluster_happens_before(const struct at_simt_thread *self, uint32_t block, int thread, uint32_t epoch);
+/* Whether two blocks are of one cluster. */
+static inline int at_cluster_same(uint32_t a, uint32_t b) {
+    return a == b || (at_simt_machine.cluster > 1 &&
+                      a / (uint32_t)at_simt_machine.cluster == b / (uint32_t)at_simt_machine.cluster);
 }
-#endif
+
 #endif

@@ -3,7 +3,7 @@
 #ifndef AT_CLUSTER_SIMT_H
 #define AT_CLUSTER_SIMT_H
 
-#include "kernels/simt/cluster.h"
+#include "kernels/simt/simt_cluster.h"
 
 static inline int at_cluster_rank() { return at_simt_cluster_rank(); }
 static inline int at_cluster_size() { return at_simt_cluster_size(); }

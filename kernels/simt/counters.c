@@ -51,8 +51,7 @@ void at_counters_job(void) {
     forget();
 }
 
-void at_simt_count(int on) { at_counters_on = on; }
-void at_simt_counters(struct at_counters *counters) { *counters = counts; }
+const struct at_counters *at_counters_get(void) { return &counts; }
 
 /* ---- sites ---- */
 

@@ -6,10 +6,13 @@
 #ifndef AT_SIMT_COUNTERS_H
 #define AT_SIMT_COUNTERS_H
 
-#include "kernels/simt/shadow.h"
+#include "attest/run_mode.h"
+#include "kernels/simt/memory.h"
 
 extern int at_counters_on;
+/* A job begins: nothing is counted yet. What has been counted in it. */
 void at_counters_job(void);
+const struct at_counters *at_counters_get(void);
 void at_counters_access(const struct at_spot *spot, const void *address, int bytes, enum at_access access,
                         const void *where);
 /* A warp operation is complete. */

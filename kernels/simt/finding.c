@@ -1,4 +1,4 @@
-/* The first finding of a job, and the start of jobs.
+/* The first finding of a job.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/simt/finding.h"
 
@@ -6,9 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernels/simt/counters.h"
 #include "kernels/simt/machine.h"
-#include "kernels/simt/shadow.h"
 #include "kernels/simt/source_place.h"
 
 static struct at_finding finding;
@@ -17,30 +15,10 @@ static const void *finding_where; /* its return address, until the place is know
 
 const struct at_finding *at_simt_finding(void) { return &finding; }
 
-void at_simt_job(const struct at_simt_region *regions, int n, uint64_t seed) {
-    struct at_simt_machine *m = &at_simt_machine;
+void at_simt_no_finding(void) {
     finding = (struct at_finding){ .kind = AT_FINDING_NONE };
     finding_where = NULL;
-    m->random = seed;
-    m->seeded = seed != 0;
-    m->stream = NULL;
-    m->path = 0;
-    m->unchecked = 0;
-    at_counters_job();
-    at_shadow_job();
-    if (m->stop) /* a finding may have left reads in flight */
-        at_memory_forget();
-    if (m->now > UINT32_MAX / 2) /* the other half is enough for any job */
-        at_simt_begin_time();
-    m->job_began = ++m->now;
-    at_memory_job(regions, n);
 }
-
-void at_simt_unchecked(int on) { at_simt_machine.unchecked = on; }
-
-int64_t at_simt_path(void) { return (int64_t)(at_simt_machine.path & INT64_MAX); }
-
-void at_simt_expect_stream(const void *stream) { at_simt_machine.stream = stream; }
 
 static void put_place(struct at_simt_place place) {
     if (place.file && strncmp(place.file, "./", 2) == 0)

@@ -3,6 +3,9 @@
 #include "kernels/simt/hooks.h"
 
 #include "kernels/simt/counters.h"
+#include "kernels/simt/finding.h"
+#include "kernels/simt/shadow.h"
+#include "kernels/simt/wgmma_registers.h"
 
 #define HERE __builtin_return_address(0)
 /* Most accesses need no shadow: those of the thread's own stack, and reads of inputs or of where it is. */
@@ -13,7 +16,7 @@ static inline __attribute__((always_inline)) void access(const void *address, in
         return; /* host code of the same file */
     if (at_memory_own_stack(self, address)) {
         if (self->in->registers_watched)
-            at_wgmma_touch(self, address, bytes, where);
+            at_wgmma_registers_touch(self, address, bytes, where);
         return;
     }
     if (access == AT_ACCESS_READ && !at_counters_on && at_memory_in_input(address, bytes, where))

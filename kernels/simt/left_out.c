@@ -1,9 +1,8 @@
 /* One call left out of a kernel: what its deletion would do, without compiling it again.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
+#include "kernels/simt/left_out.h"
 
-#include "kernels/simt/finding.h"
-#include "kernels/simt/machine.h"
+#include <string.h>
 
 static struct at_simt_place left_out;
 

@@ -1,14 +1,16 @@
 /* ldmatrix, stmatrix: matrices of 8 x 8 elements between shared memory and the registers of a warp.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Two lanes read an element: the one that names its row, and the one that gets it. Both must be ordered after who wrote
- * it; the instruction itself orders no memory. Requests are counted for the lanes that name rows. */
-#include "kernels/simt/matrix.h"
+ * Two lanes read an element: the one that names its row, and the one that gets it. Both must be ordered after its
+ * write; the instruction itself orders no memory. Requests are counted for the lanes that name rows. */
+#include "kernels/simt/simt_matrix.h"
 
 #include <string.h>
 
 #include "kernels/simt/counters.h"
+#include "kernels/simt/finding.h"
 #include "kernels/simt/shadow.h"
+#include "kernels/simt/warp.h"
 
 enum { SIDE = 8, ROW_BYTES = 16 };
 
@@ -73,7 +75,7 @@ void at_simt_load_matrix(int count, int transposed, const void *row, uint32_t *o
         check_row(row, "loads a matrix row from");
         at_shadow_access_at(row, ROW_BYTES, AT_ACCESS_READ, __builtin_return_address(0));
     }
-    at_simt_warp_operation(AT_SIMT_MATRIX, 0xffffffffu, 0, 2 * count + (transposed != 0), &mine, load, place);
+    at_warp_operation(AT_SIMT_MATRIX, 0xffffffffu, 0, 2 * count + (transposed != 0), &mine, load, place);
 }
 
 /* ---- and back ---- */
@@ -114,5 +116,5 @@ void at_simt_store_matrix(int count, int transposed, void *row, const uint32_t *
     self->place = place;
     if (self->index % AT_WARP < SIDE * count && !at_simt_machine.unchecked)
         check_row(row, "stores a matrix row to");
-    at_simt_warp_operation(AT_SIMT_MATRIX_STORE, 0xffffffffu, 0, 2 * count + (transposed != 0), &mine, store, place);
+    at_warp_operation(AT_SIMT_MATRIX_STORE, 0xffffffffu, 0, 2 * count + (transposed != 0), &mine, store, place);
 }

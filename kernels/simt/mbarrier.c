@@ -1,13 +1,18 @@
 /* Barriers in shared memory that count arrivals, phase by phase.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/simt/mbarrier.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/simt/bulk.h"
+#include "kernels/simt/clock.h"
+#include "kernels/simt/finding.h"
+#include "kernels/simt/left_out.h"
 #include "kernels/simt/shadow.h"
+#include "kernels/simt/simt_bulk.h"
 
-enum { COUNT_MOST = (1 << 20) - 1, BYTES_MOST = (1 << 20) - 1 };
+enum { COUNT_MAX = (1 << 20) - 1, BYTES_MAX = (1 << 20) - 1 };
 
 /* What the eight bytes hold: whoever changes them otherwise is seen at the next use. */
 static uint64_t word_of(const struct at_mbarrier_state *m) { return (uint64_t)m->phase << 32 | m->pending; }
@@ -36,21 +41,18 @@ static struct at_mbarrier_state *find(struct at_simt_block *block, const void *a
     return NULL;
 }
 
-/* Vectors stay with the block's place and serve those that come after. */
-static uint32_t *cleared(uint32_t *known, int n) {
-    if (!known)
-        known = malloc((size_t)at_simt_width(AT_BLOCK_MOST, 1) * sizeof *known);
-    if (!known) {
-        fprintf(stderr, "attest-cpu: no memory for an mbarrier\n");
-        exit(3);
-    }
-    memset(known, 0, (size_t)n * sizeof *known);
-    return known;
+/* Clocks stay with the block's place and serve those that come after. */
+static uint32_t *cleared(uint32_t *clock, int width) {
+    if (!clock)
+        clock = at_clock_create();
+    memset(clock, 0, (size_t)width * sizeof *clock);
+    return clock;
 }
 
-static void join(uint32_t *known, const uint32_t *other, int n) {
-    for (int t = 0; t < n; t++)
-        known[t] = other[t] > known[t] ? other[t] : known[t];
+void at_mbarrier_begin(struct at_simt_block *block) {
+    if (!block->mbarriers)
+        block->mbarriers = at_simt_allocate(AT_MBARRIERS_MAX, sizeof *block->mbarriers, "mbarriers");
+    block->n_mbarriers = 0;
 }
 
 void at_simt_mbarrier_init(void *at, uint32_t count, struct at_simt_place place) {
@@ -62,25 +64,24 @@ void at_simt_mbarrier_init(void *at, uint32_t count, struct at_simt_place place)
     if (before)
         at_simt_report(AT_FINDING_RACE, place, "block %lld: thread %d initialises an mbarrier again; before: %s:%d",
                        (long long)block->number, self->index, before->init_place.file, before->init_place.line);
-    if (count < 1 || count > COUNT_MOST || block->n_mbarriers == AT_MBARRIERS_MOST)
+    if (count < 1 || count > COUNT_MAX || block->n_mbarriers == AT_MBARRIERS_MAX)
         at_simt_report(AT_FINDING_BOUNDS, place,
                        "block %lld: thread %d initialises mbarrier number %d for %u arrivals; at most %d, 1 to %d",
-                       (long long)block->number, self->index, block->n_mbarriers + 1, count, (int)AT_MBARRIERS_MOST,
-                       (int)COUNT_MOST);
+                       (long long)block->number, self->index, block->n_mbarriers + 1, count, (int)AT_MBARRIERS_MAX,
+                       (int)COUNT_MAX);
     at_shadow_access_at(at, 8, AT_ACCESS_WRITE, __builtin_return_address(0));
     struct at_mbarrier_state *m = &block->mbarriers[block->n_mbarriers++];
     *m = (struct at_mbarrier_state){ .at = at,
                                      .init_place = place,
                                      .init_thread = self->index,
-                                     .init_time = self->since,
+                                     .init_epoch = self->epoch,
                                      .count = count,
                                      .pending = count,
-                                     .known_next = cleared(m->known_next, at_simt_width(block->n, 1)),
-                                     .known_done = cleared(m->known_done, at_simt_width(block->n, 1)) };
+                                     .arriving = cleared(m->arriving, at_clock_width(block->n, 1)),
+                                     .completed = cleared(m->completed, at_clock_width(block->n, 1)) };
     put_word(m);
 }
 
-/* The mbarrier at an address, for use by self. Uses are not accesses that race with each other. */
 struct at_mbarrier_state *at_mbarrier_use(struct at_simt_thread *self, void *at, const void *site) {
     check_place(self, at);
     struct at_mbarrier_state *m = find(self->in, at);
@@ -90,7 +91,7 @@ struct at_mbarrier_state *at_mbarrier_use(struct at_simt_thread *self, void *at,
                        (long long)self->in->number, self->index, (long long)offset_of(self, at));
         abort(); /* a finding does not come back */
     }
-    if (!at_shadow_knows(self, m->init_thread, m->init_time))
+    if (!at_happens_before(self, m->init_thread, m->init_epoch))
         at_simt_report(AT_FINDING_RACE, self->place,
                        "block %lld: thread %d uses an mbarrier that thread %d initialises at %s:%d without an order "
                        "between them",
@@ -107,7 +108,7 @@ struct at_mbarrier_state *at_mbarrier_use(struct at_simt_thread *self, void *at,
 
 /* What all arrivals before did is ordered before what this thread does now. */
 static void acquire(struct at_simt_thread *thread, const struct at_mbarrier_state *m) {
-    join(thread->known, m->known_done, at_simt_width(thread->in->n, thread->in->fenced));
+    at_clock_join(thread->clock, m->completed, at_clock_width_now(thread->in));
 }
 
 /* Ends the phase once all have arrived and all bytes are there. */
@@ -115,7 +116,7 @@ static void complete(struct at_simt_block *block, struct at_mbarrier_state *m) {
     if (m->pending > 0 || m->bytes != 0)
         return;
     const int number = (int)(m - block->mbarriers);
-    join(m->known_done, m->known_next, at_simt_width(block->n, block->fenced));
+    at_clock_join(m->completed, m->arriving, at_clock_width_now(block));
     for (int i = 0; i < block->n; i++) {
         struct at_simt_thread *t = &block->threads[i];
         if (t->state == AT_THREAD_IN_MBARRIER && t->barrier == number && t->parity == (m->phase & 1)) {
@@ -135,9 +136,7 @@ static void arrive(struct at_simt_thread *self, void *at, uint32_t bytes, const 
             "block %lld: thread %d arrives at an mbarrier once more than the %u times of a phase, which waits "
             "for %lld bytes of bulk copies",
             (long long)self->in->number, self->index, m->count, (long long)m->bytes);
-    join(m->known_next, self->known, at_simt_width(self->in->n, self->in->fenced));
-    m->known_next[self->index] = self->since;
-    self->since = ++at_simt_machine.now; /* what it does from here on has not arrived */
+    at_clock_release(m->arriving, self);
     m->bytes += bytes;
     m->pending--;
     complete(self->in, m);
@@ -157,18 +156,18 @@ void at_simt_mbarrier_arrive_expect(void *at, uint32_t bytes, struct at_simt_pla
         return;
     struct at_simt_thread *self = at_simt_thread();
     self->place = place;
-    if (bytes > BYTES_MOST)
+    if (bytes > BYTES_MAX)
         at_simt_report(AT_FINDING_BOUNDS, place, "block %lld: thread %d expects %u bytes at an mbarrier; at most %d",
-                       (long long)self->in->number, self->index, bytes, (int)BYTES_MOST);
+                       (long long)self->in->number, self->index, bytes, (int)BYTES_MAX);
     arrive(self, at, bytes, __builtin_return_address(0));
 }
 
 void at_mbarrier_landed(struct at_simt_block *block, struct at_mbarrier_state *m, int64_t bytes) {
     const int number = (int)(m - block->mbarriers);
     m->landed = at_simt_machine.now;
-    m->known_next[at_simt_width(block->n, 1) - AT_MBARRIERS_MOST + number] = m->landed;
+    m->arriving[at_clock_width(block->n, 1) - AT_MBARRIERS_MAX + number] = m->landed;
     m->bytes -= bytes;
-    if (m->bytes < -BYTES_MOST)
+    if (m->bytes < -BYTES_MAX)
         at_simt_report(AT_FINDING_RACE, m->copy_place,
                        "block %lld: more bytes of bulk copies come in than an mbarrier counts: nobody expects them",
                        (long long)block->number);
@@ -196,7 +195,7 @@ void at_simt_mbarrier_wait(void *at, uint32_t parity, struct at_simt_place place
 }
 
 void at_mbarrier_waits(const struct at_simt_block *block, char *text, size_t size) {
-    int told[AT_MBARRIERS_MOST] = { 0 };
+    int told[AT_MBARRIERS_MAX] = { 0 };
     for (int i = 0; i < block->n; i++) {
         const struct at_simt_thread *t = &block->threads[i];
         if (t->state != AT_THREAD_IN_MBARRIER || told[t->barrier]++)

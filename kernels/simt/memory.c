@@ -5,7 +5,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "kernels/simt/shadow.h"
+#include "kernels/simt/cluster.h"
+#include "kernels/simt/finding.h"
+#include "kernels/simt/memory.h"
 
 struct region {
     struct at_simt_region told;
@@ -20,13 +22,13 @@ static struct span { /* where each begins and how long it is: looked at for ever
     uint64_t bytes;
 } * spans;
 static int n_regions;
-/* Cells of the regions that may be written, one region's after another's. From job to job they stay, by their times too
- * old to count: to get such memory afresh takes longer than most jobs take to use it. */
+/* Cells of the regions that may be written, one region's after another's. From job to job they stay, by their epochs
+ * too old to count: to get such memory afresh takes longer than most jobs take to use it. */
 static struct {
     struct at_shadow_cell *cells;
     size_t n;
 } region_cells;
-enum { KEPT_MOST = 8 << 20 }; /* cells; a job that has more of them, 352 MiB, gives them back */
+enum { KEPT_MAX = 8 << 20 }; /* cells; a job that has more of them, 352 MiB, gives them back */
 struct at_memory_input at_memory_inputs[AT_MEMORY_CALLS];
 
 static size_t cells_of(int64_t bytes) { return (size_t)bytes / AT_GRANULE + 1; }
@@ -55,7 +57,7 @@ static void forget_regions(void) {
 
 void at_memory_forget(void) {
     forget_regions();
-    for (int i = 0; at_simt_machine.resident && i < AT_RESIDENT_MOST; i++) {
+    for (int i = 0; at_simt_machine.resident && i < AT_RESIDENT_MAX; i++) {
         struct at_simt_block *block = &at_simt_machine.resident[i];
         unmap_cells(block->cells, cells_of(AT_ARENA_BYTES));
         block->cells = NULL;
@@ -79,7 +81,7 @@ static struct at_shadow_cell *cells_for(const struct at_simt_region *told, int n
     for (int i = 0; i < n; i++)
         wanted += told[i].read_only ? 0 : cells_of(told[i].bytes);
     wanted += cells_of(&end - &__executable_start);
-    if (wanted > region_cells.n || region_cells.n > KEPT_MOST) {
+    if (wanted > region_cells.n || region_cells.n > KEPT_MAX) {
         forget_regions();
         region_cells.cells = map_cells(wanted);
         region_cells.n = wanted;

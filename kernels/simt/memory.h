@@ -1,9 +1,11 @@
-/* What lies at an address, and the accesses for which nothing more need be known: most of them.
+/* What lies at an address, and the tests that spare most accesses a look at their history.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef AT_SIMT_MEMORY_H
 #define AT_SIMT_MEMORY_H
 
 #include "kernels/simt/machine.h"
+#include "kernels/simt/region.h"
+#include "kernels/simt/shadow_cell.h"
 
 enum at_access {
     AT_ACCESS_READ,
@@ -17,20 +19,18 @@ enum at_access {
     AT_ACCESS_BULK_LANDING /* and is there */
 };
 
-struct at_shadow_cell;
 struct at_spot {
     struct at_shadow_cell *cells; /* of its first byte's region; NULL: nothing to remember */
     const char *name;             /* of the tensor, or what of shared memory; NULL: private, and the rest unset */
     int64_t offset, named_from;   /* within the region; where in it the name's first byte is */
     int shared, unwritten;
 };
-/* Finds it; accesses that are out of bounds are reported. */
+/* Finds what lies at an address; accesses that are out of bounds are reported. */
 void at_memory_find(const uint8_t *address, int bytes, enum at_access access, struct at_spot *spot, const void *where);
 /* Starts a job with these regions. What an earlier job did to other memory may stay in their cells and in those of shared
- * memory, by its time too old to count. */
+ * memory, by its epoch too old to count. */
 void at_memory_job(const struct at_simt_region *regions, int n);
-/* Forgets all that was done, to be called between jobs: before the count of time is set back, and where reads are still
- * in flight. */
+/* Forgets all that was done, to be called between jobs: where epochs begin anew, and where reads are still in flight. */
 void at_memory_forget(void);
 
 /* An input: nobody may write it, so that reads within it are right. */

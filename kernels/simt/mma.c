@@ -1,16 +1,19 @@
-/* Tensor-core instructions of a warp: fragments from all lanes, products by the rule of the instruction, results to
- * all. SPDX-License-Identifier: Apache-2.0
+/* mma: fragments from all lanes of a warp, products by the rule of the instruction, results to all lanes.
+ * SPDX-License-Identifier: Apache-2.0
  *
  * m16n8: with n elements a 32-bit register, lane 4 g + t holds
  *   a, register r, element j:  row g + 8 (r % 2), column n t + j + 4 n (r / 2)
  *   b, register r, element j:  row n t + j + 4 n r, column g
- *   c and d:                   rows g (first half) and g + 8, columns 2 t and 2 t + 1 of each; f16: a row's two
- * elements in one register, the lower column in the lower half Arithmetic: reference/tensor_core. A NaN comes out as
- * the one code the hardware has, 0x7fffffff or 0x7fff. */
+ *   c and d:                   rows g (first half) and g + 8, columns 2 t and 2 t + 1 of each; in f16 both columns of a
+ *                              row share one register, the lower column in the lower half
+ *
+ * Arithmetic: reference/tensor_core. A NaN comes out as the one code the hardware has, 0x7fffffff or 0x7fff. */
+#include "kernels/simt/mma.h"
+
 #include <math.h>
 #include <string.h>
 
-#include "kernels/simt/mma.h"
+#include "kernels/simt/warp.h"
 
 enum { ROWS = 16, COLUMNS = 8 };
 
@@ -121,5 +124,5 @@ static void multiply(struct at_simt_thread *const *members, int n) {
 void at_simt_mma(enum at_simt_mma_kind kind, const uint32_t *a, const uint32_t *b, const uint32_t *c, uint32_t *d,
                  struct at_simt_place place) {
     const struct fragments mine = { a, b, c, d };
-    at_simt_warp_operation(AT_SIMT_MMA, 0xffffffffu, 0, (int)kind, &mine, multiply, place);
+    at_warp_operation(AT_SIMT_MMA, 0xffffffffu, 0, (int)kind, &mine, multiply, place);
 }

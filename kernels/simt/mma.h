@@ -3,7 +3,7 @@
 #ifndef AT_SIMT_MMA_H
 #define AT_SIMT_MMA_H
 
-#include "kernels/simt/machine.h"
+#include "kernels/simt/simt.h"
 #include "tensor_core/instruction.h"
 
 /* The instruction of an at_simt_mma_kind and its rule. */

@@ -1,15 +1,36 @@
-/* Barriers with a name: some warps of a block wait for each other.
+/* Named barriers: some warps of a block wait for each other.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/simt/named_barrier.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "kernels/simt/registers.h"
-#include "kernels/simt/shadow.h"
+#include "kernels/simt/clock.h"
+#include "kernels/simt/finding.h"
+#include "kernels/simt/left_out.h"
+#include "kernels/simt/simt_registers.h"
+#include "kernels/simt/warp.h"
+
+enum { AT_NAMED_BARRIERS = 16 };
+
+/* What a named barrier waits for, and who used it last. */
+struct at_named_barrier {
+    int threads, n_waiting; /* threads: the count the first that came gave; n_waiting: all that have come */
+    const struct at_simt_thread *first;
+    struct at_simt_place first_place;
+    uint32_t warps;                 /* some lane of which has come */
+    uint32_t arrived[AT_WARPS_MAX]; /* lanes of each that came without waiting */
+    uint32_t *clock;                /* of those */
+    uint32_t last_warps;            /* that took part when it last opened */
+    uint32_t last_epoch;            /* when that was */
+    int last_thread;                /* one of those */
+};
 
 void at_named_begin(struct at_simt_block *block) {
+    if (!block->named)
+        block->named = at_simt_allocate(AT_NAMED_BARRIERS, sizeof *block->named, "named barriers");
     for (int id = 0; id < AT_NAMED_BARRIERS; id++)
-        block->named[id] = (struct at_named_barrier){ .known = block->named[id].known };
+        block->named[id] = (struct at_named_barrier){ .clock = block->named[id].clock };
 }
 
 static int lanes_of_warp(const struct at_simt_block *block, int warp) {
@@ -53,7 +74,7 @@ static void check_warp(const struct at_simt_thread *self, int id) {
 
 /* A warp that could as well have come to the use before, for all that orders it, is one too many for one of them. */
 static void check_order(const struct at_simt_thread *self, const struct at_named_barrier *b, int id, int warp) {
-    if (b->last_time && !(b->last_warps >> warp & 1) && !at_shadow_knows(self, b->last_thread, b->last_time))
+    if (b->last_epoch && !(b->last_warps >> warp & 1) && !at_happens_before(self, b->last_thread, b->last_epoch))
         at_simt_report(
             AT_FINDING_RACE, self->place,
             "block %lld: thread %d is at barrier %d, a warp too many for %d threads: nothing orders it after "
@@ -75,8 +96,8 @@ static int complete(const struct at_simt_block *block, const struct at_named_bar
 
 static void release(struct at_simt_block *block, int id, const struct at_simt_thread *last) {
     struct at_named_barrier *b = &block->named[id];
-    struct at_simt_thread *members[AT_BLOCK_MOST];
-    const int width = at_simt_width(block->n, block->fenced);
+    struct at_simt_thread *members[AT_BLOCK_MAX];
+    const int width = at_clock_width_now(block);
     uint32_t arrived = 0;
     int n = 0;
     for (int i = 0; i < block->n; i++)
@@ -85,16 +106,15 @@ static void release(struct at_simt_block *block, int id, const struct at_simt_th
             members[n++] = &block->threads[i];
         }
     if (n > 0)
-        at_simt_order(block, members, n);
-    for (int w = 0; w < AT_BLOCK_MOST / AT_WARP; w++) {
+        at_clock_order(block, members, n);
+    for (int w = 0; w < AT_WARPS_MAX; w++) {
         arrived |= b->arrived[w];
         b->arrived[w] = 0;
     }
     for (int i = 0; i < n && arrived; i++)
-        for (int t = 0; t < width; t++)
-            members[i]->known[t] = b->known[t] > members[i]->known[t] ? b->known[t] : members[i]->known[t];
+        at_clock_join(members[i]->clock, b->clock, width);
     b->last_warps = b->warps;
-    b->last_time = n > 0 ? at_simt_machine.now : last->since - 1;
+    b->last_epoch = n > 0 ? at_simt_machine.now : last->epoch - 1;
     b->last_thread = n > 0 ? members[0]->index : last->index;
     b->warps = 0;
     b->n_waiting = 0;
@@ -137,27 +157,19 @@ void at_simt_named_barrier(int id, int threads, struct at_simt_place place) {
 
 /* What a thread has done so far is ordered before what those do that wait there. */
 static void arrive(struct at_named_barrier *b, struct at_simt_thread *self) {
-    const int n = self->in->n, width = at_simt_width(n, self->in->fenced);
     int first = 1;
-    for (int w = 0; w < AT_BLOCK_MOST / AT_WARP; w++)
+    for (int w = 0; w < AT_WARPS_MAX; w++)
         first &= !b->arrived[w];
-    if (!b->known)
-        b->known = malloc(AT_SIMT_WIDTH_MOST * sizeof *b->known);
-    if (!b->known) {
-        fprintf(stderr, "attest-cpu: no memory for a barrier\n");
-        exit(3);
-    }
+    if (!b->clock)
+        b->clock = at_clock_create();
     if (first)
-        memset(b->known, 0, (size_t)at_simt_width(n, 1) * sizeof *b->known);
-    for (int t = 0; t < width; t++)
-        b->known[t] = self->known[t] > b->known[t] ? self->known[t] : b->known[t];
-    b->known[self->index] = self->since;
-    self->since = ++at_simt_machine.now; /* what it does from here on has not arrived */
+        memset(b->clock, 0, (size_t)at_clock_width(self->in->n, 1) * sizeof *b->clock);
+    at_clock_release(b->clock, self);
     b->arrived[self->index / AT_WARP] |= 1u << self->index % AT_WARP;
 }
 
 static void warp_arrives(struct at_simt_thread *const *members, int n) {
-    const int id = members[0]->from / (2 * AT_BLOCK_MOST), threads = members[0]->from % (2 * AT_BLOCK_MOST);
+    const int id = members[0]->from / (2 * AT_BLOCK_MAX), threads = members[0]->from % (2 * AT_BLOCK_MAX);
     for (int i = 0; i < n; i++) {
         come(members[i], id, threads);
         arrive(&members[i]->in->named[id], members[i]);
@@ -172,8 +184,7 @@ void at_simt_named_arrive(int id, int threads, struct at_simt_place place) {
     struct at_simt_thread *self = at_simt_thread();
     self->place = place;
     check_numbers(self, &self->in->named[id & (AT_NAMED_BARRIERS - 1)], id, threads);
-    at_simt_warp_operation(AT_SIMT_NAMED_ARRIVE, 0xffffffffu, 0, id * 2 * AT_BLOCK_MOST + threads, NULL, warp_arrives,
-                           place);
+    at_warp_operation(AT_SIMT_NAMED_ARRIVE, 0xffffffffu, 0, id * 2 * AT_BLOCK_MAX + threads, NULL, warp_arrives, place);
 }
 
 void at_named_left(const struct at_simt_thread *left) {

@@ -1,21 +1,13 @@
-/* setmaxnreg as kernels/device/warp_roles.h sees it. C and C++.
+/* The registers that warpgroups give and take, from the inside of the machine.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef AT_SIMT_REGISTERS_H
 #define AT_SIMT_REGISTERS_H
 
-#include "kernels/simt/simt.h"
+#include "kernels/simt/machine.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+/* The start of a block. */
+void at_registers_begin(struct at_simt_block *block);
+/* Adds what threads wait for to a report of a deadlock. */
+void at_registers_waits(const struct at_simt_block *block, char *text, size_t size);
 
-/* The warpgroup's threads go on with `count` registers each, fewer than before, or more once the block has so many
- * free. All warps of the warpgroup come. */
-void at_simt_registers(int more, int count, struct at_simt_place place);
-/* Arrives at a barrier with a name and does not wait; `threads` counts those that wait, too. */
-void at_simt_named_arrive(int id, int threads, struct at_simt_place place);
-
-#ifdef __cplusplus
-}
-#endif
 #endif

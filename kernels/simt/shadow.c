@@ -4,9 +4,16 @@
  * Two accesses of which one writes must be ordered: by the same thread, by a barrier or a syncwarp both took part in,
  * by a chain of those, or by the end of a launch. Blocks of one launch are never ordered; atomics on one address are.
  */
-#include "kernels/simt/copy.h"
-#include "kernels/simt/counters.h"
 #include "kernels/simt/shadow.h"
+
+#include "kernels/simt/clock.h"
+#include "kernels/simt/cluster.h"
+#include "kernels/simt/counters.h"
+#include "kernels/simt/finding.h"
+#include "kernels/simt/mbarrier_state.h"
+#include "kernels/simt/pending_copy.h"
+#include "kernels/simt/readers.h"
+#include "kernels/simt/wgmma_registers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +34,7 @@ void at_shadow_job(void) {
 void at_shadow_launch(void) { at_readers_launch(); }
 
 /* Accesses of an earlier launch are ordered before all of this one. */
-static int recent(uint32_t time) { return time >= at_simt_machine.launch_began; }
+static int recent(uint32_t epoch) { return epoch >= at_simt_machine.launch_began; }
 
 /* Gives each byte of a cell a cell of its own. */
 static void split_cell(struct at_shadow_cell *cell) {
@@ -43,7 +50,7 @@ static void split_cell(struct at_shadow_cell *cell) {
     for (int i = 0; i < AT_GRANULE; i++) {
         struct at_shadow_cell *part = &split.cells[split.n][i];
         *part = *cell;
-        if (!recent(part->read_time)) /* its vector was an earlier launch's */
+        if (!recent(part->read_epoch)) /* its vector was an earlier launch's */
             part->readers = 0;
         at_readers_copied(part);
     }
@@ -80,7 +87,7 @@ static COLD void report_in_flight(const struct at_shadow_cell *c, struct at_spot
             "not been waited for",
             (long long)self->in->number, self->index, doing[access], (long long)(spot.offset - spot.named_from),
             spot.name, c->write_thread, c->write_block);
-    const struct at_pending_copy *copy = at_copy_to(self->in, self->in->arena + spot.offset);
+    const struct at_pending_copy *copy = at_pending_copy_to(self->in, self->in->arena + spot.offset);
     at_simt_report_at(AT_FINDING_RACE, where,
                       "block %lld: thread %d %s byte %lld of %s, to which the copy of thread %d at %s:%d has not been "
                       "waited for",
@@ -93,7 +100,7 @@ static COLD void report_in_flight(const struct at_shadow_cell *c, struct at_spot
 static COLD void report_bulk(const struct at_shadow_cell *c, struct at_spot spot, enum at_access access,
                              const void *where) {
     const struct at_simt_thread *self = at_simt_thread();
-    const struct at_mbarrier_state *m = &self->in->mbarriers[c->write_thread - AT_BLOCK_MOST];
+    const struct at_mbarrier_state *m = &self->in->mbarriers[c->write_thread - AT_BLOCK_MAX];
     at_simt_report_at(AT_FINDING_RACE, where,
                       "block %lld: thread %d %s byte %lld of %s, to which the bulk copy of thread %d at %s:%d has not "
                       "been waited for, at the mbarrier of %s:%d",
@@ -111,13 +118,13 @@ static __attribute__((noinline)) void check_odd_write(const struct at_shadow_cel
     if (spot.shared && !cluster)
         return; /* an earlier block's, in the same arena */
     if (other_block && cluster && !c->in_flight) {
-        if (!at_cluster_knows(self, c->write_block, c->write_thread, c->write_time))
+        if (!at_cluster_happens_before(self, c->write_block, c->write_thread, c->write_epoch))
             report_race(spot, access, c->write_atomic ? "adds to atomically" : "writes", c->write_block,
-                        c->write_thread < AT_BLOCK_MOST ? c->write_thread : -1, where);
+                        c->write_thread < AT_BLOCK_MAX ? c->write_thread : -1, where);
         return;
     }
-    if (c->write_thread >= AT_BLOCK_MOST && !other_block) {
-        if (c->in_flight || !at_shadow_knows(self, c->write_thread, c->write_time))
+    if (c->write_thread >= AT_BLOCK_MAX && !other_block) {
+        if (c->in_flight || !at_happens_before(self, c->write_thread, c->write_epoch))
             report_bulk(c, spot, access, where);
         return;
     }
@@ -130,11 +137,11 @@ static __attribute__((noinline)) void check_odd_write(const struct at_shadow_cel
 static inline void check_write_before(const struct at_shadow_cell *c, const struct at_spot *spot, enum at_access access,
                                       const void *where) {
     const struct at_simt_thread *self = at_simt_thread();
-    if (!recent(c->write_time) || (access == AT_ACCESS_ATOMIC && c->write_atomic))
+    if (!recent(c->write_epoch) || (access == AT_ACCESS_ATOMIC && c->write_atomic))
         return;
-    if (c->write_block != (uint32_t)self->in->number || c->write_thread >= AT_BLOCK_MOST || c->in_flight)
+    if (c->write_block != (uint32_t)self->in->number || c->write_thread >= AT_BLOCK_MAX || c->in_flight)
         check_odd_write(c, *spot, access, where);
-    else if (!at_shadow_knows(self, c->write_thread, c->write_time))
+    else if (!at_happens_before(self, c->write_thread, c->write_epoch))
         report_race(*spot, access, c->write_atomic ? "adds to atomically" : "writes", c->write_block, c->write_thread,
                     where);
 }
@@ -144,9 +151,9 @@ static inline void check_write_before(const struct at_shadow_cell *c, const stru
 static void check_fenced(const struct at_shadow_cell *c, const struct at_spot *spot, enum at_access access,
                          const void *where) {
     const struct at_simt_thread *self = at_simt_thread();
-    if (!recent(c->write_time) || c->write_thread >= AT_BLOCK_MOST ||
+    if (!recent(c->write_epoch) || c->write_thread >= AT_BLOCK_MAX ||
         (spot->shared && c->write_block != (uint32_t)self->in->number) ||
-        at_shadow_fenced(self, c->write_thread, c->write_time))
+        at_clock_fenced(self, c->write_thread, c->write_epoch))
         return;
     at_simt_report_at(AT_FINDING_RACE, where,
                       "block %lld: thread %d %s byte %lld of %s, which thread %d writes, without a proxy fence "
@@ -170,13 +177,13 @@ static inline void check_not_multiplied(const struct at_shadow_cell *c, const st
  * other blocks of a cluster, no longer once its barrier has opened. */
 static inline int has_readers(const struct at_shadow_cell *c, int shared) {
     const struct at_simt_thread *self = at_simt_thread();
-    if (!recent(c->read_time))
+    if (!recent(c->read_epoch))
         return 0;
     if (c->read_block == (uint32_t)self->in->number && !c->read_by_blocks)
         return 1;
     if (!at_cluster_same(c->read_block, (uint32_t)self->in->number))
         return !shared;
-    return (c->read_by_blocks && !shared) || c->read_time >= self->cluster_opened;
+    return (c->read_by_blocks && !shared) || c->read_epoch >= self->cluster_opened;
 }
 
 static inline void check_reads_before(const struct at_shadow_cell *c, const struct at_spot *spot, enum at_access access,
@@ -194,7 +201,7 @@ static __attribute__((noinline)) void note_first_read(struct at_shadow_cell *c, 
     const struct at_simt_thread *self = at_simt_thread();
     const uint32_t block = (uint32_t)self->in->number;
     if (!has_readers(c, shared)) {
-        if (!recent(c->read_time))
+        if (!recent(c->read_epoch))
             c->readers = 0; /* the vector was an earlier launch's */
         at_readers_clear(c);
         c->read_by_blocks = 0;
@@ -202,7 +209,7 @@ static __attribute__((noinline)) void note_first_read(struct at_shadow_cell *c, 
         c->read_by_blocks = 1; /* no order will ever reach all of them, but in a cluster */
     }
     if (c->read_by_blocks) {
-        c->read_time = self->since > c->read_time ? self->since : c->read_time;
+        c->read_epoch = self->epoch > c->read_epoch ? self->epoch : c->read_epoch;
         return;
     }
     c->read_block = block;
@@ -211,8 +218,8 @@ static __attribute__((noinline)) void note_first_read(struct at_shadow_cell *c, 
 
 static inline void note_read(struct at_shadow_cell *c, int shared) {
     const struct at_simt_thread *self = at_simt_thread();
-    /* Mostly another lane of the warp that came last has read it in this stretch, which no other block has. */
-    if (c->read_time == self->since && c->last_warp == self->index / AT_WARP && !c->readers && !c->read_by_blocks)
+    /* Mostly another lane of the warp that came last has read it in this epoch, which no other block has. */
+    if (c->read_epoch == self->epoch && c->last_warp == self->index / AT_WARP && !c->readers && !c->read_by_blocks)
         c->last_lanes |= 1u << self->index % AT_WARP;
     else
         note_first_read(c, shared);
@@ -221,7 +228,7 @@ static inline void note_read(struct at_shadow_cell *c, int shared) {
 static inline void check_written(const struct at_shadow_cell *c, const struct at_spot *spot, const void *where) {
     const struct at_simt_thread *self = at_simt_thread();
     const uint32_t began = spot->shared ? at_simt_machine.launch_began : at_simt_machine.job_began;
-    if (c->write_time >= began && !(spot->shared && !at_cluster_same(c->write_block, (uint32_t)self->in->number)))
+    if (c->write_epoch >= began && !(spot->shared && !at_cluster_same(c->write_block, (uint32_t)self->in->number)))
         return;
     at_simt_report_at(AT_FINDING_UNWRITTEN, where, "block %lld: thread %d reads byte %lld of %s, which nobody wrote",
                       (long long)self->in->number, self->index, (long long)(spot->offset - spot->named_from),
@@ -231,9 +238,9 @@ static inline void check_written(const struct at_shadow_cell *c, const struct at
 static inline void note_write(struct at_shadow_cell *c, enum at_access access) {
     const struct at_simt_thread *self = at_simt_thread();
     const int bulk = access == AT_ACCESS_BULK_WRITE || access == AT_ACCESS_BULK_LANDING;
-    c->write_time = bulk ? at_simt_machine.now : self->since;
+    c->write_epoch = bulk ? at_simt_machine.now : self->epoch;
     c->write_block = (uint32_t)self->in->number;
-    c->write_thread = (uint16_t)(bulk ? AT_BLOCK_MOST + bulk_mbarrier : self->index);
+    c->write_thread = (uint16_t)(bulk ? AT_BLOCK_MAX + bulk_mbarrier : self->index);
     c->write_atomic = access == AT_ACCESS_ATOMIC;
     c->in_flight = access == AT_ACCESS_COPY || access == AT_ACCESS_BULK_WRITE;
 }
@@ -290,11 +297,11 @@ static __attribute__((noinline)) void access_any(const void *address, int bytes,
     if (at_counters_on)
         at_counters_access(&spot, address, bytes, access, site);
     if (!spot.name && at_simt_thread()->in->registers_watched)
-        at_wgmma_touch(at_simt_thread(), address, bytes, where);
+        at_wgmma_registers_touch(at_simt_thread(), address, bytes, where);
     if (!spot.cells)
         return;
     if (at_copies_from_writable && access != AT_ACCESS_READ && !spot.shared)
-        at_copy_source_written(address, bytes, where);
+        at_pending_copy_source_written(address, bytes, where);
     access_cells(&spot, bytes, access, where);
 }
 
@@ -329,7 +336,8 @@ void at_shadow_multiplied(const void *address, int bytes) {
     if (at_simt_machine.unchecked)
         return;
     at_memory_find(address, bytes, AT_ACCESS_MULTIPLY, &spot, NULL);
-    /* It may have read until now: who is ordered after what its thread did before the wait is not after this. */
+    /* It may have read until now, so the read counts in the present epoch: being ordered after what the thread did before
+     * the wait is not enough. */
     for (int64_t i = spot.offset / AT_GRANULE; i < (spot.offset + bytes) / AT_GRANULE; i++) {
         struct at_shadow_cell *c = &spot.cells[i];
         if (!c->bytes) {

@@ -107,8 +107,8 @@ void at_simt_copy(void *to, const void *from, int bytes, struct at_simt_place pl
 void at_simt_copy_commit(struct at_simt_place place);
 void at_simt_copy_wait(int but, struct at_simt_place place);
 
-/* What this thread wrote to shared memory so far, and all it knows others to have written, is seen by wgmma that its
- * ordinary order reaches. */
+/* Makes all writes to shared memory that happen before this call, this thread's and others', visible to those wgmma and
+ * bulk copies that are ordered after it. */
 void at_simt_proxy_fence(struct at_simt_place place);
 
 /* A matrix in shared memory, K-major: chunk c of 16 bytes of row r lies at

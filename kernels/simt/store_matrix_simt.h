@@ -3,7 +3,7 @@
 #ifndef AT_STORE_MATRIX_SIMT_H
 #define AT_STORE_MATRIX_SIMT_H
 
-#include "kernels/simt/matrix.h"
+#include "kernels/simt/simt_matrix.h"
 
 #define AT_STMATRIX(NAME, COUNT, TRANSPOSED) \
     __attribute__((always_inline)) static inline void NAME(void *row, const uint32_t(&r)[COUNT], AT_PLACE) { \

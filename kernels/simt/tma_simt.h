@@ -3,7 +3,7 @@
 #ifndef AT_TMA_SIMT_H
 #define AT_TMA_SIMT_H
 
-#include "kernels/simt/bulk.h"
+#include "kernels/simt/simt_bulk.h"
 
 #define __grid_constant__
 

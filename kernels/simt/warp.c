@@ -1,9 +1,20 @@
 /* Warp operations: who takes part, what each gets, and who broke the rules.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/simt/counters.h"
-#include "kernels/simt/machine.h"
+#include "kernels/simt/warp.h"
 
 #include <string.h>
+
+#include "kernels/simt/clock.h"
+#include "kernels/simt/counters.h"
+#include "kernels/simt/finding.h"
+#include "kernels/simt/left_out.h"
+
+/* The lanes of a warp that wait in warp operations, and those that never will: they have left, or are past the block's
+ * end. */
+struct at_warp_lanes {
+    uint32_t waiting, gone;
+    int mixed; /* those that wait need not all wait in the same operation */
+};
 
 static const char *kind_name(enum at_simt_warp_kind kind) {
     static const char *const names[] = { "syncwarp",    "shuffle",      "ballot",       "mma",
@@ -19,7 +30,7 @@ static struct at_simt_thread *lane_of(const struct at_simt_thread *thread, int l
     return index < thread->in->n ? &thread->in->threads[index] : NULL;
 }
 
-int at_simt_same_operation(const struct at_simt_thread *a, const struct at_simt_thread *b) {
+int at_warp_same_operation(const struct at_simt_thread *a, const struct at_simt_thread *b) {
     const int alike = a->kind < AT_SIMT_MMA || a->from == b->from;
     return a->kind == b->kind && alike && a->mask == b->mask && a->place.line == b->place.line &&
            (a->place.file == b->place.file || strcmp(a->place.file, b->place.file) == 0);
@@ -36,7 +47,7 @@ static void check_partner(const struct at_simt_thread *self, int lane, const str
         at_simt_report(AT_FINDING_RACE, self->place,
                        "block %lld: %s of thread %d names lane %d, which has left the kernel",
                        (long long)self->in->number, kind_name(self->kind), self->index, lane);
-    else if (other->state == AT_THREAD_IN_WARP && (other->mask >> mine & 1) && !at_simt_same_operation(self, other))
+    else if (other->state == AT_THREAD_IN_WARP && (other->mask >> mine & 1) && !at_warp_same_operation(self, other))
         at_simt_report(AT_FINDING_RACE, self->place,
                        "block %lld: %s of thread %d with mask %08x names lane %d, which waits for it in a %s with mask "
                        "%08x at %s:%d",
@@ -44,7 +55,9 @@ static void check_partner(const struct at_simt_thread *self, int lane, const str
                        kind_name(other->kind), other->mask, other->place.file, other->place.line);
 }
 
-void at_simt_warp_begin(struct at_simt_block *block) {
+void at_warp_begin(struct at_simt_block *block) {
+    if (!block->warps)
+        block->warps = at_simt_allocate(AT_WARPS_MAX, sizeof *block->warps, "warps");
     for (int w = 0; w * AT_WARP < block->n; w++) {
         const int lanes = block->n - w * AT_WARP;
         block->warps[w] = (struct at_warp_lanes){ .gone = lanes < AT_WARP ? ~0u << lanes : 0 };
@@ -55,7 +68,7 @@ static struct at_warp_lanes *warp_of(const struct at_simt_thread *thread) {
     return &thread->in->warps[thread->index / AT_WARP];
 }
 
-static void complete(struct at_simt_thread *self, at_simt_warp_finish *finish) {
+static void complete(struct at_simt_thread *self, at_warp_finish *finish) {
     struct at_simt_thread *members[AT_WARP], *lanes = self - self->index % AT_WARP;
     uint32_t ballot = 0;
     int n = 0;
@@ -72,7 +85,7 @@ static void complete(struct at_simt_thread *self, at_simt_warp_finish *finish) {
         t->state = AT_THREAD_READY;
     }
     if (self->kind == AT_SIMT_SYNCWARP)
-        at_simt_order(self->in, members, n);
+        at_clock_order(self->in, members, n);
     if (finish)
         finish(members, n);
 }
@@ -85,7 +98,7 @@ static int misses_any(const struct at_simt_thread *self) {
         const int lane = __builtin_ctz(left);
         const struct at_simt_thread *other = lane_of(self, lane);
         check_partner(self, lane, other);
-        missing |= !(other->state == AT_THREAD_IN_WARP && at_simt_same_operation(self, other));
+        missing |= !(other->state == AT_THREAD_IN_WARP && at_warp_same_operation(self, other));
     }
     return missing;
 }
@@ -97,7 +110,7 @@ static int misses_some(const struct at_simt_thread *self, struct at_warp_lanes *
     if (!others)
         warp->mixed = 0;
     else if (!warp->mixed)
-        warp->mixed = !at_simt_same_operation(self, lane_of(self, __builtin_ctz(others)));
+        warp->mixed = !at_warp_same_operation(self, lane_of(self, __builtin_ctz(others)));
     return warp->mixed || (self->mask & warp->gone) ? misses_any(self) : (self->mask & ~warp->waiting) != 0;
 }
 
@@ -105,11 +118,11 @@ uint64_t at_simt_warp(enum at_simt_warp_kind kind, uint32_t mask, uint64_t value
                       struct at_simt_place place) {
     if (kind == AT_SIMT_SYNCWARP && at_simt_leaves_out(place))
         return 0;
-    return at_simt_warp_operation(kind, mask, value, from, NULL, NULL, place);
+    return at_warp_operation(kind, mask, value, from, NULL, NULL, place);
 }
 
-uint64_t at_simt_warp_operation(enum at_simt_warp_kind kind, uint32_t mask, uint64_t value, int from,
-                                const void *deposit, at_simt_warp_finish *finish, struct at_simt_place place) {
+uint64_t at_warp_operation(enum at_simt_warp_kind kind, uint32_t mask, uint64_t value, int from, const void *deposit,
+                           at_warp_finish *finish, struct at_simt_place place) {
     struct at_simt_thread *self = at_simt_thread();
     const int mine = self->index % AT_WARP;
     self->kind = kind;
@@ -133,7 +146,7 @@ uint64_t at_simt_warp_operation(enum at_simt_warp_kind kind, uint32_t mask, uint
     return self->result;
 }
 
-void at_simt_warp_left(struct at_simt_thread *left) {
+void at_warp_left(struct at_simt_thread *left) {
     const int mine = left->index % AT_WARP;
     warp_of(left)->gone |= 1u << mine;
     for (uint32_t waiting = warp_of(left)->waiting; waiting; waiting &= waiting - 1) {

@@ -3,7 +3,7 @@
 #ifndef AT_WARP_ROLES_SIMT_H
 #define AT_WARP_ROLES_SIMT_H
 
-#include "kernels/simt/registers.h"
+#include "kernels/simt/simt_registers.h"
 
 static inline void at_barrier_arrive(int id, int threads, AT_PLACE) {
     at_simt_named_arrive(id, threads, { file, line });

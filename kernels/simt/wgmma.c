@@ -1,31 +1,25 @@
-/* wgmma: products of 64 rows by a warpgroup, read from shared memory behind the threads' backs.
+/* wgmma: products of 64 rows by a warpgroup, which go on while its threads do other work.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A warp does its 16 rows when its lanes have met. Operands in shared memory are in use from then until the wait: who
- * writes them meanwhile is found by the shadow. The sums lie here until the wait, and the registers that will get them
- * hold NaNs; touching those, or operands in registers, is found too. Each warp must issue what the others of its
- * warpgroup do; that is looked at when they leave. */
-#include <stdio.h>
-#include <stdlib.h>
+ * A warp does its 16 rows when its lanes have met. Operands in shared memory are in use from then until the wait: the
+ * shadow reports a write to them meanwhile. The sums are kept in wgmma_registers.c until the wait, and the registers
+ * that will get them hold NaNs; touching those, or operands in registers, is reported too. Each warp must issue as many
+ * as the others of its warpgroup; that is checked when they leave. */
+#include "kernels/simt/wgmma.h"
+
 #include <string.h>
 
+#include "kernels/simt/clock.h"
 #include "kernels/simt/counters.h"
+#include "kernels/simt/finding.h"
+#include "kernels/simt/left_out.h"
 #include "kernels/simt/mma.h"
 #include "kernels/simt/shadow.h"
+#include "kernels/simt/warp.h"
+#include "kernels/simt/wgmma_registers.h"
 
-enum { GROUP_WARPS = 4, ROWS = 16, WORDS_MOST = 128, REGISTERS_MOST = 64, OPERATIONS_MOST = 64 };
-enum { COLUMNS_MOST = 256, CHUNK_BYTES = 16, K_CHUNKS = 2, K_LINES = 16, PLAIN_NAN = 0x7fffffff };
-
-/* A variable of the kernel, the same for every lane, that wgmma takes as registers. */
-struct registers {
-    uint32_t *at[AT_WARP];
-    int words;
-    uint32_t touched; /* by these lanes since the last fence */
-    int pending;      /* sums that have not been waited for; the group they belong to, the place of their wgmma */
-    uint32_t group;
-    struct at_simt_place place;
-    uint32_t (*sums)[WORDS_MOST]; /* by lane; NULL: an operand */
-};
+enum { ROWS = 16, OPERATIONS_MAX = 64, COLUMNS_MAX = 256, CHUNK_BYTES = 16, K_CHUNKS = 2, K_LINES = 16 };
+enum { PLAIN_NAN = 0x7fffffff };
 
 struct operation {
     uint32_t group;
@@ -36,91 +30,24 @@ struct operation {
 struct at_wgmma_warp {
     uint32_t group;  /* not committed yet */
     uint32_t issued; /* wgmma so far */
-    int fenced;      /* since the last wait */
-    int n_registers, n_operations;
-    struct registers registers[REGISTERS_MOST];
-    struct operation operations[OPERATIONS_MOST];
+    int n_operations;
+    struct operation operations[OPERATIONS_MAX];
 };
 
-static void out_of_memory(void) {
-    fprintf(stderr, "attest-cpu: no memory for wgmma\n");
-    exit(3);
-}
-
 void at_wgmma_begin(struct at_simt_block *block) {
-    block->registers_watched = 0;
-    for (int w = 0; block->wgmma && w < AT_BLOCK_MOST / AT_WARP; w++) {
+    at_wgmma_registers_begin(block);
+    for (int w = 0; block->wgmma && w < AT_WARPS_MAX; w++) {
         struct at_wgmma_warp *warp = &block->wgmma[w];
         warp->group = warp->issued = 0;
-        warp->fenced = warp->n_registers = warp->n_operations = 0;
+        warp->n_operations = 0;
     }
 }
 
 static struct at_wgmma_warp *warp_of(const struct at_simt_thread *thread) {
     struct at_simt_block *block = thread->in;
     if (!block->wgmma)
-        block->wgmma = calloc(AT_BLOCK_MOST / AT_WARP, sizeof *block->wgmma);
-    if (!block->wgmma)
-        out_of_memory();
+        block->wgmma = at_simt_allocate(AT_WARPS_MAX, sizeof *block->wgmma, "wgmma");
     return &block->wgmma[thread->index / AT_WARP];
-}
-
-/* ---- registers ---- */
-
-void at_wgmma_touch(const struct at_simt_thread *thread, const void *address, int bytes, const void *where) {
-    struct at_wgmma_warp *warp = &thread->in->wgmma[thread->index / AT_WARP];
-    const int lane = thread->index % AT_WARP;
-    const uint8_t *first = address, *past = first + bytes;
-    for (int i = 0; i < warp->n_registers; i++) {
-        struct registers *r = &warp->registers[i];
-        if (first >= (const uint8_t *)(r->at[lane] + r->words) || past <= (const uint8_t *)r->at[lane])
-            continue;
-        if (r->pending)
-            at_simt_report_at(AT_FINDING_RACE, where,
-                              "block %lld: thread %d touches sums of the wgmma at %s:%d, which has not been waited for",
-                              (long long)thread->in->number, thread->index, r->place.file, r->place.line);
-        r->touched |= 1u << lane;
-    }
-}
-
-/* Variables whose places on the stack another one has taken. */
-static void forget_overlapping(struct at_wgmma_warp *warp, const uint32_t *at, int words) {
-    for (int i = 0; i < warp->n_registers; i++) {
-        struct registers *r = &warp->registers[i];
-        if (r->pending || r->at[0] >= at + words || at >= r->at[0] + r->words)
-            continue;
-        uint32_t(*sums)[WORDS_MOST] = r->sums;
-        *r = warp->registers[--warp->n_registers];
-        warp->registers[warp->n_registers].sums = sums; /* kept for the next */
-        i--;
-    }
-}
-
-/* The variable that the lanes name, fenced. */
-static struct registers *registers_at(struct at_simt_thread *const *members, uint32_t *const *at, int words,
-                                      const char *what) {
-    const struct at_simt_thread *self = members[0];
-    struct at_wgmma_warp *warp = warp_of(self);
-    struct registers *r = NULL;
-    for (int i = 0; i < warp->n_registers && !r; i++)
-        if (warp->registers[i].at[0] == at[0] && warp->registers[i].words == words)
-            r = &warp->registers[i];
-    if (r ? r->touched != 0 : !warp->fenced)
-        at_simt_report(
-            AT_FINDING_RACE, self->place,
-            "block %lld: thread %d and its warp multiply with %s that were touched since the last wgmma fence",
-            (long long)self->in->number, self->index, what);
-    if (r)
-        return r;
-    forget_overlapping(warp, at[0], words);
-    if (warp->n_registers == REGISTERS_MOST)
-        at_simt_report(AT_FINDING_BOUNDS, self->place, "more than %d variables as registers of wgmma",
-                       (int)REGISTERS_MOST);
-    self->in->registers_watched = 1;
-    r = &warp->registers[warp->n_registers++];
-    *r = (struct registers){ .words = words, .sums = r->sums };
-    memcpy(r->at, at, sizeof r->at);
-    return r;
 }
 
 /* ---- operands ---- */
@@ -145,19 +72,20 @@ static const uint8_t *chunk_of(const struct at_simt_block *block, const struct a
     return block->arena + (place ^ (place >> 7 & (n - 1)) * CHUNK_BYTES);
 }
 
-/* What all lanes know, by their least: products are made when the last of them has come. */
-static void know_least(struct at_simt_thread *const *members, struct at_simt_thread *least, uint32_t *known) {
+/* A thread that happens after only what happens before all lanes, by the least elements of their clocks: products are
+ * made when the last of them has come. */
+static void reader_after_all(struct at_simt_thread *const *members, struct at_simt_thread *reader, uint32_t *clock) {
     const struct at_simt_block *block = members[0]->in;
-    const int n = block->n, width = at_simt_width(n, block->fenced);
-    *least = *members[0];
-    least->known = known;
-    memcpy(known, members[0]->known, (size_t)width * sizeof *known);
+    const int width = at_clock_width_now(block);
+    *reader = *members[0];
+    reader->clock = clock;
+    memcpy(clock, members[0]->clock, (size_t)width * sizeof *clock);
     for (int lane = 0; lane < AT_WARP; lane++) {
         const struct at_simt_thread *t = members[lane];
-        known[t->index] = t->since; /* each knows itself */
+        clock[t->index] = t->epoch; /* its own element means nothing to a thread */
         for (int i = 0; lane > 0 && i < width; i++)
             if (i / AT_WARP != t->index / AT_WARP)
-                known[i] = t->known[i] < known[i] ? t->known[i] : known[i];
+                clock[i] = t->clock[i] < clock[i] ? t->clock[i] : clock[i];
     }
 }
 
@@ -226,8 +154,8 @@ static double sum_of(enum at_format format, const uint32_t *words, int i) {
 }
 
 static void multiply(struct at_simt_thread *const *members, int n) {
-    static uint32_t known[AT_SIMT_WIDTH_MOST];
-    static struct at_tc_row a[ROWS], b[COLUMNS_MOST];
+    static uint32_t clock[AT_CLOCK_WIDTH_MAX];
+    static struct at_tc_row a[ROWS], b[COLUMNS_MAX];
     const struct at_simt_wgmma *first = members[0]->deposit;
     const struct at_tc_rule *rule;
     const struct at_tc_instruction *t = at_mma_instruction(first->kind, &rule);
@@ -235,17 +163,17 @@ static void multiply(struct at_simt_thread *const *members, int n) {
     struct at_simt_thread reader;
     uint32_t *at[AT_WARP] = { 0 }, *a_at[AT_WARP] = { 0 };
     const int words = first->columns / 8 * (rule->out == AT_F32 ? 4 : 2);
-    const int row = members[0]->index / AT_WARP % GROUP_WARPS * ROWS;
+    const int row = members[0]->index / AT_WARP % AT_WARPGROUP_WARPS * ROWS;
     for (int lane = 0; lane < n; lane++) {
         at[lane] = ((const struct at_simt_wgmma *)members[lane]->deposit)->d;
         a_at[lane] = (uint32_t *)((const struct at_simt_wgmma *)members[lane]->deposit)->a;
     }
-    if (warp->n_operations == OPERATIONS_MOST)
+    if (warp->n_operations == OPERATIONS_MAX)
         at_simt_report(AT_FINDING_BOUNDS, members[0]->place, "more than %d wgmma that have not been waited for",
-                       (int)OPERATIONS_MOST);
-    know_least(members, &reader, known);
+                       (int)OPERATIONS_MAX);
+    reader_after_all(members, &reader, clock);
     if (first->a) {
-        registers_at(members, a_at, 4, "operands");
+        at_wgmma_registers_take(members, a_at, 4, "operands");
         read_registers(members, t->a, a);
     } else {
         read_matrix(&reader, &first->a_at, t->a, row, ROWS, a);
@@ -255,13 +183,11 @@ static void multiply(struct at_simt_thread *const *members, int n) {
         at_tc_row_know(t->a, &a[i], t->k);
     for (int i = 0; i < first->columns; i++)
         at_tc_row_know(t->b, &b[i], t->k);
-    struct registers *sums = registers_at(members, at, words, "sums");
+    struct at_wgmma_variable *sums = at_wgmma_registers_take(members, at, words, "sums");
     if (!sums->sums)
-        sums->sums = malloc(AT_WARP * sizeof *sums->sums);
-    if (!sums->sums)
-        out_of_memory();
+        sums->sums = at_simt_allocate(AT_WARP, sizeof *sums->sums, "sums of wgmma");
     for (int lane = 0; lane < n; lane++) {
-        uint32_t *d = sums->sums[lane], c[WORDS_MOST];
+        uint32_t *d = sums->sums[lane], c[AT_WGMMA_WORDS_MAX];
         memcpy(c, sums->pending ? d : at[lane], (size_t)words * sizeof *c);
         for (int i = 0; i < first->columns / 2; i++) {
             const int column = i / 4 * 8 + 2 * (lane % 4) + i % 2, r = lane / 4 + 8 * (i / 2 % 2);
@@ -284,10 +210,10 @@ static void multiply(struct at_simt_thread *const *members, int n) {
 void at_simt_wgmma(const struct at_simt_wgmma *operation, struct at_simt_place place) {
     struct at_simt_thread *self = at_simt_thread();
     self->place = place;
-    if ((self->index / AT_WARP / GROUP_WARPS + 1) * GROUP_WARPS * AT_WARP > self->in->n)
+    if ((self->index / AT_WARP / AT_WARPGROUP_WARPS + 1) * AT_WARPGROUP_WARPS * AT_WARP > self->in->n)
         at_simt_report(AT_FINDING_RACE, place, "block %lld: thread %d multiplies outside a warpgroup: the block has %d",
                        (long long)self->in->number, self->index, self->in->n);
-    if (operation->columns < 8 || operation->columns > COLUMNS_MOST || operation->columns % 8)
+    if (operation->columns < 8 || operation->columns > COLUMNS_MAX || operation->columns % 8)
         at_simt_report(AT_FINDING_BOUNDS, place, "block %lld: thread %d multiplies %d columns; wanted 8, 16, ... 256",
                        (long long)self->in->number, self->index, operation->columns);
     check_matrix(&operation->b_at);
@@ -298,23 +224,20 @@ void at_simt_wgmma(const struct at_simt_wgmma *operation, struct at_simt_place p
         at_simt_report(AT_FINDING_BOUNDS, place,
                        "block %lld: thread %d multiplies an MN-major matrix of elements that have not 16 bits",
                        (long long)self->in->number, self->index);
-    at_simt_warp_operation(AT_SIMT_WGMMA, 0xffffffffu, 0, (int)operation->kind, operation, multiply, place);
+    at_warp_operation(AT_SIMT_WGMMA, 0xffffffffu, 0, (int)operation->kind, operation, multiply, place);
 }
 
 /* ---- fence, commit, wait ---- */
 
 static void fence(struct at_simt_thread *const *members, int n) {
-    struct at_wgmma_warp *warp = warp_of(members[0]);
     (void)n;
-    warp->fenced = 1;
-    for (int i = 0; i < warp->n_registers; i++)
-        warp->registers[i].touched = 0;
+    at_wgmma_registers_fence(members[0]);
 }
 
 void at_simt_wgmma_fence(struct at_simt_place place) {
     if (at_simt_leaves_out(place))
         return;
-    at_simt_warp_operation(AT_SIMT_WGMMA_FENCE, 0xffffffffu, 0, 0, NULL, fence, place);
+    at_warp_operation(AT_SIMT_WGMMA_FENCE, 0xffffffffu, 0, 0, NULL, fence, place);
 }
 
 static void commit(struct at_simt_thread *const *members, int n) {
@@ -325,13 +248,13 @@ static void commit(struct at_simt_thread *const *members, int n) {
 void at_simt_wgmma_commit(struct at_simt_place place) {
     if (at_simt_leaves_out(place))
         return;
-    at_simt_warp_operation(AT_SIMT_WGMMA_COMMIT, 0xffffffffu, 0, 0, NULL, commit, place);
+    at_warp_operation(AT_SIMT_WGMMA_COMMIT, 0xffffffffu, 0, 0, NULL, commit, place);
 }
 
 /* All groups before `group` are over. */
 static void finish(struct at_simt_thread *const *members, uint32_t group) {
     struct at_wgmma_warp *warp = warp_of(members[0]);
-    const int row = members[0]->index / AT_WARP % GROUP_WARPS * ROWS;
+    const int row = members[0]->index / AT_WARP % AT_WARPGROUP_WARPS * ROWS;
     int left = 0;
     for (int i = 0; i < warp->n_operations; i++) {
         const struct operation *o = &warp->operations[i];
@@ -343,34 +266,27 @@ static void finish(struct at_simt_thread *const *members, uint32_t group) {
         release_matrix(members[0], &o->b, 0, o->columns);
     }
     warp->n_operations = left;
-    for (int i = 0; i < warp->n_registers; i++) {
-        struct registers *r = &warp->registers[i];
-        if (!r->pending || r->group >= group)
-            continue;
-        for (int lane = 0; lane < AT_WARP; lane++)
-            memcpy(r->at[lane], r->sums[lane], (size_t)r->words * sizeof *r->at[lane]);
-        r->pending = 0;
-    }
+    at_wgmma_registers_arrive(members[0], group);
 }
 
 static void wait(struct at_simt_thread *const *members, int n) {
-    struct at_wgmma_warp *warp = warp_of(members[0]);
+    const struct at_wgmma_warp *warp = warp_of(members[0]);
     const uint32_t but = (uint32_t)members[0]->from;
-    const uint32_t lead = members[0]->since;
+    const uint32_t lead = members[0]->epoch;
     if (warp->group >= but)
         finish(members, warp->group - but);
-    warp->fenced = 0;
-    /* The first lane stands for all that the tensor core has read: who is ordered after any lane's wait is after it. */
+    at_wgmma_registers_waited(members[0]);
+    /* What the tensor core has read is booked on the first lane: every lane that has waited is ordered after it. */
     for (int i = 1; i < n; i++) {
-        uint32_t *known = &members[i]->known[members[0]->index];
-        *known = *known > lead ? *known : lead;
+        uint32_t *of_first = &members[i]->clock[members[0]->index];
+        *of_first = *of_first > lead ? *of_first : lead;
     }
 }
 
 void at_simt_wgmma_wait(int but, struct at_simt_place place) {
     if (at_simt_leaves_out(place))
         return;
-    at_simt_warp_operation(AT_SIMT_WGMMA_WAIT, 0xffffffffu, 0, but, NULL, wait, place);
+    at_warp_operation(AT_SIMT_WGMMA_WAIT, 0xffffffffu, 0, but, NULL, wait, place);
 }
 
 /* ---- the end ---- */
@@ -387,9 +303,9 @@ void at_wgmma_left(const struct at_simt_thread *thread) {
     if (block->n_left < block->n)
         return;
     for (int w = 0; w < block->n / AT_WARP; w++)
-        if (block->wgmma[w].issued != block->wgmma[w / GROUP_WARPS * GROUP_WARPS].issued)
-            at_simt_report(AT_FINDING_RACE, thread->place,
-                           "block %lld: warp %d issues %u wgmma, warp %d of the same warpgroup %u",
-                           (long long)block->number, w, block->wgmma[w].issued, w / GROUP_WARPS * GROUP_WARPS,
-                           block->wgmma[w / GROUP_WARPS * GROUP_WARPS].issued);
+        if (block->wgmma[w].issued != block->wgmma[w / AT_WARPGROUP_WARPS * AT_WARPGROUP_WARPS].issued)
+            at_simt_report(
+                AT_FINDING_RACE, thread->place, "block %lld: warp %d issues %u wgmma, warp %d of the same warpgroup %u",
+                (long long)block->number, w, block->wgmma[w].issued, w / AT_WARPGROUP_WARPS * AT_WARPGROUP_WARPS,
+                block->wgmma[w / AT_WARPGROUP_WARPS * AT_WARPGROUP_WARPS].issued);
 }

@@ -1,9 +1,9 @@
 /* softmax attention over OpenBLAS, P in f32; one query a request.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: the baseline itself: f32 sums of q.k and P.V in whatever order the BLAS takes (so no modelled
- * verdict), scale on the finished score, row maximum first, expf, sum of unrounded weights, one division at
- * the end. Keys hidden from a query are not multiplied for it.
+ * Numerically: the baseline itself: f32 sums of q.k and P.V in whatever order the BLAS takes (so no modelled verdict),
+ * scale on the finished score, row maximum first, expf, sum of unrounded weights, one division at the end. Keys hidden
+ * from a query are not multiplied for it.
  * Launch: one thread; scratch for K and V of one kv head and 32 rows of scores.
  * Limits: activations f32, f16 or bf16; at most one query a request.
  * Source: ours; the shared body is kernels/host/blas.c. */

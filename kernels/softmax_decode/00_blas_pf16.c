@@ -1,10 +1,13 @@
 /* softmax attention over OpenBLAS, P in f16; one query a request.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: as 00_blas_p32, but P (the numerator only; the sum is of unrounded weights) is rounded once to f16
- * before P.V, as a tensor-core kernel must. Launch: one thread; scratch for K and V of one kv head and 32 rows of
- * scores. Limits: activations f32, f16 or bf16; at most one query a request. Source: ours; the shared body is
- * kernels/host/blas.c. */
+ * Numerically: q.k and P.V are f32 sums in whatever order the BLAS takes (so there is no modelled verdict); scale on
+ * the finished score, row maximum first, expf, sum of unrounded weights, one division at the end. Keys hidden from a
+ * query are not multiplied for it. Unlike 00_blas_p32, P (the numerator only) is rounded once to f16 before P.V, as a
+ * tensor-core kernel must.
+ * Launch: one thread; scratch for K and V of one kv head and 32 rows of scores.
+ * Limits: activations f32, f16 or bf16; at most one query a request.
+ * Source: ours; the shared body is kernels/host/blas.c. */
 #include "softmax_attention/softmax_attention.h"
 #include "kernels/host/blas.h"
 

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Numerically: plain f32, every order declared: q.k a chain of fmaf, scale on the score; ranges of 256 keys, each with
- * its own maximum and sum; P.V a chain of fmaf over the keys of a range whose weight is not 0; partial results
- * joined in ascending order, each weighted with exp(its maximum - the row's), and one division at the end.
+ * its own maximum and sum; P.V a chain of fmaf over the keys of a range whose weight is not 0; partial results joined
+ * in ascending order, each weighted with exp(its maximum - the row's), and one division at the end.
  * Launch: one thread; scratch for the partial results of one row.
  * Limits: activations f32, f16 or bf16; at most one query a request.
  * Source: ours; the shared body is kernels/host/split_k.c. */

@@ -1,7 +1,7 @@
-/* Softmax decode, plainly: a block for a query head of a request, its whole row of scores in shared memory.
+/* Softmax decode, plainly: a block for each query head of a request, its whole row of scores in shared memory.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: q.k is one chain of fmaf; the maximum of the row is known before the first exponential, which is one of
+ * Numerically: q.k is one chain of fmaf; the maximum of the row is known before the first exponential; exponentials are
  * our own, within one ulp and with the same bits everywhere; P.V is one chain of fmaf a channel; one division at the
  * end.
  * Launch: grid (query heads, requests), 128 threads; shared memory 4 bytes a key. Two barriers.

@@ -1,19 +1,20 @@
-/* Softmax decode: 256 threads over the keys, each warp with a maximum and sums of its own, merged over the block.
+/* Softmax decode: eight warps share the keys of a query, each with its own online softmax; the block joins their parts.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: q.k is one chain of fmaf. A warp takes 64 keys, 32 at a time, one a lane; its maximum, its sum of
- * weights and its sums of weights times V (a chain of fmaf a channel) follow the maximum from the first 32 keys to the
- * others. What 64 keys leave is joined in ascending order with weights e^(own maximum - the row's); one division at the
- * end. Exponentials as in 01. Launch: grid (query heads, requests), 256 threads; shared memory 4 (d + 2) bytes for 64
- * keys. One barrier. Limits: f16 or bf16; d 32, 64, 96, 128 or 256; at most 27,712 keys a request when d = 128. Source:
- * 002, optimisation 1. */
+ * Numerically: unlike 01_naive, a warp takes 64 keys, 32 at a time, one a lane: its maximum, its sum of weights and its
+ * sums of weights times V (a chain of fmaf a channel) are rescaled when the second 32 keys raise the maximum. The parts
+ * that 64 keys leave are joined in ascending order with weights e^(own maximum - the row's); one division at the end.
+ * q.k is one chain of fmaf; exponentials are our own, within one ulp and with the same bits everywhere.
+ * Launch: grid (query heads, requests), 256 threads; shared memory 4 (d + 2) bytes for 64 keys; one barrier.
+ * Limits: f16 or bf16; d 32, 64, 96, 128 or 256; at most 27,712 keys a request when d = 128.
+ * Source: 002, optimisation 1. */
 #include "kernels/softmax_decode/softmax_split.h"
 
 namespace {
 
 constexpr int RANGE = 64, WARPS = 8;
 
-/* The part that keys [begin, end) leave, by a warp. A lane has channels 2 lane + 64 n and the next. */
+/* Stores the part that keys [begin, end) leave, by a warp. A lane has channels 2 lane + 64 n and the next. */
 template <int D, class T>
 __device__ void attend_range(const at_softmax_query<T> &query, int begin, int end, float *part) {
     constexpr int PAIRS = D / 2, OWN = (PAIRS + 31) / 32, AHEAD = 8;
@@ -23,9 +24,9 @@ __device__ void attend_range(const at_softmax_query<T> &query, int begin, int en
     for (int first = begin; first < end; first += 32) {
         const int own = first + lane, n = end - first < 32 ? end - first : 32;
         const float s = own < end ? query.r(at_chain_by_16(query.q(), query.k(own), D)) : -INFINITY;
-        const float most = fmaxf(all.most, at_group_max<32>(s));
-        const float factor = at_softmax_factor(all.most, most), weight = at_exp(s - at_softmax_base(most));
-        all.most = most;
+        const float max = fmaxf(all.max, at_group_max<32>(s));
+        const float factor = at_softmax_factor(all.max, max), weight = at_exp(s - at_softmax_base(max));
+        all.max = max;
         all.sum = all.sum * factor + at_group_sum<32>(weight);
         for (int i = 0; i < OWN; i++) {
             o[i][0] *= factor;
@@ -51,7 +52,7 @@ __device__ void attend_range(const at_softmax_query<T> &query, int begin, int en
             part[2 * (lane + 32 * i) + 1] = o[i][1];
         }
     if (lane == 0) {
-        part[D] = all.most;
+        part[D] = all.max;
         part[D + 1] = all.sum;
     }
 }

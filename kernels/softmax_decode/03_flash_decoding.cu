@@ -1,12 +1,13 @@
-/* Softmax decode with the keys cut into ranges of 256, a block each; a second launch joins what they leave.
+/* Softmax decode: the keys of a query cut into ranges of 256, a block for each; a second launch joins their parts.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: q.k is eight chains of fmaf joined by a butterfly; a range knows its maximum before the first
- * exponential and leaves its sums undivided, P.V by one chain of fmaf a channel; ranges are joined in ascending order
- * with weights e^(own maximum - the row's), which do what merging by lse does; one division at the end. Exponentials as
- * in 01.
+ * Numerically: unlike 02_block_merge, q.k is eight chains of fmaf joined by a butterfly; a range has 256 keys, knows
+ * its maximum before the first exponential and leaves its sums undivided, P.V by one chain of fmaf a channel. Ranges
+ * are joined in ascending order with weights e^(own maximum - the row's), which is the merge by lse; one division at
+ * the end. Exponentials are our own, within one ulp and with the same bits everywhere.
  * Launch: grid (query heads, requests, ranges that the longest request can have), 128 threads, shared memory 4 bytes a
- * key of a range, three barriers; then grid (query heads, requests), 128 threads.
+ * key of a range, three barriers. Then grid (query heads, requests), 128 threads, which join the ranges. Scratch: 4
+ * (d + 2) bytes for each query head and range.
  * Limits: f16 or bf16; d 32, 64, 96, 128 or 256.
  * Source: 003, flash-decoding. */
 #include "kernels/softmax_decode/softmax_split.h"
@@ -31,7 +32,7 @@ __global__ void __launch_bounds__(AT_DECODE_THREADS, AT_DECODE_BLOCKS)
     for (int c = (int)threadIdx.x; c < D; c += AT_DECODE_THREADS)
         part[c] = at_decode_every(query, row, begin, end, c);
     if (threadIdx.x == 0) {
-        part[D] = all.most;
+        part[D] = all.max;
         part[D + 1] = all.sum;
     }
 }

@@ -1,10 +1,10 @@
 /* softmax attention with f16 accumulation by the tensor-core rule; any number of queries a request, causal or not.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: q.k and P.V accumulate in f16, 16 products a step, one rounding to nearest a step, as mma.sync
- * f16 -> f16 of sm_90 does; no guard against overflow. Between them f32: scale on the score, row maximum first,
- * expf, sum of unrounded weights; P rounded to f16 and not divided by the sum, so P.V is up to sum |v| and can
- * overflow; one division at the end. The last step of a row is filled up with zeros.
+ * Numerically: q.k and P.V accumulate in f16, 16 products a step, one rounding to nearest a step, as mma.sync f16 ->
+ * f16 of sm_90 does; no guard against overflow. Between them f32: scale on the score, row maximum first, expf, sum of
+ * unrounded weights; P rounded to f16 and not divided by the sum, so P.V is up to sum |v| and can overflow; one
+ * division at the end. The last step of a row is filled up with zeros.
  * Launch: one thread; scratch for K and V of one kv head, decoded.
  * Limits: f16 activations.
  * Source: ours; the shared body is kernels/host/tc_f16.c, the arithmetic kernels/host/tensor_f16.c. */

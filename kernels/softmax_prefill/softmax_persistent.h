@@ -1,32 +1,25 @@
-/* Softmax prefill on mma.sync by blocks that stay: the tiles of kernels/attention/softmax_mma.h, dealt by a scheduler.
+/* Softmax prefill by persistent blocks: the launch of kernels that a scheduler of kernels/attention/persistent.h deals
+ * tiles of 64 queries.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef AT_DEVICE_SOFTMAX_PERSISTENT_H
-#define AT_DEVICE_SOFTMAX_PERSISTENT_H
+#ifndef AT_SOFTMAX_PERSISTENT_H
+#define AT_SOFTMAX_PERSISTENT_H
 
 #include "kernels/attention/persistent.h"
-#include "kernels/attention/softmax_mma.h"
+#include "kernels/softmax_prefill/softmax_prefill_mma.h"
 
-template <class T, int D, int WARPS, class Sum, class Schedule>
-static __global__ void __launch_bounds__(32 * WARPS, 1) at_softmax_persistent(at_softmax_view<T> a, at_mma_work work) {
-    AT_SHARED_DYNAMIC(T, memory);
-    AT_SHARED(uint32_t[2], taken);
-    Schedule schedule(work, taken);
-    for (uint32_t item; schedule.next(item);)
-        at_softmax_attend<T, D, WARPS, Sum>(a, memory, work.request(item), work.head(item), work.tile(item));
-}
+/* At most two for each of the 132 processors of an H100 or H200. */
+constexpr uint32_t AT_FA2_BLOCKS = 264;
 
-/* At most two blocks for each of the 132 processors of an H100. */
-template <class T, int WARPS, class Sum, class Schedule>
-int at_softmax_persistent_launch(const struct at_launch *launch) {
-    constexpr uint32_t BLOCKS = 264;
+/* Launches kernel.operator()<D>() for the head size D with persistent blocks, after what Schedule must launch first. */
+template <class T, class Schedule, class F> int at_fa2_persistent_launch(const struct at_launch *launch, F kernel) {
     const struct at_problem *problem = launch->problem;
-    const at_mma_work work(launch, WARPS * AT_MMA_ROWS);
+    const at_mma_work work(launch, AT_FA2_QUERIES);
     const int code = work.items ? Schedule::prepare(launch, work, at_softmax_view<T>::of(problem)) : 0;
     if (code)
         return code;
     return at_mma_with_head_size(problem->sizes.d, [=]<int D>() {
-        return work.launch(launch, at_softmax_persistent<T, D, WARPS, Sum, Schedule>, 1, BLOCKS, WARPS,
-                           at_softmax_prefill_shared<T>(D));
+        return work.launch(launch, kernel.template operator()<D>(), 1, AT_FA2_BLOCKS, AT_FA2_WARPS,
+                           AT_FA2_SHARED<T, D>);
     });
 }
 

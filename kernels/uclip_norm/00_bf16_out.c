@@ -1,7 +1,8 @@
 /* UClip norm: f32 inside, bf16 out.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: as 00_fp32, but gamma * c + beta is one fmaf; one rounding to bf16.
+ * Numerically: f32, one rounding an operation: alpha * x, fmaxf and fminf (a NaN becomes lo). Unlike 00_fp32, gamma * c
+ * + beta is one fmaf; one rounding to bf16.
  * Launch: one thread; no scratch.
  * Limits: bf16 activations.
  * Source: ours; the shared body is kernels/host/norms.c. */

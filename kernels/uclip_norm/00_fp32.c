@@ -2,7 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Numerically: f32, one rounding an operation: alpha * x, fmaxf and fminf (a NaN becomes lo), gamma * c, + beta; one
- * rounding to the activations' format. Launch: one thread; no scratch. Limits: activations f32, f16 or bf16.
+ * rounding to the activations' format.
+ * Launch: one thread; no scratch.
+ * Limits: activations f32, f16 or bf16.
  * Source: ours; the shared body is kernels/host/norms.c. */
 #include "uclip_norm/uclip_norm.h"
 #include "kernels/host/norms.h"

@@ -13,7 +13,7 @@
  * The direct term of the pooled form is r, not s: with sigma >= 0, relu_pre and clip_min = 0 that makes no
  * difference. The history of the filter starts at key 0 of the request; masking acts on p only.
  *
- * Below the operator: the pieces from scores to p and their limits, one row at a time, for whoever has the
+ * Below the operator: the pieces from scores to p and their limits, one row at a time, for callers that have the
  * scores already (the fast tier computes q.k and p.v by BLAS and everything between with these). */
 #ifndef AT_ASYNCT_ATTENTION_H
 #define AT_ASYNCT_ATTENTION_H

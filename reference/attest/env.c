@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { MOST_THREADS = 256 };
+enum { MAX_THREADS = 256 };
 
 /* Every operand below is read through volatile: the arithmetic must happen when the program runs. The
  * comparison shows operands taken as zero, the product results flushed to it. */
@@ -66,7 +66,7 @@ int at_threads(void) {
     if (text && text[0] >= '0' && text[0] <= '9') {
         char *end;
         long threads = strtol(text, &end, 10);
-        if (*end == 0 && threads >= 1 && threads <= MOST_THREADS)
+        if (*end == 0 && threads >= 1 && threads <= MAX_THREADS)
             return (int)threads;
     }
     cpu_set_t allowed;
@@ -74,7 +74,7 @@ int at_threads(void) {
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
         return 1; /* more processors than the set has room for: AT_THREADS is there for such machines */
     int threads = CPU_COUNT(&allowed);
-    return threads < MOST_THREADS ? threads : MOST_THREADS;
+    return threads < MAX_THREADS ? threads : MAX_THREADS;
 }
 
 /* One parallel loop. Chunks are handed out in ascending order and none after a failure, so every chunk
@@ -137,12 +137,12 @@ static int64_t default_chunk(int64_t n, int threads) {
 
 at_status at_parallel(int64_t n, int64_t chunk, int threads,
                       at_status (*work)(void *context, int64_t begin, int64_t end, int worker), void *context) {
-    threads = threads < 1 ? 1 : threads > MOST_THREADS ? MOST_THREADS : threads;
+    threads = threads < 1 ? 1 : threads > MAX_THREADS ? MAX_THREADS : threads;
     struct loop loop = {
         .n = n, .chunk = chunk > 0 ? chunk : default_chunk(n, threads), .work = work, .context = context
     };
-    pthread_t ids[MOST_THREADS];
-    struct worker workers[MOST_THREADS];
+    pthread_t ids[MAX_THREADS];
+    struct worker workers[MAX_THREADS];
     int64_t chunks = n > 0 ? (n - 1) / loop.chunk + 1 : 0;
     int started = 1;
     if (pthread_mutex_init(&loop.lock, NULL) != 0)

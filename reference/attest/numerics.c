@@ -10,46 +10,35 @@
 
 #include "attest/names.h"
 
-/* Names of the values of each enum, in the enum's order. */
-static const char *const unit_names[] = {
-    [AT_UNIT_F64] = "f64",       [AT_UNIT_F32] = "f32",       [AT_UNIT_F32_FMA] = "f32_fma",
-    [AT_UNIT_TC_F32] = "tc_f32", [AT_UNIT_TC_F16] = "tc_f16", [AT_UNIT_F16_FMA] = "f16_fma",
-    [AT_UNIT_TC_FP8] = "tc_fp8"
-};
-static const char *const tree_names[] = { [AT_TREE_SEQUENTIAL] = "sequential", [AT_TREE_BUTTERFLY] = "butterfly" };
-static const char *const scale_on_names[] = {
-    [AT_SCALE_ON_SCORE] = "score", [AT_SCALE_ON_Q] = "q", [AT_SCALE_ON_Q_ROUNDED] = "q_rounded"
-};
-static const char *const fir_order_names[] = { [AT_FIR_ORDER_TAPS] = "taps", [AT_FIR_ORDER_POOLED] = "pooled" };
-static const char *const gamma_on_names[] = {
-    [AT_GAMMA_ON_P] = "p", [AT_GAMMA_AFTER_P] = "after_p", [AT_GAMMA_ON_OUTPUT] = "output"
-};
-static const char *const clamp_names[] = { [AT_CLAMP_FMINMAX] = "fminmax", [AT_CLAMP_PROPAGATE] = "propagate" };
-static const char *const exp_names[] = {
-    [AT_EXP_LIBM] = "libm", [AT_EXP_EX2_APPROX] = "ex2_approx", [AT_EXP_EX2_APPROX_FTZ] = "ex2_approx_ftz"
-};
-static const char *const guard_names[] = { [AT_GUARD_NONE] = "none",
-                                           [AT_GUARD_ISINF] = "isinf",
-                                           [AT_GUARD_NAN_SAFE] = "nan_safe",
-                                           [AT_GUARD_SATURATE] = "saturate" };
-static const char *const tail_names[] = { [AT_TAIL_UNREAD] = "unread", [AT_TAIL_FINITE] = "finite" };
-static const char *const pv_zero_names[] = { [AT_PV_ZERO_SKIPPED] = "skipped", [AT_PV_ZERO_MULTIPLIED] = "multiplied" };
-static const char *const bool_names[] = { "0", "1" };
+/* The values of each kind, in the order of its enum. */
+#define X(id, name, meaning) { name, meaning },
+static const struct at_numerics_word unit_words[] = { AT_UNIT_LIST(X) };
+static const struct at_numerics_word tree_words[] = { AT_TREE_LIST(X) };
+static const struct at_numerics_word scale_on_words[] = { AT_SCALE_ON_LIST(X) };
+static const struct at_numerics_word fir_order_words[] = { AT_FIR_ORDER_LIST(X) };
+static const struct at_numerics_word gamma_on_words[] = { AT_GAMMA_ON_LIST(X) };
+static const struct at_numerics_word clamp_words[] = { AT_CLAMP_LIST(X) };
+static const struct at_numerics_word exp_words[] = { AT_EXP_LIST(X) };
+static const struct at_numerics_word guard_words[] = { AT_GUARD_LIST(X) };
+static const struct at_numerics_word tail_words[] = { AT_TAIL_LIST(X) };
+static const struct at_numerics_word pv_zero_words[] = { AT_PV_ZERO_LIST(X) };
+#undef X
+static const struct at_numerics_word bool_words[] = { { "0", NULL }, { "1", NULL } };
 /* P is a floating-point number: every format but i32. */
-static const char *const format_names[] = {
-#define X(id, text, bytes, p, emin, emax, max) [AT_##id] = text,
+static const struct at_numerics_word format_words[] = {
+#define X(id, text, bytes, p, emin, emax, max) [AT_##id] = { text, NULL },
     AT_FORMAT_LIST(X)
 #undef X
 };
 
-/* A kind: the names of its values 0 .. n-1, or none for integers. */
+/* A kind: its values 0 .. n-1, or none for integers. */
 struct kind {
-    const char *const *names;
+    const struct at_numerics_word *words;
     int n;
 };
 
 #define NAMED(kind) \
-    { kind##_names, (int)(sizeof kind##_names / sizeof kind##_names[0]) }
+    { kind##_words, (int)(sizeof kind##_words / sizeof kind##_words[0]) }
 static const struct kind kind_unit = NAMED(unit), kind_tree = NAMED(tree), kind_scale_on = NAMED(scale_on),
                          kind_fir_order = NAMED(fir_order), kind_gamma_on = NAMED(gamma_on), kind_clamp = NAMED(clamp),
                          kind_exp = NAMED(exp), kind_guard = NAMED(guard), kind_tail = NAMED(tail),
@@ -59,15 +48,15 @@ static const struct kind kind_unit = NAMED(unit), kind_tree = NAMED(tree), kind_
 
 /* In the order of AT_NUMERICS_LIST, so that field i of the list is fields[i]. */
 static const struct field {
-    const char *name;
+    const char *name, *meaning;
     const struct kind *kind;
     size_t offset;
 } fields[] = {
-#define X(kind, name, value, meaning) { #name, &kind_##kind, offsetof(struct at_numerics, name) },
+#define X(kind, name, value, meaning) { #name, meaning, &kind_##kind, offsetof(struct at_numerics, name) },
     AT_NUMERICS_LIST(X)
 #undef X
 };
-enum { FIELDS = sizeof fields / sizeof fields[0] };
+enum { FIELDS = sizeof fields / sizeof fields[0], MOST_WORDS = 32 };
 
 /* Terms of one fused block of Hopper's tensor cores; chunks are made of whole blocks, or are half of one (the
  * instructions with k = 8, which leave the other half empty). */
@@ -92,12 +81,20 @@ static void set(struct at_numerics *numerics, const struct field *field, int val
     memcpy((char *)numerics + field->offset, &value, sizeof value);
 }
 
+int at_numerics_field_count(void) { return FIELDS; }
+
+struct at_numerics_field at_numerics_field_at(int i) {
+    const struct at_numerics defaults = at_numerics_default();
+    const struct field *f = &fields[i];
+    return (struct at_numerics_field){ f->name, f->meaning, f->kind->words, f->kind->n, get(&defaults, f) };
+}
+
 /* A value that is in no enum is an error, not text: it would not parse back. */
 static at_status check_names(const struct at_numerics *numerics) {
     for (int i = 0; i < FIELDS; i++) {
         const struct kind *kind = fields[i].kind;
         int value = get(numerics, &fields[i]);
-        if (kind->names && (value < 0 || value >= kind->n))
+        if (kind->words && (value < 0 || value >= kind->n))
             return AT_FAIL(AT_USAGE, "numerics: %s is %d, wanted a value of 0 to %d", fields[i].name, value,
                            kind->n - 1);
     }
@@ -114,7 +111,7 @@ at_status at_numerics_format(const struct at_numerics *numerics, char *text, siz
         snprintf(number, sizeof number, "%d", value);
         size_t left = used < size ? size - used : 0;
         int wrote = snprintf(left ? text + used : NULL, left, "%s%s=%s", i ? " " : "", fields[i].name,
-                             kind->names ? kind->names[value] : number);
+                             kind->words ? kind->words[value].name : number);
         used += (size_t)wrote;
     }
     if (used >= size)
@@ -164,16 +161,19 @@ static at_status parse_int(const char *name, const char *text, int *value) {
 
 static at_status parse_value(const struct field *field, const char *text, int *value) {
     const struct kind *kind = field->kind;
-    if (!kind->names)
+    if (!kind->words)
         return parse_int(field->name, text, value);
     for (int i = 0; i < kind->n; i++)
-        if (strcmp(text, kind->names[i]) == 0) {
+        if (strcmp(text, kind->words[i].name) == 0) {
             *value = i;
             return AT_OK;
         }
     char what[64];
     snprintf(what, sizeof what, "value of %s", field->name);
-    return unknown(what, text, kind->names, kind->n);
+    const char *names[MOST_WORDS];
+    for (int i = 0; i < kind->n && i < MOST_WORDS; i++)
+        names[i] = kind->words[i].name;
+    return unknown(what, text, names, kind->n < MOST_WORDS ? kind->n : MOST_WORDS);
 }
 
 /* One "field=value"; `seen` has a flag per field, so that a field is not set twice. */
@@ -228,7 +228,7 @@ static at_status check_qk(const struct at_numerics *n) {
         return AT_FAIL(AT_USAGE,
                        "numerics: qk_unit=%s with qk_lanes=%d qk_run=%d; a tensor core sums a whole dot "
                        "product: wanted qk_lanes=1 qk_run=0",
-                       unit_names[n->qk_unit], n->qk_lanes, n->qk_run);
+                       unit_words[n->qk_unit].name, n->qk_lanes, n->qk_run);
     if (n->qk_tree == AT_TREE_BUTTERFLY && (n->qk_lanes & (n->qk_lanes - 1)))
         return AT_FAIL(AT_USAGE, "numerics: qk_tree=butterfly with qk_lanes=%d, wanted a power of two", n->qk_lanes);
     return AT_OK;
@@ -243,16 +243,16 @@ static at_status check_pv(const struct at_numerics *n) {
     if (tensor_core && n->pv_chunk % whole && n->pv_chunk != whole / 2)
         return AT_FAIL(AT_USAGE,
                        "numerics: pv_unit=%s with pv_chunk=%d, wanted a multiple of its block of %d, or half of it",
-                       unit_names[n->pv_unit], n->pv_chunk, whole);
+                       unit_words[n->pv_unit].name, n->pv_chunk, whole);
     if (!tensor_core && n->pv_chunk != 1)
         return AT_FAIL(AT_USAGE, "numerics: pv_unit=%s with pv_chunk=%d, wanted 1: it adds key by key",
-                       unit_names[n->pv_unit], n->pv_chunk);
+                       unit_words[n->pv_unit].name, n->pv_chunk);
     if (n->split % n->pv_chunk || n->block % n->pv_chunk)
         return AT_FAIL(AT_USAGE, "numerics: split=%d block=%d pv_chunk=%d, wanted split and block in whole chunks",
                        n->split, n->block, n->pv_chunk);
     if (tensor_core && n->pv_zero == AT_PV_ZERO_SKIPPED)
         return AT_FAIL(AT_USAGE, "numerics: pv_zero=skipped with pv_unit=%s, which multiplies whole blocks of keys",
-                       unit_names[n->pv_unit]);
+                       unit_words[n->pv_unit].name);
     return AT_OK;
 }
 
@@ -263,7 +263,8 @@ at_status at_numerics_check(const struct at_numerics *numerics) {
     if (numerics->guard != AT_GUARD_NONE && !is_f16_accumulator(numerics->qk_unit) &&
         !is_f16_accumulator(numerics->pv_unit))
         return AT_FAIL(AT_USAGE, "numerics: guard=%s with qk_unit=%s pv_unit=%s, wanted an f16 accumulator to guard",
-                       guard_names[numerics->guard], unit_names[numerics->qk_unit], unit_names[numerics->pv_unit]);
+                       guard_words[numerics->guard].name, unit_words[numerics->qk_unit].name,
+                       unit_words[numerics->pv_unit].name);
     if (numerics->batch_invariant && !numerics->repeats)
         return AT_FAIL(AT_USAGE, "numerics: batch_invariant=1 with repeats=0; bits that change by themselves also "
                                  "change with the batch");

@@ -8,46 +8,88 @@
 
 #include "attest/format.h"
 
-/* How products are added up.
- *   f64      double, round to nearest
- *   f32      float: product rounded, then added (two roundings a term)
- *   f32_fma  float fmaf chain (one rounding a term)
- *   tc_f32   tensor core, f32 accumulator: Hopper's fused block of 16, truncating, F = 25
- *   tc_f16   tensor core, f16 accumulator: the same block, one round-to-nearest-even to f16 a block
- *   f16_fma  half-precision FMA chain, one rounding to f16 a term
- *   tc_fp8   Hopper's wgmma of e4m3 or e5m2: fused block of 32, truncating, F = 13; the accumulator is an f32 of which
- *            13 fraction bits are kept */
-enum at_unit {
-    AT_UNIT_F64,
-    AT_UNIT_F32,
-    AT_UNIT_F32_FMA,
-    AT_UNIT_TC_F32,
-    AT_UNIT_TC_F16,
-    AT_UNIT_F16_FMA,
-    AT_UNIT_TC_FP8
-};
-/* How the partial sums of `lanes` are joined: lane 0 + lane 1 + ... in order, or the butterfly of
- * shuffles with xor masks lanes/2, ..., 2, 1. */
-enum at_tree { AT_TREE_SEQUENTIAL, AT_TREE_BUTTERFLY };
-/* Where the scale is applied: to each q in f32 before the dot, to q rounded back to the input type,
- * or to the finished score. */
-enum at_scale_on { AT_SCALE_ON_SCORE, AT_SCALE_ON_Q, AT_SCALE_ON_Q_ROUNDED };
-/* FIR: taps  z = w0 r0, then + w1 r1, + w2 r2 in that order;
- *      pooled  z = r0' - (sigma/K) * ((r0 + r1) + r2), sigma/K rounded once to f32 (r0' is s or r). */
-enum at_fir_order { AT_FIR_ORDER_TAPS, AT_FIR_ORDER_POOLED };
-/* gamma multiplies p before P is rounded, the rounded p (in f32), or the finished sum. */
-enum at_gamma_on { AT_GAMMA_ON_P, AT_GAMMA_AFTER_P, AT_GAMMA_ON_OUTPUT };
-/* The clamp's way with NaN: fmin/fmax return the other operand (CUDA, PTX), or NaN stays. */
-enum at_clamp { AT_CLAMP_FMINMAX, AT_CLAMP_PROPAGATE };
-/* exp: correctly rounded or nearly (libm, <= 1 ulp of f32), or ex2.approx, or that with subnormals flushed to 0. */
-enum at_exp { AT_EXP_LIBM, AT_EXP_EX2_APPROX, AT_EXP_EX2_APPROX_FTZ };
-/* What f16 accumulation does at its end of range: nothing; the source's isinf test writing +-65500
- * (NaN passes); the same with NaN written as 0; or saturation of every store. */
-enum at_guard { AT_GUARD_NONE, AT_GUARD_ISINF, AT_GUARD_NAN_SAFE, AT_GUARD_SATURATE };
-/* What may stand in key/value rows past seq_lens: anything (never read), or any finite value. */
-enum at_tail { AT_TAIL_UNREAD, AT_TAIL_FINITE };
-/* A V row whose p is 0: skipped, or multiplied. */
-enum at_pv_zero { AT_PV_ZERO_SKIPPED, AT_PV_ZERO_MULTIPLIED };
+/* Each list: id, the word in a declaration, meaning. */
+/* clang-format off */
+/* How products are added up. */
+#define AT_UNIT_LIST(X)                                                                                        \
+    X(F64,     "f64",     "double, round to nearest")                                                          \
+    X(F32,     "f32",     "float: product rounded, then added (two roundings a term)")                         \
+    X(F32_FMA, "f32_fma", "float fmaf chain (one rounding a term)")                                            \
+    X(TC_F32,  "tc_f32",  "tensor core, f32 accumulator: Hopper's fused block of 16, truncating, F = 25")      \
+    X(TC_F16,  "tc_f16",  "tensor core, f16 accumulator: the same block, one round-to-nearest-even to f16 a block") \
+    X(F16_FMA, "f16_fma", "half-precision FMA chain, one rounding to f16 a term")                              \
+    X(TC_FP8,  "tc_fp8",  "Hopper's wgmma of e4m3 or e5m2: fused block of 32, truncating, F = 13; of the f32 accumulator " \
+                          "13 fraction bits are kept")
+/* How the partial sums of `lanes` are joined. */
+#define AT_TREE_LIST(X)                                                                                        \
+    X(SEQUENTIAL, "sequential", "lane 0 + lane 1 + ... in order")                                              \
+    X(BUTTERFLY,  "butterfly",  "shuffles with xor masks lanes/2, ..., 2, 1")
+/* Where the scale is applied. */
+#define AT_SCALE_ON_LIST(X)                                                                                    \
+    X(SCORE,     "score",     "to the finished score")                                                         \
+    X(Q,         "q",         "to each q in f32, before the dot product")                                      \
+    X(Q_ROUNDED, "q_rounded", "to q, which is rounded back to the input type")
+#define AT_FIR_ORDER_LIST(X)                                                                                   \
+    X(TAPS,   "taps",   "z = w0 r0, then + w1 r1, + w2 r2 in that order")                                      \
+    X(POOLED, "pooled", "z = r0' - (sigma/K) * ((r0 + r1) + r2), sigma/K rounded once to f32; r0' is s or r")
+#define AT_GAMMA_ON_LIST(X)                                                                                    \
+    X(ON_P,     "p",      "p, before P is rounded")                                                          \
+    X(AFTER_P,  "after_p", "the rounded p, in f32")                                                           \
+    X(ON_OUTPUT, "output","the finished sum")
+/* The clamp's way with NaN. */
+#define AT_CLAMP_LIST(X)                                                                                       \
+    X(FMINMAX,   "fminmax",   "fmin and fmax return the other operand (CUDA, PTX)")                            \
+    X(PROPAGATE, "propagate", "NaN stays")
+#define AT_EXP_LIST(X)                                                                                         \
+    X(LIBM,           "libm",           "correctly rounded or nearly (at most 1 ulp of f32)")                  \
+    X(EX2_APPROX,     "ex2_approx",     "ex2.approx")                                                          \
+    X(EX2_APPROX_FTZ, "ex2_approx_ftz", "ex2.approx with subnormals flushed to 0")
+/* What f16 accumulation does at its end of range. */
+#define AT_GUARD_LIST(X)                                                                                       \
+    X(NONE,     "none",     "nothing")                                                                         \
+    X(ISINF,    "isinf",    "the source's isinf test, which writes +-65500; NaN passes")                       \
+    X(NAN_SAFE, "nan_safe", "the same with NaN written as 0")                                                  \
+    X(SATURATE, "saturate", "every store saturates")
+/* What may stand in key/value rows past seq_lens. */
+#define AT_TAIL_LIST(X)                                                                                        \
+    X(UNREAD, "unread", "anything: never read")                                                                \
+    X(FINITE, "finite", "any finite value")
+/* A V row whose p is 0. */
+#define AT_PV_ZERO_LIST(X)                                                                                     \
+    X(SKIPPED,    "skipped",    "not read")                                                                    \
+    X(MULTIPLIED, "multiplied", "multiplied by 0 and added")
+/* clang-format on */
+
+#define X(id, name, meaning) AT_UNIT_##id,
+enum at_unit { AT_UNIT_LIST(X) };
+#undef X
+#define X(id, name, meaning) AT_TREE_##id,
+enum at_tree { AT_TREE_LIST(X) };
+#undef X
+#define X(id, name, meaning) AT_SCALE_ON_##id,
+enum at_scale_on { AT_SCALE_ON_LIST(X) };
+#undef X
+#define X(id, name, meaning) AT_FIR_ORDER_##id,
+enum at_fir_order { AT_FIR_ORDER_LIST(X) };
+#undef X
+#define X(id, name, meaning) AT_GAMMA_##id,
+enum at_gamma_on { AT_GAMMA_ON_LIST(X) };
+#undef X
+#define X(id, name, meaning) AT_CLAMP_##id,
+enum at_clamp { AT_CLAMP_LIST(X) };
+#undef X
+#define X(id, name, meaning) AT_EXP_##id,
+enum at_exp { AT_EXP_LIST(X) };
+#undef X
+#define X(id, name, meaning) AT_GUARD_##id,
+enum at_guard { AT_GUARD_LIST(X) };
+#undef X
+#define X(id, name, meaning) AT_TAIL_##id,
+enum at_tail { AT_TAIL_LIST(X) };
+#undef X
+#define X(id, name, meaning) AT_PV_ZERO_##id,
+enum at_pv_zero { AT_PV_ZERO_LIST(X) };
+#undef X
 
 /* kind (how the value is written), field, default, meaning. Kinds: int, bool, format, or the name of
  * an enum above. One list makes the struct, the wire and case text, and the archive columns. */
@@ -85,6 +127,18 @@ struct at_numerics {
 /* All defaults, as a designated-initialiser base: { AT_NUMERICS_DEFAULTS, .p = AT_BF16 } is not
  * portable to C++; write every field that differs and call at_numerics_default() elsewhere. */
 struct at_numerics at_numerics_default(void);
+
+/* A field of the list as data, for help: its values are words with a meaning, or whole numbers (values NULL). */
+struct at_numerics_word {
+    const char *name, *meaning; /* meaning NULL: the name says it */
+};
+struct at_numerics_field {
+    const char *name, *meaning;
+    const struct at_numerics_word *words;
+    int n_words, fallback; /* the default: a place in words, or the number */
+};
+int at_numerics_field_count(void);
+struct at_numerics_field at_numerics_field_at(int i);
 
 /* "qk_unit=f32_fma qk_lanes=1 ...": every field, fixed order. Fails if `size` is too small. */
 at_status at_numerics_format(const struct at_numerics *numerics, char *text, size_t size);

@@ -141,7 +141,7 @@ struct at_job {
 /* problem.op is `op`. */
 at_status at_job_format(const struct at_job *job, struct at_line *line);
 /* Also checks that tensors lie inside [0, used), are aligned to their elements, and are as long as
- * their shape says; their contents are not looked at. */
+ * their shape says; their contents are not read. */
 at_status at_job_parse(const struct at_message *message, struct at_job *job);
 
 enum at_reply_kind {

@@ -25,11 +25,7 @@ at_status at_fast_evaluate(const struct at_problem *problem, const struct at_num
 at_status at_fast_cross_check(const struct at_problem *problem, const struct at_eval *fast, int samples, uint64_t seed,
                               double *worst_ratio);
 
-/* Name and core type of the BLAS in use, for provenance. */
+/* Name of the BLAS in use, its kernels and who chose them, for provenance. */
 const char *at_fast_blas_name(void);
-/* 1 when OpenBLAS took kernels without AVX2 on a processor that has it; then `text` says what that costs and what to
- * set. The second is the rule alone: for a core type, and what the processor has. */
-int at_fast_blas_advice(char *text, size_t size);
-int at_fast_core_advice(const char *core, int avx2, int avx512, char *text, size_t size);
 
 #endif

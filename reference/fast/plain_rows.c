@@ -114,7 +114,7 @@ void at_fast_multiply_row(int64_t n, double gamma, const double *restrict p, dou
         w[t] = gamma * p[t];
 }
 
-/* Channels [c, c + 8 VECTORS) of o, in registers while the keys go by. */
+/* Channels [c, c + 8 VECTORS) of o, in registers over all keys. */
 #define WEIGH(VECTORS) \
     do { \
         lanes8 sum[VECTORS]; \

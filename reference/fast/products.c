@@ -21,7 +21,7 @@ static void decode(const struct at_fast_work *work, int tensor, int64_t index, d
 }
 
 /* Element index of key t of the block, in k and in v. The next keys are asked for from memory meanwhile: with
- * several heads they do not lie one behind the other, which is where the processor itself would look. */
+ * several heads they are not contiguous, and the processor prefetches only what is. */
 static int64_t locate(const struct at_fast_work *work, int tensor, int64_t t) {
     enum { AHEAD = 6, LINE = 64 };
     const struct at_fast_block *block = &work->block;

@@ -91,7 +91,7 @@ static at_status check_shape(const struct at_problem *p, int i) {
     return AT_OK;
 }
 
-/* Two tokens of one slot would leave the result to whoever comes last. */
+/* With two tokens for one slot the result would depend on which is written last. */
 static at_status check_mapping(const struct at_problem *p) {
     at_status status = AT_OK;
     char *taken = calloc((size_t)p->sizes.slots + 1, 1);

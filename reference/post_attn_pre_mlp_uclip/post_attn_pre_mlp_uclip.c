@@ -1,7 +1,8 @@
 /* Post-attention and pre-MLP UClip norms in one: u = round(UClip_post(a)); res' = round(u + res); y = UClip_pre(res'),
  * from the rounded sum (from=rounded) or from the sum before it is rounded (from=exact). A kernel that works in place
  * (v1) copies res to res_out first and then reads and writes only res_out; one with a residual of its own (v2) reads
- * res. SPDX-License-Identifier: Apache-2.0 */
+ * res.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "post_attn_pre_mlp_uclip/post_attn_pre_mlp_uclip.h"
 
 #include "norm/norm.h"

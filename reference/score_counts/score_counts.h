@@ -1,25 +1,36 @@
-/* Counts of attention scores: every score of one request rounded to the code of a 16-bit format and counted, beside
- * sums that codes do not hold. What `attest record` keeps of a layer, as an operator, so that kernels that count are
- * judged like others. Every output is a whole number and has one right value; all limits are 0.
+/* Counts of attention scores: every score of one request is rounded to the code of a 16-bit format and counted, beside
+ * sums that codes do not hold. It is what `attest record` keeps of a layer, as an operator, so that kernels that count
+ * are judged like others. Every output is a whole number and has one right value; all limits are 0.
  * SPDX-License-Identifier: Apache-2.0
  *
- * One request (b = 1, contiguous): q [tokens h d], k and v [slots hk d]; causal: query i sees the keys
- * t <= slots - tokens - behind + i, where `behind` queries of the request follow those at hand. That same number is
- * where query i stands: its distance to key t is |slots - tokens - behind + i - t|.
+ * One request (b = 1, contiguous): q [tokens h d], k and v [slots hk d]. `behind` queries of the request follow those
+ * at hand, so query i stands at position slots - tokens - behind + i. When causal it sees the keys t up to that
+ * position. Its distance to key t is |position - t|.
  *
- * All arithmetic is in double, each +, -, *, / and rounded once, no fma but where it is said, so that it has one
- * result: raw      the sum c = 0 .. d-1 of q_c k_c compensated by the errors of its additions (Ogita, Rump and Oishi
- * 2005, Dot2; the products are exact in double); where q or k is not finite the plain sum in that order, from 0. A sum
- * whose terms all lie within 53 bits is exact by any way. scaled   s = scale * raw fir, p   asynct: r = max(s, 0)
- * (relu_pre) or s; NaN where s is not finite; pooled: z = r_t - sigma / K * (r_t + r_{t-1} + ..), taps: z = w_0 r_t +
- * w_1 r_{t-1} + ..; sums from 0 on; edge=shrink divides by the number of keys there are; p = min(max(z, 0), clip_max)
- * then max with clip_min, NaN stays p        softmax: e / sum, e_t = at_plain_exp(s_t - max), max over the visible s
- * that are numbers, 0 when it is -inf, sum of e in ascending t. No fir. out      sum in ascending t over the keys with
- * p != 0 of (gamma p_t) v_tc; softmax: of e_t v_tc, then over the sum; 0 without a visible key row_max  the largest
- * visible s, NaN if one is;  row_sum: sum in ascending t of w = p (asynct) or e (softmax) entropy  H = log2(row_sum) -
- * (sum in ascending t of w log2 w over p != 0, w != 0) / row_sum, at least 0, by at_plain_log2; support:
- * at_plain_exp2(H); share0: w_0 / row_sum Rows without a visible key have no statistics, rows with row_sum 0 no
- * entropy, support and share0. Hidden pairs are counted nowhere. */
+ * All arithmetic is in double, each +, -, *, / rounded once and never fused, so that every quantity has one value for a
+ * query (a row) and a key t:
+ *
+ *   raw      sum of q_c k_c over c = 0 .. d-1, compensated by the errors of its additions (Dot2: Ogita, Rump and Oishi
+ *            2005; the products are exact in double). Where q or k is not finite, the plain sum in that order, from 0.
+ *            A sum whose terms all lie within 53 bits is exact, and so the same, however it is computed.
+ *   scaled   s = scale * raw
+ *   fir      z, in asynct alone, of r = max(s, 0) with relu_pre and r = s without; r is NaN where s is not finite.
+ *            pooled: z = r_t - sigma / K * (r_t + r_{t-1} + ..); taps: z = w_0 r_t + w_1 r_{t-1} + ..; sums start at 0.
+ *            edge=shrink divides by the number of keys that there are.
+ *   p        asynct: min(max(z, 0), clip_max), then the maximum of that and clip_min; a NaN stays one.
+ *            softmax: e_t / sum, e_t = at_plain_exp(s_t - max); max: of the visible s that are numbers, 0 where it is
+ *            -inf; sum: of e in ascending t.
+ *   out      asynct: sum in ascending t, over the keys whose p is not 0, of (gamma p_t) v_tc.
+ *            softmax: the same sum of e_t v_tc, divided by the sum of e. 0 without a visible key.
+ *   row_max  the largest visible s; NaN if one is
+ *   row_sum  sum in ascending t of w, where w is p (asynct) or e (softmax)
+ *   entropy  H = log2(row_sum) - (sum in ascending t of w log2 w over p != 0 and w != 0) / row_sum, at least 0;
+ *            logarithms by at_plain_log2
+ *   support  at_plain_exp2(H)
+ *   share0   w_0 / row_sum
+ *
+ * Rows without a visible key have no statistics; rows whose row_sum is 0 have no entropy, support and share0. Hidden
+ * pairs are counted nowhere. */
 #ifndef AT_SCORE_COUNTS_H
 #define AT_SCORE_COUNTS_H
 

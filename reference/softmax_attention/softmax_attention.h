@@ -12,7 +12,7 @@
  * scores makes o and lse NaN; -inf is a key of weight 0; nothing but -inf makes o NaN (0/0) and lse -inf.
  * A row of V counts only where p_t != 0.
  *
- * Below the operator: the pieces between the two matrix products, one row at a time, for whoever has the
+ * Below the operator: the pieces between the two matrix products, one row at a time, for callers that have the
  * sums over q.k and p.v already (the fast tier computes those by BLAS and everything between with these). */
 #ifndef AT_SOFTMAX_ATTENTION_H
 #define AT_SOFTMAX_ATTENTION_H

@@ -11,10 +11,10 @@ what=()
 for capture in same own scale taps tap bf16 left right moved; do
     causal=0; [[ $capture == left || $capture == right || $capture == moved ]] && causal=1
     layers=2..4; [[ $causal == 1 ]] && layers=0
-    "$attest" record "$scratch/$capture.safetensors" --layers $layers --params "causal=$causal" "${what[@]}" --out "$scratch/$capture.h5" > "$scratch/out" 2>&1 ||
+    "$attest" record "$scratch/$capture.safetensors" --attention asynct --layers $layers --params "causal=$causal" "${what[@]}" --out "$scratch/$capture.h5" > "$scratch/out" 2>&1 ||
         { cat "$scratch/out"; fail "record $capture"; }
 done
-"$attest" record "$scratch/same.safetensors" --layers 3 "${what[@]}" --out "$scratch/one.h5" > /dev/null 2>&1 || fail "record a layer"
+"$attest" record "$scratch/same.safetensors" --attention asynct --layers 3 "${what[@]}" --out "$scratch/one.h5" > /dev/null 2>&1 || fail "record a layer"
 "$attest" record "$scratch/same.safetensors" --layers 2..4 --attention softmax --what raw --out "$scratch/softmax.h5" > /dev/null 2>&1 || fail "record softmax"
 drift() { "$attest" drift "$@" > "$scratch/drift.txt" 2>&1; }
 # says 'TEXT': a line of the last drift
@@ -37,7 +37,7 @@ grep -E '^ +[0-9]+ +[0-9]+[ *]' "$scratch/drift.txt" | grep -vqE '^ +3 ' && fail
 
 # Another parameter: named by the first quantity that it reaches.
 while read -r parameter moved; do
-    "$attest" record "$scratch/same.safetensors" --layers 3 --params "$parameter" "${what[@]}" --out "$scratch/parameter.h5" > "$scratch/out" 2>&1 ||
+    "$attest" record "$scratch/same.safetensors" --attention asynct --layers 3 --params "$parameter" "${what[@]}" --out "$scratch/parameter.h5" > "$scratch/out" 2>&1 ||
         { cat "$scratch/out"; fail "record $parameter"; }
     drift "$scratch/one.h5" "$scratch/parameter.h5"; [[ $? == 1 ]] || fail "$parameter has moved nothing"
     says "^first to move: $moved"
@@ -52,7 +52,7 @@ says 'deciles in B are 2 times'
 # a kernel is given a capture's own taps, too
 n=0
 for runner in cpu "exec '$BUILD/attest-cpu'"; do
-    "$attest" record "$scratch/tap.safetensors" --layers 4 --what raw,fir,p --runner "$runner" --out "$scratch/by_$((++n)).h5" > "$scratch/out" 2>&1 ||
+    "$attest" record "$scratch/tap.safetensors" --attention asynct --layers 4 --what raw,fir,p --runner "$runner" --out "$scratch/by_$((++n)).h5" > "$scratch/out" 2>&1 ||
         { cat "$scratch/out"; fail "record by $runner"; }
 done
 same "$scratch/by_1.h5" "$scratch/by_2.h5"
@@ -106,6 +106,6 @@ head -c 3000 "$scratch/left.h5" > "$scratch/torn.h5"
 wants 2 "torn.h5" "$attest" drift "$scratch/left.h5" "$scratch/torn.h5"
 echo '{"pared": {}}' > "$scratch/bad.json"
 wants 2 "did you mean 'paired'" "$attest" drift "$scratch/left.h5" "$scratch/left.h5" --limits "$scratch/bad.json"
-wants 2 "wanted one value, or one for each query head" "$attest" record "$scratch/bad_sigma.safetensors" --out "$scratch/x.h5"
-wants 2 "value 1 is nan, wanted a finite one" "$attest" record "$scratch/bad_taps.safetensors" --out "$scratch/x.h5"
+wants 2 "wanted one value, or one for each query head" "$attest" record "$scratch/bad_sigma.safetensors" --attention asynct --out "$scratch/x.h5"
+wants 2 "value 1 is nan, wanted a finite one" "$attest" record "$scratch/bad_taps.safetensors" --attention asynct --out "$scratch/x.h5"
 echo "ok: same requests (scale, tap, bf16), other requests, limits, files, refusals"

@@ -5,7 +5,7 @@
 source "$(dirname "$0")/lib.sh"
 [[ -e "$BUILD/mechanical.tsv" ]] || { echo "mechanical.tsv is written in the plain build alone: the others hold the same kernels"; exit 77; }
 mechanical=$PWD/make/mechanical.sh
-cp "$BUILD/attest" "$BUILD/attest-cpu" "$scratch/" # these take a list of the test's own
+copy_programs attest attest-cpu # these take a list of the test's own
 if [[ "${AT_EFFORT:-full}" == fast ]]; then
     # Of every family the first deletion of every kind of call: "without at_sync() at ...", "without at_wgmma_wait<0>(c) at ...".
     # Redundant ones are judged on all their cases, which takes long, and have their own part below.

@@ -3,7 +3,7 @@
 # attest-cuda: it must be found equal, and other sources must not be compared.
 # SPDX-License-Identifier: Apache-2.0
 source "$(dirname "$0")/lib.sh"
-cp "$BUILD/attest" "$BUILD/attest-cpu" "$scratch/"
+copy_programs attest attest-cpu
 cp "$BUILD/attest-cpu" "$scratch/attest-cuda"
 wants 0 'BIT-EXACT 4 of 4, MODEL-EXACT 4 of 4' "$scratch/attest" verify 'asynct_decode/07_*' --runner cuda \
     --case 'asynct_decode b=2 h=4 hk=2 sk=33,300 d=64 dtype=bf16,f16'

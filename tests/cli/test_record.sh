@@ -49,11 +49,7 @@ cmp -s 1.h5 other.h5 && fail "other parameters, the same archive"
 slow=(minilm --params causal=1 --what 'raw,scaled,fir,p,out') enough=3 # lines before the kill
 [[ -n $fast ]] && slow=(minilm --layers 0..3 --params causal=1 --what 'raw,fir,p') enough=2
 AT_DATASETS='' wants 0 'units' "$attest" record "${slow[@]}" --out whole.h5
-AT_DATASETS='' "$attest" record "${slow[@]}" --out k.h5 > /dev/null 2>&1 &
-pid=$!
-for _ in $(seq 600); do [[ -e k.h5.jsonl && $(wc -l < k.h5.jsonl) -ge $enough ]] && break; sleep 0.01; done
-kill -9 $pid; wait $pid 2> /dev/null
-[[ ! -e k.h5 ]] || fail "the recording had ended before it was killed"
+AT_DATASETS='' killed k.h5 "$enough" "$attest" record "${slow[@]}" --out k.h5
 lines=$(wc -l < k.h5.jsonl)
 echo -n '{"event":"units","units":[{"layer":' >> k.h5.jsonl # as if the last write was cut
 AT_DATASETS='' wants 2 '--resume continues it' "$attest" record "${slow[@]}" --out k.h5
@@ -70,7 +66,7 @@ same k.h5 whole.h5
 
 # ---- sources: a plain file, a case, a case of the same dataset; rounding to a dtype
 cp "$data" mine.safetensors
-wants 0 'mine.safetensors' "$attest" record mine.safetensors --layers '@(2|3)' --what q --out f.h5
+wants 0 'mine.safetensors' "$attest" record mine.safetensors --attention asynct --layers '@(2|3)' --what q --out f.h5
 wants 0 'asynct_prefill' "$attest" record 'asynct_prefill b=2 h=2 hk=1 sq=20/3 d=16 causal=1 dtype=bf16' --out c.h5
 wants 0 'bins of bf16' "$attest" show c.h5
 wants 0 'softmax_decode' "$attest" record 'softmax_decode b=2 h=2 hk=1 sk=20/3 d=16' --out c.h5
@@ -102,7 +98,8 @@ capture() {
 t() { printf '"%s":{"dtype":"%s","shape":[%s],"data_offsets":[%s]}' "$1" "$2" "$3" "$4"; }
 q=$(t layers.0.q F16 2,2,4 0,32) k=$(t layers.0.k F16 2,1,4 32,48) v=$(t layers.0.v F16 2,1,4 48,64)
 capture good.safetensors "{$q,$k,$v}" 64
-wants 0 '1 of 1 units' "$attest" record good.safetensors --out g.h5
+wants 0 '1 of 1 units' "$attest" record good.safetensors --attention asynct --out g.h5
+refused 2 'wanted --attention asynct or --attention softmax' good.safetensors # a capture does not say what its q and k are for
 capture no_k.safetensors "{$q,$(t layers.0.v F16 2,1,4 32,48)}" 48
 refused 2 'there is no tensor layers.0.k' no_k.safetensors
 capture mixed.safetensors "{$q,$k,$(t layers.0.v F32 2,1,4 48,80)}" 80
@@ -121,7 +118,7 @@ capture none.safetensors "{$(t x F16 4 0,8)}" 8
 refused 2 'found 0 layers' none.safetensors
 capture large.safetensors "{$(t q F16 1,1,128 0,256),$(t k F16 2200000,1,128 256,563200256),$(t v F16 2200000,1,128 563200256,1126400256)}" 0
 truncate -s +1126400256 large.safetensors
-refused 2 'wanted at most 16777216 and 1024 MiB' large.safetensors
+refused 2 'wanted at most 16777216 and 1024 MiB' large.safetensors --attention asynct
 head -c 100000 "$data" > cut.safetensors
 refused 2 'cut.safetensors' cut.safetensors
 refused 2 'nowhere.safetensors' nowhere.safetensors

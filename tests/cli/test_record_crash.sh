@@ -45,7 +45,7 @@ done
 
 # ---- one layer of many requests, killed again and again: those that lie in its part are not counted again
 cp "$OLDPWD/datasets/activations/minilm.safetensors" mine.safetensors
-one=(mine.safetensors --layers 3 --params causal=1) what=()
+one=(mine.safetensors --attention asynct --layers 3 --params causal=1) what=()
 [[ ${AT_EFFORT:-full} == fast ]] && what=(--what 'raw,fir,p,out,entropy')
 one+=("${what[@]}")
 wants 0 '7 of 7 units' "$attest" record "${one[@]}" --out one.h5
@@ -55,7 +55,7 @@ for kill in 1 2 3; do
     before=$(stat -c %i.%Y.%y $part 2> /dev/null)
     "$attest" record "${one[@]}" --part-seconds 0 --out kill.h5 "${resume[@]}" > /dev/null 2>&1 &
     pid=$!
-    for _ in $(seq 6000); do
+    while kill -0 $pid 2> /dev/null; do
         [[ -e $part && $(stat -c %i.%Y.%y $part) != "$before" && -s kill.h5.jsonl && $(lines kill.h5) == 2 ]] && break
         sleep 0.005
     done
@@ -94,7 +94,7 @@ same unknown.h5 anew.h5
 
 # ---- a part of something else is not taken
 cp one.h5.jsonl foreign.h5.jsonl; sed -i '$d' foreign.h5.jsonl
-for other in "mine.safetensors --layers 3" "mine.safetensors --layers 3 --params causal=1 --shard 1/2" "mine.safetensors --layers 2..3 --params causal=1"; do
+for other in "mine.safetensors --attention asynct --layers 3" "mine.safetensors --attention asynct --layers 3 --params causal=1 --shard 1/2" "mine.safetensors --attention asynct --layers 2..3 --params causal=1"; do
     mkdir -p foreign.h5.parts
     # shellcheck disable=SC2086
     wants 0 units "$attest" record $other "${what[@]}" --out foreign.h5.parts/layer_000003.h5

@@ -8,7 +8,7 @@ source "$(dirname "$0")/lib.sh"
 cd "$scratch" || exit 3
 formats=(safetensors npy npz npz_deflated hdf5 hdf5_groups)
 # Causal; at fast effort what is read, and the one of the computed quantities that the capture's own sigma changes first.
-how=(--params causal=1)
+how=(--attention asynct --params causal=1)
 [[ ${AT_EFFORT:-full} == fast ]] && how+=(--what 'q,k,v,fir')
 
 for kind in float16 float32; do

@@ -48,13 +48,13 @@ for name in beyond padded; do
     wants 2 'wanted numbers from 0 to 2147483647 without a 0 before them' "$attest" record ${name}_layer.safetensors --out no.h5
     one_line
 done
-wants 0 '1 of 1 units' "$attest" record no_layer.safetensors --out some.h5
+wants 0 '1 of 1 units' "$attest" record no_layer.safetensors --attention asynct --out some.h5
 
 # ---- memory: heads that hold little take little (the counts of 512 heads would take 260 MB, of 320 162)
 if [[ -z "${AT_SLOW_BUILD:-}" ]]; then
     peak=$(/usr/bin/python3 - "$attest" << 'END'
 import resource, subprocess, sys
-subprocess.run([sys.argv[1], "record", "wide.safetensors", "--what", "raw", "--out", "wide.h5"], check=True, stdout=subprocess.DEVNULL)
+subprocess.run([sys.argv[1], "record", "wide.safetensors", "--attention", "asynct", "--what", "raw", "--out", "wide.h5"], check=True, stdout=subprocess.DEVNULL)
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)
 END
     ) || fail "$wide heads"
@@ -70,7 +70,7 @@ with h5py.File("tensors.h5", "w") as f:
 END
 cp tensors.h5 kept.h5; cp least_asynct.h5 a.h5; cp zero_asynct.h5 b.h5; cp b.h5 kept_b.h5; ln a.h5 link.h5; ln -s tensors.h5 soft.h5
 for out in tensors.h5 ./tensors.h5 soft.h5; do
-    wants 2 'are one file' "$attest" record tensors.h5 --out $out; one_line
+    wants 2 'are one file' "$attest" record tensors.h5 --attention asynct --out $out; one_line
 done
 lies tensors.h5.jsonl; lies soft.h5.parts
 same tensors.h5 kept.h5
@@ -89,12 +89,12 @@ same a.h5 least_asynct.h5; same b.h5 kept_b.h5; same kept.h5 tensors.h5
 
 # ---- outputs that are no files
 mkdir clean; cd clean || exit 3
-wants 2 'found an empty name' "$attest" record ../least.safetensors --out ''
+wants 2 'found an empty name' "$attest" record ../least.safetensors --attention asynct --out ''
 wants 2 'found an empty name' "$attest" merge ../a.h5 --out ''
 wants 2 'found an empty name' "$attest" drift ../a.h5 ../a.h5 --json ''
 [[ -z $(ls -A) ]] || { ls -A; fail "files of an empty name"; }
 mkfifo pipe
-for command in "record ../least.safetensors" "verify exp2/00* --case exp2~n=4"; do
+for command in "record ../least.safetensors --attention asynct" "verify exp2/00* --case exp2~n=4"; do
     IFS=' ' read -ra words <<< "$command"
     wants 2 'is no regular file' timeout 30 "$attest" "${words[@]//\~/ }" --out pipe
 done
@@ -103,20 +103,20 @@ cd .. || exit 3
 
 # ---- odd names: what steers a terminal is not shown, what is no text is refused
 cp least.safetensors $'esc\e[31m\nx.safetensors'
-wants 0 'esc?[31m?x.safetensors: asynct' "$attest" record $'esc\e[31m\nx.safetensors' --out esc.h5
+wants 0 'esc?[31m?x.safetensors: asynct' "$attest" record $'esc\e[31m\nx.safetensors' --attention asynct --out esc.h5
 wants 0 'esc?[31m?x.safetensors: asynct' "$attest" show esc.h5
 [[ $(wc -l < out) == 4 ]] || { cat -v out; fail "show: wanted 4 lines"; }
 long=x$(printf 'é%.0s' {1..100}).safetensors # 80 bytes of it end within a letter
 cp least.safetensors "$long"
-wants 0 "x$(printf 'é%.0s' {1..39}): asynct" "$attest" record "$long" --out long.h5
+wants 0 "x$(printf 'é%.0s' {1..39}): asynct" "$attest" record "$long" --attention asynct --out long.h5
 cp least.safetensors $'bad\xff.safetensors'
-wants 2 'no text in UTF-8' "$attest" record $'bad\xff.safetensors' --out no.h5
-wants 3 'File name too long' "$attest" record least.safetensors --out "$(printf 'x%.0s' {1..253})"
+wants 2 'no text in UTF-8' "$attest" record $'bad\xff.safetensors' --attention asynct --out no.h5
+wants 3 'File name too long' "$attest" record least.safetensors --attention asynct --out "$(printf 'x%.0s' {1..253})"
 lies no.h5; lies no.h5.jsonl
 
 # ---- shards by themselves: empty ones are shown and exported, drift says what they are
 for i in 1 2 3; do
-    wants 0 units "$attest" record empty_requests.safetensors --shard $i/3 --out s$i.h5
+    wants 0 units "$attest" record empty_requests.safetensors --attention asynct --shard $i/3 --out s$i.h5
     wants 0 csv "$attest" export s$i.h5 --to csv --out x
 done
 "$attest" drift s1.h5 s2.h5 > out 2>&1
@@ -127,7 +127,7 @@ wants 0 '3 shards' "$attest" merge s1.h5 s2.h5 s3.h5 --out whole.h5
 # a file of the same name and sizes that holds something else, or whose requests start elsewhere
 for other in other starts; do
     mkdir $other; cp ${other}_requests.safetensors $other/empty_requests.safetensors
-    wants 0 units "$attest" record $other/empty_requests.safetensors --shard 1/3 --out $other.h5
+    wants 0 units "$attest" record $other/empty_requests.safetensors --attention asynct --shard 1/3 --out $other.h5
     wants 2 'are of different requests: fingerprint' "$attest" merge $other.h5 s2.h5 s3.h5 --out no.h5; one_line
 done
 lies no.h5

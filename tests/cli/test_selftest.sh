@@ -4,7 +4,7 @@
 source "$(dirname "$0")/lib.sh"
 n=$(find tests/mutants -name '*.patch' | wc -l)
 [[ $n -ge 25 ]] || fail "only $n mutants"
-cp "$BUILD/attest" "$scratch/" # looks for the list and the runners beside itself
+copy_programs attest # looks for the list and the runners beside itself
 ln -s "$BUILD/attest-cpu" "$BUILD/attest-mutants" "$scratch/"
 if [[ "${AT_EFFORT:-full}" == fast ]]; then
     # One in thirty, less the one that takes longest, and the first of every other state that a mutant must get.

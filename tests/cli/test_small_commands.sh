@@ -20,6 +20,7 @@ wants 0 '01_last_key_dropped' "$attest" list kernels --runner mutants
 wants 0 'operators' "$attest" list
 
 wants 0 'OpenBLAS' "$attest" doctor
+[[ $(uname -m) != x86_64 ]] || OPENBLAS_CORETYPE=Nehalem wants 0 'core Nehalem, by OPENBLAS_CORETYPE=Nehalem' "$attest" doctor
 small='asynct_prefill b=1 h=2 hk=1 sq=600 d=64 causal=1 dtype=bf16'
 wants 0 'cross-check  64 rows' "$attest" bench reference --rounds 1 --case "$small"
 wants 0 '% of dgemm' "$attest" bench reference --rounds 1 --threads 1 --case 'softmax_prefill b=1 h=2 hk=1 sq=600 d=64 causal=1 dtype=f16'

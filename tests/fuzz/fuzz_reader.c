@@ -53,9 +53,12 @@ static void close_here(void *handle) {
     release(file);
 }
 
-static const struct at_reader_type here = {
-    .name = "hdf5", .suffixes = { ".hdf5" }, .open = open_here, .read = read_here, .close = close_here
-};
+static const struct at_reader_type here = { .name = "hdf5",
+                                            .suffixes = { ".hdf5" },
+                                            .magics = { "\x89HDF" },
+                                            .open = open_here,
+                                            .read = read_here,
+                                            .close = close_here };
 
 /* --- archives --- */
 

@@ -14,7 +14,7 @@ sources() { git ls-files '*.c' '*.h' '*.cu'; }
 banned() { # words that hide errors or break the numeric rules
     local bad=0
     grep -nE '\bassert_(float|double)_(not_)?equal|\b(sprintf|strcpy|strcat|gets|alloca|atoi|atof|strtok)\(' $(sources) && bad=1
-    grep -nE -- '-(ffast-math|Ofast|march=native)' Makefile make/*.sh && bad=1
+    grep -nE -- '-(ffast-math|Ofast|march=native)' Makefile make/*.mk make/*.sh && bad=1
     grep -rnE '\b(TO''DO|FIX''ME|XX''X)\b' $(sources) && bad=1
     return $bad
 }
@@ -22,7 +22,7 @@ first_line() { # every source says what it is for, and its licence
     local bad=0 f
     for f in $(sources); do
         head -n 1 "$f" | grep -q '^/\* ' || { echo "$f: line 1 does not say what the file is for"; bad=1; }
-        head -n 6 "$f" | grep -q 'SPDX-License-Identifier: Apache-2.0' || { echo "$f: no SPDX line at the top"; bad=1; }
+        head -n 6 "$f" | grep -qE '^ \* SPDX-License-Identifier: Apache-2.0( \*/)?$' || { echo "$f: no SPDX line of its own at the top"; bad=1; }
     done
     return $bad
 }
@@ -87,6 +87,16 @@ other_compiler_name='clang builds it without a warning'
 
 step 'layers: who may include whom' tests/lint/layers.sh
 step 'layers: a planted include is seen' tests/lint/layers.sh --self-test
+step 'circles: no module includes itself by another' tests/lint/circles.sh
+step 'circles: a planted one is seen' tests/lint/circles.sh --self-test
+step 'sources: every citation resolves' tests/lint/sources.sh
+step 'sources: unknown ones are seen' tests/lint/sources.sh --self-test
+step 'names: files and pages named in comments are there' tests/lint/names.sh
+step 'names: lost ones are seen' tests/lint/names.sh --self-test
+step 'heads: what every variant says of itself' tests/lint/heads.sh
+step 'heads: missing fields are seen' tests/lint/heads.sh --self-test
+step 'words: those that the field uses' tests/lint/words.sh
+step 'words: each of the others is seen' tests/lint/words.sh --self-test
 step 'operators: told by their tables; one protocol version' tests/lint/operators.sh
 step 'operators: planted guesses and versions are seen' tests/lint/operators.sh --self-test
 step 'no banned calls' banned

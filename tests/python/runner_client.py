@@ -6,7 +6,9 @@ SPDX-License-Identifier: Apache-2.0
 Usage: runner_client.py [--transports memfd,inline] [--misbehave KIND] [--also FAMILY]
 Computes AsyncT and softmax attention and UClipNorm in double, element by element: for small shapes only.
 With --also it offers a variant of one family more, whose operator it may not know: then it declines.
-With --misbehave it offers one variant more, asynct_decode/99_misbehaves, that breaks the protocol in way KIND.
+With --misbehave it offers one variant more, asynct_decode/99_misbehaves, that breaks the protocol in way KIND; or declares
+what does not fit every case, raises an exception, or sends its parent a signal while the case has three keys (and there is
+another variant behind it).
 """
 import math
 import mmap
@@ -19,7 +21,7 @@ import time
 PROTOCOL = 5
 MISBEHAVIOURS = ("crash", "exit0", "hang", "garbage", "nul", "wrong_id", "bad_length", "wrong_result", "chatter",
                  "long_line", "half_line", "close_output", "fails", "unsupported", "noise", "bad_hello", "no_hello",
-                 "bad_numerics", "many_variants", "old_protocol")
+                 "bad_numerics", "many_variants", "old_protocol", "misfit", "raises", "sigint", "sigterm")
 
 
 # ---- lines ---------------------------------------------------------------------------------------
@@ -202,6 +204,7 @@ class Runner:
         os.dup2(2, 1)  # a print() must not break the protocol
         self.input = sys.stdin.buffer
         self.fd, self.block, self.size = None, None, 0
+        self.signalled = False
 
     def write(self, data):
         """All of it: a pipe takes as much as it likes."""
@@ -213,6 +216,8 @@ class Runner:
         names = [(family, "70_python") for family in self.families]
         if self.misbehave:
             names.append(("asynct_decode", "99_misbehaves"))
+        if self.misbehave in ("sigint", "sigterm"):
+            names.append(("asynct_decode", "99_next"))
         kind = self.misbehave
         if kind == "no_hello":
             time.sleep(3600)
@@ -224,11 +229,12 @@ class Runner:
                              variants=count))
         numerics = "qk_unit=abacus" if kind == "bad_numerics" else NUMERICS
         for i, (family, name) in enumerate(names):
+            fits = kind != "misfit" or name != "99_misbehaves"
             self.write(make_line("variant", index=i, family=family, name=name, path="tests/python/runner_client.py",
                                  sha256="", summary="plain Python, one double at a time", source="ours",
-                                 numerics=numerics))
+                                 numerics=numerics if fits else numerics + " fir_order=pooled"))
         self.write(b"ready\n")
-        self.bad_variant = len(names) - 1 if self.misbehave else -1
+        self.bad_variant = len(self.families) if self.misbehave else -1
 
     def open(self, fields):
         """Takes memfd only when the descriptor really is the announced memory."""
@@ -300,6 +306,11 @@ class Runner:
             os.kill(os.getpid(), signal.SIGSEGV)
         if kind == "exit0":
             os._exit(0)
+        if kind == "raises":
+            self.deep(40)
+        if kind in ("sigint", "sigterm") and job.t["seq_lens"][0] == 3 and not self.signalled:
+            self.signalled = True
+            os.kill(os.getppid(), signal.SIGINT if kind == "sigint" else signal.SIGTERM)
         if kind == "hang":
             time.sleep(3600)
         if kind == "close_output":
@@ -318,6 +329,12 @@ class Runner:
             for _ in range(64):
                 os.write(2, b"warning: nothing is wrong\n" * 1000)
         return False
+
+    def deep(self, frames):
+        """Raises at the end of a long traceback."""
+        if frames == 0:
+            raise ValueError("the last line says why")
+        self.deep(frames - 1)
 
     def serve(self):
         """Until quit or the end of input."""

@@ -27,6 +27,6 @@ done
 "$python" "$here/distributions_open.py" "$folder" "$data" $layers
 # The same tensors in other files: the same counts.
 for suffix in safetensors npz h5; do
-    "$BUILD/attest" record "$folder/same.$suffix" --what q,v,raw --out "$folder/$suffix.h5" >/dev/null
+    "$BUILD/attest" record "$folder/same.$suffix" --attention asynct --what q,v,raw --out "$folder/$suffix.h5" >/dev/null
 done
 "$python" "$here/distributions_open.py" "$folder" "$data" same

@@ -2,6 +2,7 @@
  * [OUT.xml]]; OUT.xml is its JUnit report.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/sample_record.h"
+#include "verify/report/reports.h"
 
 int main(int argc, char **argv) {
     struct at_run_record record;
@@ -16,7 +17,7 @@ int main(int argc, char **argv) {
     }
     at_status status = at_archive_write(&record, argv[1]);
     if (status == AT_OK && argc > 3)
-        status = at_report_junit(&record, 0, argv[3]);
+        status = at_report_write(AT_REPORT_junit, &record, 0, argv[3]);
     if (status != AT_OK)
         fprintf(stderr, "%s\n", at_error_trail());
     at_run_record_release(&record);

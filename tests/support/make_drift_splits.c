@@ -1,6 +1,7 @@
 /* make_drift_splits D.h5 SPLITS LEVEL [SEED]: deals the groups of requests of one recording into two halves again and
  * again, and asks the permutation test whether they differ. Prints how often it says so, with an interval of 95 %, and
- * fails where that is too often or too seldom for the level. SPDX-License-Identifier: Apache-2.0 */
+ * fails where that is too often or too seldom for the level.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>
 #include <math.h>

@@ -6,9 +6,11 @@
 #include "kernels/runner/host_device.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* ---- the problem ---- */
@@ -142,6 +144,33 @@ static int aborts(const struct at_launch *launch) {
     abort();
 }
 
+static int spins(const struct at_launch *launch) {
+    for (volatile float *o = output(launch); *o != 7;)
+        ;
+    return 0;
+}
+
+static int sleeps(const struct at_launch *launch) {
+    (void)launch;
+    while (pause() != 0)
+        ;
+    return 0;
+}
+
+/* What a machine that is busy elsewhere does to a runner, to the full: for a while it gets no processor at all. */
+static int starves(const struct at_launch *launch) {
+    const pid_t runner = getpid(), helper = fork();
+    if (helper == 0) {
+        kill(runner, SIGSTOP);
+        usleep(AT_RIG_STARVED_US);
+        kill(runner, SIGCONT);
+        _exit(0);
+    }
+    while (helper > 0 && waitpid(helper, NULL, 0) < 0)
+        ;
+    return helper > 0 ? good(launch) : 1;
+}
+
 #define DESCRIBED(text) .summary = (text), .source = "a test = 100 % ours"
 #define PLAIN \
     { .qk_lanes = 1, .p = AT_F32, .pv_chunk = 1 }
@@ -158,6 +187,9 @@ static const struct at_kernel kernels[AT_RIG_KERNELS] = {
     [AT_RIG_CUTS_MEMORY] = { DESCRIBED("cuts"), .numerics = PLAIN, .launch = cuts_memory },
     [AT_RIG_SEES_ALARM] = { DESCRIBED("alarm"), .numerics = PLAIN, .launch = sees_alarm },
     [AT_RIG_ABORTS] = { DESCRIBED("aborts"), .numerics = PLAIN, .launch = aborts },
+    [AT_RIG_SPINS] = { DESCRIBED("spins"), .numerics = PLAIN, .launch = spins },
+    [AT_RIG_SLEEPS] = { DESCRIBED("sleeps"), .numerics = PLAIN, .launch = sleeps },
+    [AT_RIG_STARVES] = { DESCRIBED("starves"), .numerics = PLAIN, .launch = starves },
 };
 
 static const struct at_kernel_entry *entry_at(int i) {
@@ -177,6 +209,7 @@ int at_rig_serve_list(const struct at_kernel_list *list) {
                               .kernels = *list,
                               .in = STDIN_FILENO,
                               .out = at_serve_claim_stdout() };
+    at_serve_end_with(&serve.in);
     at_status status = at_serve(&serve);
     at_host_device_release(&host);
     return at_status_exit_code(status);

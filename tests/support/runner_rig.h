@@ -22,6 +22,8 @@ at_status at_rig_place(struct at_runner *runner, int64_t offset, struct at_rig *
 /* Index of a variant, -1 if the runner has none of that name. */
 int at_rig_find(const struct at_runner *runner, const char *family, const char *name);
 
+enum { AT_RIG_STARVED_US = 700000 };
+
 /* The kernels of the test runner; each does one thing a kernel may do wrong, or looks at its surroundings
  * and writes what it saw to o[0]. */
 enum at_rig_kernel {
@@ -35,6 +37,9 @@ enum at_rig_kernel {
     AT_RIG_CUTS_MEMORY,    /* o[0] = 1 when shrinking the shared memory was refused */
     AT_RIG_SEES_ALARM,     /* o[0] = seconds until the runner's own alarm */
     AT_RIG_ABORTS,         /* abort() */
+    AT_RIG_SPINS,          /* for ever */
+    AT_RIG_SLEEPS,         /* for ever */
+    AT_RIG_STARVES,        /* is stopped for AT_RIG_STARVED_US, then the known answer */
     AT_RIG_KERNELS
 };
 /* Serves these kernels on standard input and output; returns an exit code. */

@@ -3,7 +3,7 @@
 #ifndef AT_SIMT_SCENE_H
 #define AT_SIMT_SCENE_H
 
-#include "kernels/simt/finding.h"
+#include "kernels/simt/simt_job.h"
 #include "kernels/simt/hooks.h"
 #include "kernels/simt/simt.h"
 

@@ -1,7 +1,7 @@
 /* The bit layouts of number formats, told to HDF5 and recognised in its types.
  * SPDX-License-Identifier: Apache-2.0
  *
- * HDF5 is never asked to convert between them: 1.10.8 does that wrongly (ARCHIVE.md). */
+ * HDF5 is never asked to convert between them: 1.10.8 does that wrongly. */
 #include "verify/archive/h5float.h"
 
 /* fp8 types other than these two have other biases or widths. */

@@ -201,7 +201,7 @@ static at_status receive_reply(struct handle *handle, struct reply *reply) {
     return AT_OK;
 }
 
-/* A tensor as every reader must give it, whoever filled it in. */
+/* Whether a tensor is described as every reader must describe it; this one comes from a process that may be broken. */
 static int is_sound(const struct at_file_tensor *t) {
     if (!memchr(t->name, 0, sizeof t->name) || !memchr(t->type_name, 0, sizeof t->type_name) || t->rank < 0 ||
         t->rank > AT_READER_MAX_RANK || (unsigned)t->format >= AT_FORMAT_COUNT || t->count < 0 || t->bytes < 0)
@@ -276,6 +276,7 @@ static at_status read_tensor(void *opaque, const struct at_file_tensor *tensors,
 static const struct at_reader_type reader_hdf5 = {
     .name = "hdf5",
     .suffixes = { ".h5", ".hdf5" },
+    .magics = { "\x89HDF\r\n\x1a\n" },
     .open = open_file,
     .read = read_tensor,
     .close = close_file,

@@ -17,6 +17,14 @@ extern const struct at_command at_command_drift;
 extern const struct at_command at_command_merge;
 extern const struct at_command at_command_export; /* notebooks_export/cmd_export.c */
 extern const struct at_command at_command_doctor;
+extern const struct at_command at_command_help_topics;
+
+/* Every command, in the order of `attest --help`; NULL ends the list. main.c */
+extern const struct at_command *const at_commands[];
+/* What `attest --help` says; its parts about topics (commands/cmd_help.c) and exit codes. */
+void at_put_usage(FILE *out);
+void at_put_topics(FILE *out);
+void at_put_exit_codes(FILE *out);
 
 /* Prints the trail's message ("attest: ...") and gives the exit code of the status. */
 int at_report_failure(at_status status);

@@ -124,6 +124,50 @@ at_status at_args_real(const struct at_args *args, const char *name, double low,
     return AT_OK;
 }
 
+static void put_word(const char *word, FILE *out) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
+    if (*word && strspn(word, plain) == strlen(word)) {
+        fprintf(out, " %s", word);
+        return;
+    }
+    fputs(" '", out);
+    for (; *word; word++)
+        fputs(*word == '\'' ? "'\\''" : (char[]){ *word, 0 }, out);
+    fputc('\'', out);
+}
+
+void at_args_put(const struct at_command *command, const struct at_args *args, const char *more, FILE *out) {
+    fprintf(out, "attest %s", command->name);
+    for (int i = 0; i < args->n_words; i++)
+        put_word(args->words[i], out);
+    for (int i = 0; args->options[i].name; i++) {
+        if (!args->values[i])
+            continue;
+        fprintf(out, " %s", args->options[i].name);
+        if (args->options[i].value)
+            put_word(args->values[i], out);
+    }
+    fprintf(out, "%s%s\n", *more ? " " : "", more);
+}
+
+void at_put_indented(const char *text, int column, int indent, FILE *out) {
+    enum { WIDTH = 118 };
+    for (int words = 0; *text; words++) {
+        const int n = (int)strcspn(text, " ");
+        if (words && column + 1 + n > WIDTH) {
+            fprintf(out, "\n%*s", indent, "");
+            column = indent;
+        } else if (words) {
+            fputc(' ', out);
+            column++;
+        }
+        fprintf(out, "%.*s", n, text);
+        column += n;
+        text += n + strspn(text + n, " ");
+    }
+    fputc('\n', out);
+}
+
 void at_command_help(const struct at_command *command) {
     printf("%s\n\nusage: attest %s\n", command->summary, command->synopsis);
     if (command->options[0].name)
@@ -131,7 +175,7 @@ void at_command_help(const struct at_command *command) {
     for (const struct at_option *o = command->options; o->name; o++) {
         char head[64];
         snprintf(head, sizeof head, "%s%s%s", o->name, o->value ? " " : "", o->value ? o->value : "");
-        printf("  %-24s %s\n", head, o->help);
+        at_put_indented(o->help, printf("  %-24s ", head), 27, stdout);
     }
     printf("\nexample:\n  %s\n", command->example);
 }

@@ -6,6 +6,7 @@
 #include "attest/status.h"
 
 #include <stdint.h>
+#include <stdio.h>
 
 enum { AT_MAX_OPTIONS = 24, AT_MAX_WORDS = 4096 };
 
@@ -43,6 +44,10 @@ at_status at_args_int(const struct at_args *args, const char *name, int64_t low,
 /* Finite number in [low, high]. */
 at_status at_args_real(const struct at_args *args, const char *name, double low, double high, double fallback,
                        double *value);
+/* The command line that was typed, with these words quoted for a shell, and `more` behind it. */
+void at_args_put(const struct at_command *command, const struct at_args *args, const char *more, FILE *out);
+/* The words of a text, of which the first begins in column `column`, in lines that begin in column `indent`. */
+void at_put_indented(const char *text, int column, int indent, FILE *out);
 void at_command_help(const struct at_command *command);
 
 #endif

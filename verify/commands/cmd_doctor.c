@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "attest/blas_core.h"
 #include "attest/env.h"
 #include "build_info.h"
 #include "datasets/language/case.h"
@@ -41,7 +42,7 @@ static int run(const struct at_args *args) {
     snprintf(detail, sizeof detail, "%d threads (AT_THREADS sets another number)", at_threads());
     line("processors", 1, detail);
     line("BLAS", 1, at_fast_blas_name());
-    if (at_fast_blas_advice(detail, sizeof detail))
+    if (at_blas_core_advice(detail, sizeof detail))
         printf("%-8s %-22s %s\n", "SLOW", "BLAS core", detail);
     snprintf(path, sizeof path, "%s/cases", at_datasets_dir());
     good &= line("case files", access(path, R_OK) == 0, path);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attest/names.h"
 #include "datasets/language/case.h"
 #include "verify/cli/commands.h"
 #include "verify/runner/runner.h"
@@ -33,6 +34,18 @@ static at_status list_operators(const struct at_args *args, int json) {
     (void)args;
     for (int i = 0; i < at_op_count(); i++)
         item(json, at_op_at(i)->name, "source", at_op_at(i)->source, at_op_at(i)->summary);
+    return AT_OK;
+}
+
+static at_status list_families(const struct at_args *args, int json) {
+    (void)args;
+    for (int i = 0; i < at_family_count(); i++) {
+        const struct at_family *f = at_family_at(i);
+        char summary[256];
+        snprintf(summary, sizeof summary, "%s%s", at_op_find(f->op)->summary,
+                 f->decode ? "; one query each request" : "");
+        item(json, f->name, "operator", f->op, summary);
+    }
     return AT_OK;
 }
 
@@ -119,16 +132,24 @@ static at_status list_runners(const struct at_args *args, int json) {
 static const struct {
     const char *name;
     at_status (*list)(const struct at_args *args, int json);
-} kinds[] = { { "operators", list_operators },
-              { "kernels", list_kernels },
-              { "cases", list_cases },
-              { "datasets", list_datasets },
-              { "runners", list_runners } };
+} kinds[] = { { "operators", list_operators }, { "families", list_families }, { "kernels", list_kernels },
+              { "cases", list_cases },         { "datasets", list_datasets }, { "runners", list_runners } };
+enum { N_KINDS = sizeof kinds / sizeof *kinds };
+
+static at_status unknown_kind(const char *word) {
+    const char *names[N_KINDS];
+    for (int i = 0; i < N_KINDS; i++)
+        names[i] = kinds[i].name;
+    const char *nearest = at_nearest_name(word, names, N_KINDS);
+    return AT_FAIL(AT_USAGE,
+                   "list: found '%.64s'%s%s%s; wanted operators, families, kernels, cases, datasets or runners", word,
+                   nearest ? ", did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+}
 
 static int run(const struct at_args *args) {
     int json = at_args_has(args, "--json"), known = 0;
     at_status status = AT_OK;
-    for (size_t i = 0; status == AT_OK && i < sizeof kinds / sizeof *kinds; i++) {
+    for (size_t i = 0; status == AT_OK && i < N_KINDS; i++) {
         if (args->n_words && strcmp(args->words[0], kinds[i].name) != 0)
             continue;
         known = 1;
@@ -137,15 +158,14 @@ static int run(const struct at_args *args) {
         status = kinds[i].list(args, json);
     }
     if (!known)
-        status = AT_FAIL(AT_USAGE, "list: found '%s', wanted operators, kernels, cases, datasets or runners",
-                         args->words[0]);
+        status = unknown_kind(args->words[0]);
     return status == AT_OK ? 0 : at_report_failure(status);
 }
 
 const struct at_command at_command_list = {
     .name = "list",
-    .synopsis = "list [operators|kernels|cases|datasets|runners] [options]",
-    .summary = "what there is: operators, kernels, cases, datasets, runners",
+    .synopsis = "list [operators|families|kernels|cases|datasets|runners] [options]",
+    .summary = "what there is: operators, families of kernels, kernels, cases, datasets, runners",
     .example = "attest list kernels --json",
     .options = options,
     .max_words = 1,

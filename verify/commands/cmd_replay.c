@@ -9,9 +9,9 @@
 #include "verify/run/session.h"
 
 static const struct at_option options[] = {
-    { "--runner", "R", "cpu (default) or a command line" },
+    { "--runner", "R", "cpu (default), cuda, or a command line that speaks the protocol" },
     { "--seed", "S", "the run's seed, when it had one" },
-    { "--timeout", "SECONDS", "the job is HUNG after this long" },
+    { "--timeout", "SECONDS", "a launch is HUNG after this much processor time, or ten times as long by the clock" },
     { "--strict", NULL, "a VACUOUS result fails" },
     { "--dump", "F.h5", "keep every output and intermediate (scores, FIR, P, limits, model)" },
     { NULL, NULL, NULL },

@@ -1,12 +1,13 @@
 /* attest selftest: the suite's own score. Every mutant must get the state its patch names, and every decoy must count
  * somewhere. With --mechanical: every deleted barrier must be missed, or proved redundant.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "attest/program_dir.h"
 #include "verify/cli/commands.h"
 #include "verify/judge/decoys.h"
 #include "verify/run/session.h"
@@ -15,7 +16,7 @@ static const struct at_option options[] = {
     { "--mechanical", NULL,
       "instead: each barrier, fence, wait, commit of each CUDA kernel deleted: caught, or proved redundant" },
     { "--mutants", "GLOB", "only these (family/fault; of deletions family/variant__file_line)" },
-    { "--jobs", "N", "cases judged at the same time" },
+    { "--jobs", "N", "jobs judged at the same time" },
     { "--all", NULL, "judge each mutant on all of its cases (default: up to its first failure)" },
     { "--verbose", NULL, "what each mutant got on each of its cases" },
     { NULL, NULL, NULL },
@@ -51,20 +52,31 @@ static at_status parse_mutant(char *text, const char *path, int number, struct m
     return AT_OK;
 }
 
-/* NAME.tsv lies beside this program. */
+/* Wrong kernels are no part of an installation unless they were asked for. */
+static at_status find_table(const char *table, char *path, size_t size) {
+    char name[32];
+    snprintf(name, sizeof name, "%s.tsv", table);
+    if (at_program_file(name, path, size))
+        return AT_OK;
+    if (strcmp(table, "mechanical") == 0)
+        return AT_FAIL(AT_ENVIRONMENT,
+                       "selftest: %s is not there: `make mechanical` lists every barrier in the source tree", path);
+    return AT_FAIL(
+        AT_ENVIRONMENT,
+        "selftest: %s is not there: the wrong kernels are not installed. In the source tree `make` builds them; "
+        "`make install MUTANTS=1` and `make bundle MUTANTS=1` take them along",
+        path);
+}
+
 static at_status load_mutants(const char *table, const char *glob, struct mutant **list, int *n) {
     char path[4200], text[2048];
     at_status status = AT_OK;
-    ssize_t length = readlink("/proc/self/exe", path, 4000);
     *list = NULL;
     *n = 0;
-    if (length < 0)
-        return AT_FAIL(AT_ENVIRONMENT, "/proc/self/exe: cannot be read");
-    path[length] = 0;
-    snprintf(strrchr(path, '/'), 32, "/%s.tsv", table);
+    AT_TRY(find_table(table, path, sizeof path));
     FILE *file = fopen(path, "r");
     if (!file)
-        return AT_FAIL(AT_ENVIRONMENT, "%s: not there; `make` writes it", path);
+        return AT_FAIL(AT_IO, "%s: %s", path, strerror(errno));
     for (int number = 1; fgets(text, sizeof text, file); number++) {
         struct mutant m, *grown;
         AT_TRY_OUT(parse_mutant(text, path, number, &m));
@@ -101,6 +113,8 @@ static at_status run_mutant(struct mutant *m, const char *cases, int jobs, int a
         setenv("AT_SIMT_WITHOUT", m->place, 1); /* to the runner */
     at_status status = at_session_run(&o, &record);
     unsetenv("AT_SIMT_WITHOUT");
+    if (status == AT_OK && at_session_signal())
+        status = AT_FAIL(AT_IO, "interrupted: the lines above are what was tried");
     m->hits = 0;
     memset(m->by_state, 0, sizeof m->by_state);
     for (int64_t i = 0; status == AT_OK && i < record.n; i++) {
@@ -269,7 +283,8 @@ out:
 static int run(const struct at_args *args) {
     int bad;
     at_status status = score(args, &bad);
-    return status != AT_OK ? at_report_failure(status) : bad != 0;
+    const int code = status != AT_OK ? at_report_failure(status) : bad != 0;
+    return at_session_signal() ? 128 + at_session_signal() : code;
 }
 
 const struct at_command at_command_selftest = {

@@ -1,5 +1,6 @@
 /* attest show: what an archive says was judged, how near to its limit, and where the worst elements are; of a study's
- * or a benchmark's archive its table. SPDX-License-Identifier: Apache-2.0 */
+ * or a benchmark's archive its table.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 #include <unistd.h>
 
 #include "verify/cli/commands.h"
+#include "verify/plan/nearest.h"
 #include "verify/commands/content.h"
 
 static const struct at_option options[] = {
@@ -22,6 +24,22 @@ static int selected(const struct at_args *args, const struct at_result *r) {
         if (fnmatch(args->words[i], name, 0) == 0)
             return 1;
     return args->n_words == 1;
+}
+
+/* Of a GLOB that is of no result. */
+static at_status nothing_selected(const struct at_run_record *record, const char *glob) {
+    char(*names)[192] = calloc((size_t)record->n + 1, sizeof *names), near[256] = "";
+    const char **list = calloc((size_t)record->n + 1, sizeof *list);
+    for (int64_t i = 0; names && list && i < record->n; i++) {
+        snprintf(names[i], sizeof names[i], "%s/%s", record->results[i].family, record->results[i].variant);
+        list[i] = names[i];
+    }
+    const int found = names && list && at_glob_nearest(glob, "/*", list, record->n, "/_", near, sizeof near);
+    const at_status status = AT_FAIL(AT_NOT_FOUND, "show: no result is of a variant that matches '%.200s'%s%s%s", glob,
+                                     found ? "; nearest is '" : "", near, found ? "'" : "");
+    free(list);
+    free(names);
+    return status;
 }
 
 /* Failing states first, then by error over limit; a result without a ratio comes last. */
@@ -41,7 +59,10 @@ static at_status show(const struct at_args *args, struct at_run_record *record) 
     for (int64_t i = 0; i < record->n; i++)
         if (selected(args, &record->results[i]))
             record->results[kept++] = record->results[i];
+    if (kept == 0 && record->n > 0)
+        return nothing_selected(record, args->words[1]);
     record->n = kept;
+    record->is_part = worst > 0;
     if (worst) {
         qsort(record->results, (size_t)record->n, sizeof *record->results, by_badness);
         record->n = record->n > worst ? worst : record->n;

@@ -7,26 +7,32 @@
 
 #include "verify/result/atomic_file.h"
 #include "verify/cli/commands.h"
+#include "verify/report/reports.h"
 #include "verify/run/session.h"
 
 static const struct at_option options[] = {
     { "--cases", "GLOB", "which cases, as role:id (default 'smoke:*'; '*' for all)" },
     { "--case", "LINE", "one case given as text instead of the case files" },
     { "--runner", "R", "cpu (default), cuda, or any command line that speaks the protocol" },
-    { "--strict", NULL, "VACUOUS results fail the run" },
+    { "--strict", NULL,
+      "VACUOUS results fail the run, and so does a selected variant that was never judged: one that a GLOB names (all, "
+      "without any) and that declined every selected case of its family; not asked of a shard" },
     { "--shard", "i/N", "only this share of the cases; `attest merge` joins the shards" },
-    { "--jobs", "N", "cases judged at the same time (default: processors)" },
+    { "--jobs", "N", "jobs judged at the same time (default: processors)" },
     { "--seed", "S", "of marks, guard bytes and batch orders (data seeds are part of a case)" },
     { "--out", "RUN.h5", "write the archive, and while running the journal RUN.h5.jsonl" },
-    { "--junit", "F.xml", "write JUnit XML" },
-    { "--json", "F.jsonl", "write the results as JSON lines" },
-    { "--github", NULL, "print GitHub annotations for what fails" },
-    { "--counters", NULL,
-      "count memory requests, sectors and bank conflicts (SIMT machine: as g++ compiled the kernel)" },
+#define X(name, file, help) { "--" #name, file, help },
+    AT_REPORT_LIST(X)
+#undef X
+        { "--counters", NULL,
+          "count memory requests, sectors and bank conflicts (SIMT machine: as g++ compiled the kernel)" },
     { "--keep", "WHEN", "tensors in the archive: never (default), wrong (what fails or is VACUOUS), all" },
-    { "--resume", NULL, "go on from the journal of an interrupted run" },
+    { "--resume", NULL,
+      "go on from the journal of a run with --out that was killed or interrupted (Ctrl-C shows what was judged, writes "
+      "no "
+      "report and no archive, and names the command that goes on)" },
     { "--fail-fast", NULL, "stop after the first failing job" },
-    { "--timeout", "SECONDS", "a job is HUNG after this long (default: 20 x expected, at least 10)" },
+    { "--timeout", "SECONDS", "a launch is HUNG after this much processor time, or ten times as long by the clock (default: 20 x expected, at least 10)" },
     { "--limit-factor", "X", "widen every limit by hand, to see what then becomes VACUOUS (default 1)" },
     { "--quiet", NULL, "no progress; rows only for what fails or is VACUOUS" },
     { NULL, NULL, NULL },
@@ -72,27 +78,48 @@ static at_status read_options(const struct at_args *args, struct at_session_opti
 /* A report in the place of the archive or of its journal would destroy it at the end of the run. */
 static at_status check_files(const struct at_args *args) {
     char journal[4096];
-    const char *out = at_args_get(args, "--out");
-    const char *reports[] = { at_args_get(args, "--junit"), at_args_get(args, "--json") };
+    const char *out = at_args_get(args, "--out"), *reports[AT_REPORT_COUNT];
     const char *others[] = { out, out ? journal : NULL };
+    for (int r = 0; r < AT_REPORT_COUNT; r++) {
+        const char *option = at_report_option((enum at_report)r);
+        reports[r] = at_report_is_file((enum at_report)r) ? at_args_get(args, option) : NULL;
+    }
     if (out)
         snprintf(journal, sizeof journal, "%s.jsonl", out); /* longer ones are refused when it is opened */
-    return at_atomic_check_files(reports, 2, others, 2);
+    return at_atomic_check_files(reports, AT_REPORT_COUNT, others, 2);
+}
+
+/* What a signal has left: the command that goes on from it, where there is one. Reports would pass for those of the whole
+ * run, so none is written. */
+static void explain_signal(const struct at_args *args) {
+    const char *out = at_args_get(args, "--out");
+    for (int r = 0; r < AT_REPORT_COUNT; r++) {
+        const char *option = at_report_option((enum at_report)r), *path = at_args_get(args, option);
+        if (path)
+            fprintf(stderr, "attest: %s%s%s: not written, a part would pass for the whole\n", option, *path ? " " : "",
+                    path);
+    }
+    if (!out) {
+        fprintf(stderr, "attest: nothing was kept to go on from, which takes --out RUN.h5\n");
+        return;
+    }
+    fprintf(stderr, "attest: %s.jsonl has what was judged; to go on: ", out);
+    at_args_put(&at_command_verify, args, at_args_has(args, "--resume") ? "" : "--resume", stderr);
 }
 
 static at_status write_reports(const struct at_args *args, const struct at_run_record *record, int strict) {
-    const char *path;
     int colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
     if (at_args_has(args, "--quiet"))
         at_report_table_brief(record, strict, colour, stdout);
     else
         at_report_table(record, strict, colour, stdout);
-    if (at_args_has(args, "--github"))
-        at_report_github(record, strict, stdout);
-    if ((path = at_args_get(args, "--junit")) != NULL)
-        AT_TRY(at_report_junit(record, strict, path));
-    if ((path = at_args_get(args, "--json")) != NULL)
-        AT_TRY(at_report_jsonl(record, path));
+    for (int r = 0; r < AT_REPORT_COUNT && !record->signal; r++) {
+        const char *path = at_args_get(args, at_report_option((enum at_report)r));
+        if (path)
+            AT_TRY(at_report_write((enum at_report)r, record, strict, path));
+    }
+    if (record->signal)
+        explain_signal(args);
     return AT_OK;
 }
 

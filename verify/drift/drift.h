@@ -40,9 +40,9 @@ struct at_drift_rule {
     char what[16]; /* a quantity; "": every one without a rule of its own */
     double limit[AT_DRIFT_METRICS];
 };
-enum { AT_DRIFT_MOST_RULES = 32 };
+enum { AT_DRIFT_MAX_RULES = 32 };
 struct at_drift_limits {
-    struct at_drift_rule rule[AT_DRIFT_MOST_RULES];
+    struct at_drift_rule rule[AT_DRIFT_MAX_RULES];
     int n_rules;
     double level; /* family-wise, of the permutation test; 0: paired, no test */
     int64_t deals;

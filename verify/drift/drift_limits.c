@@ -77,9 +77,9 @@ static at_status read_rule(const char *where, const char *what, const json_t *ob
     const char *key;
     json_t *value;
     snprintf(inside, sizeof inside, "%.200s: %.60s", where, what);
-    if (limits->n_rules == AT_DRIFT_MOST_RULES || strlen(what) >= sizeof limits->rule[0].what)
+    if (limits->n_rules == AT_DRIFT_MAX_RULES || strlen(what) >= sizeof limits->rule[0].what)
         return AT_FAIL(AT_USAGE, "%s: wanted the name of a quantity, at most %d of them", inside,
-                       AT_DRIFT_MOST_RULES - 1);
+                       AT_DRIFT_MAX_RULES - 1);
     struct at_drift_rule *rule = &limits->rule[limits->n_rules++];
     *rule = limits->rule[0];
     snprintf(rule->what, sizeof rule->what, "%s", what);

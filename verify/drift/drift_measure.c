@@ -99,13 +99,13 @@ double at_drift_zero_share(int64_t n, const double *value, const uint64_t *count
     return all > 0 ? (double)zero / all : NAN;
 }
 
-enum { MOST_BITS = 16 };
+enum { MAX_BITS = 16 };
 
 /* by[j]: values that are multiples of 2^j units in their last place; by[0]: all. */
 static void count_multiples(enum at_format format, int64_t n, const double *value, const uint64_t *counts,
-                            uint64_t by[MOST_BITS]) {
+                            uint64_t by[MAX_BITS]) {
     const int precision = at_format_info(format)->precision;
-    memset(by, 0, MOST_BITS * sizeof *by);
+    memset(by, 0, MAX_BITS * sizeof *by);
     for (int64_t i = 0; i < n; i++) {
         if (counts[i] == 0 || value[i] == 0 || !isfinite(value[i]))
             continue;
@@ -117,7 +117,7 @@ static void count_multiples(enum at_format format, int64_t n, const double *valu
 
 double at_drift_grain(enum at_format format, int64_t n, const double *value, const uint64_t *a, const uint64_t *b,
                       int *bits) {
-    uint64_t by_a[MOST_BITS], by_b[MOST_BITS];
+    uint64_t by_a[MAX_BITS], by_b[MAX_BITS];
     double largest = 0;
     count_multiples(format, n, value, a, by_a);
     count_multiples(format, n, value, b, by_b);

@@ -1,4 +1,4 @@
-/* One case against its variants: launch, further launches, comparison, verdict, one result a tensor.
+/* One variant on one case: launch, further launches, comparison, verdict, one result a tensor.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verify/judge/judge.h"
 
@@ -9,28 +9,13 @@
 #include <string.h>
 
 #include "verify/judge/dump.h"
-#include "verify/judge/job.h"
+#include "verify/judge/keep.h"
+#include "verify/judge/relaunch.h"
 #include "verify/judge/verdict.h"
 
-static double case_work(const struct at_problem *p) {
-    double work = 0;
-    int64_t rows = p->op->rows(p);
-    for (int64_t r = 0; r < rows; r++)
-        work += p->op->row_work(p, r);
-    return work;
-}
-
-/* A plain loop does some 10^8 multiply-adds a second under the slowest sanitizer; a bit-exact tensor-core model 10^7.
- */
-double at_job_time_limit(const struct at_job *j) {
-    if (j->bench->options->timeout > 0)
-        return j->bench->options->timeout;
-    return fmax(10.0, 20.0 * case_work(&j->bench->data.problem) / 5e7);
-}
-
 static void repro_line(const struct at_job *j, char *text, size_t size) {
-    const struct at_judge_options *o = j->bench->options;
-    int at = snprintf(text, size, "attest replay '%s/%s %s'", j->v->family, j->v->name, j->bench->item->c->id);
+    const struct at_judge_options *o = j->context->options;
+    int at = snprintf(text, size, "attest replay '%s/%s %s'", j->v->family, j->v->name, j->context->item->c->id);
     if (o->seed && at > 0 && at < (int)size)
         at += snprintf(text + at, size - (size_t)at, " --seed %" PRIu64, o->seed);
     if (strcmp(o->runner_spec, "cpu") != 0 && at > 0 && at < (int)size)
@@ -38,7 +23,7 @@ static void repro_line(const struct at_job *j, char *text, size_t size) {
 }
 
 static void describe(const struct at_job *j, struct at_result *r) {
-    const struct at_case *c = j->bench->item->c;
+    const struct at_case *c = j->context->item->c;
     memset(r, 0, sizeof *r);
     r->plan_index = j->plan_index;
     at_result_begin(r);
@@ -52,7 +37,7 @@ static void describe(const struct at_job *j, struct at_result *r) {
     snprintf(r->variant, sizeof r->variant, "%s", j->v->name);
     snprintf(r->path, sizeof r->path, "%s", j->v->path);
     snprintf(r->sha256, sizeof r->sha256, "%s", j->v->sha256);
-    snprintf(r->runner, sizeof r->runner, "%s", j->bench->options->runner_spec);
+    snprintf(r->runner, sizeof r->runner, "%s", j->context->options->runner_spec);
     if (at_numerics_format(&j->v->numerics, r->numerics, sizeof r->numerics) != AT_OK)
         r->numerics[0] = 0;
     repro_line(j, r->repro, sizeof r->repro);
@@ -63,27 +48,12 @@ static void one_fate(struct at_job *j, enum at_state state, const char *cause) {
     j->n_results = 1;
     describe(j, &j->results[0]);
     j->results[0].state = state;
-    snprintf(j->results[0].cause, sizeof j->results[0].cause, "%.380s", cause);
-}
-
-enum at_state at_job_fate(enum at_run_outcome outcome) {
-    switch (outcome) {
-    case AT_RUN_UNSUPPORTED:
-        return AT_STATE_UNSUPPORTED;
-    case AT_RUN_RACY:
-        return AT_STATE_RACY;
-    case AT_RUN_DIRTY:
-        return AT_STATE_DIRTY;
-    case AT_RUN_DEADLOCKED:
-        return AT_STATE_HUNG;
-    default:
-        return AT_STATE_ERROR;
-    }
+    at_result_set_cause(&j->results[0], cause);
 }
 
 /* A failed launch is a result when it is the runner's doing, and a status when it is ours. */
 static at_status launch_failed(struct at_job *j, at_status status) {
-    char cause[sizeof j->results[0].cause];
+    char cause[AT_ERROR_MESSAGE_BYTES];
     snprintf(cause, sizeof cause, "%s", at_error_message());
     switch (status) {
     case AT_CRASHED:
@@ -101,10 +71,10 @@ static at_status launch_failed(struct at_job *j, at_status status) {
 }
 
 static void widen(struct at_job *j) {
-    double factor = j->bench->options->limit_factor;
-    for (int o = 0; factor != 1 && o < j->bench->answer.n_outputs; o++) {
-        int t = j->bench->answer.outputs[o];
-        for (int64_t i = 0; i < j->bench->answer.count[t]; i++) {
+    double factor = j->context->options->limit_factor;
+    for (int o = 0; factor != 1 && o < j->context->answer.n_outputs; o++) {
+        int t = j->context->answer.outputs[o];
+        for (int64_t i = 0; i < j->context->answer.count[t]; i++) {
             j->judgement.limit[t][i] *= factor;
             if (j->judgement.interval[t])
                 j->judgement.interval[t][i] *= factor;
@@ -114,8 +84,8 @@ static void widen(struct at_job *j) {
 
 /* Names of required decoys that change no output of this case: then the case does not prove what it was written for. */
 static void required_inert(const struct at_job *j, char *text, size_t size) {
-    const struct at_case *c = j->bench->item->c;
-    const struct at_answer *a = &j->bench->answer;
+    const struct at_case *c = j->context->item->c;
+    const struct at_answer *a = &j->context->answer;
     size_t at = 0;
     text[0] = 0;
     for (int q = 0; q < c->n_require; q++) {
@@ -130,7 +100,7 @@ static void required_inert(const struct at_job *j, char *text, size_t size) {
 }
 
 static void note_decoys(const struct at_job *j, int tensor, const char *inert, struct at_result *r) {
-    const struct at_answer *a = &j->bench->answer;
+    const struct at_answer *a = &j->context->answer;
     size_t at = 0;
     r->n_decoys = a->n_decoys;
     snprintf(r->decoy_fate, sizeof r->decoy_fate, "%s", j->decoys[tensor].fate);
@@ -141,7 +111,7 @@ static void note_decoys(const struct at_job *j, int tensor, const char *inert, s
 }
 
 static void note_ledger(const struct at_job *j, struct at_result *r) {
-    const struct at_answer *a = &j->bench->answer;
+    const struct at_answer *a = &j->context->answer;
     if (!a->has_ledger)
         return;
     const struct at_ledger_row *p = &a->ledger.stage[AT_STAGE_p];
@@ -153,8 +123,8 @@ static void note_ledger(const struct at_job *j, struct at_result *r) {
 }
 
 static at_status judge_tensor(struct at_job *j, int o, const char *inert) {
-    const struct at_answer *a = &j->bench->answer;
-    const struct at_problem *p = &j->bench->data.problem;
+    const struct at_answer *a = &j->context->answer;
+    const struct at_problem *p = &j->context->data.problem;
     int t = a->outputs[o];
     struct at_result *r = &j->results[o];
     struct at_comparison c = { .got = &j->outputs.tensors[t],
@@ -184,33 +154,46 @@ static at_status judge_tensor(struct at_job *j, int o, const char *inert) {
     return AT_OK;
 }
 
-static at_status judge_outputs(struct at_job *j) {
-    struct at_bench *b = j->bench;
-    const struct at_numerics *numerics = &j->v->numerics;
+/* Decoys tried, and the verdict, which looks at them too. */
+static at_status judge_by_decoys(struct at_job *j) {
+    struct at_answer *a = &j->context->answer;
     char inert[256];
-    AT_TRY(at_judgement_open(&b->answer, numerics, b->options->threads, &j->judgement));
-    AT_TRY(at_answer_decoys(&b->answer, numerics, b->options->threads));
-    widen(j);
-    for (int o = 0; o < b->answer.n_outputs; o++) {
-        int t = b->answer.outputs[o], modelled = j->judgement.has_model;
-        at_decoys_try(&b->answer, t, modelled ? NULL : j->judgement.limit[t], j->judgement.model[t],
-                      j->judgement.interval[t], &j->decoys[t]);
+    AT_TRY(at_answer_decoys(a, &j->v->numerics, j->context->options->threads));
+    for (int o = 0; o < a->n_outputs; o++) {
+        int t = a->outputs[o], modelled = j->judgement.has_model;
+        at_decoys_try(a, t, modelled ? NULL : j->judgement.limit[t], j->judgement.model[t], j->judgement.interval[t],
+                      &j->decoys[t]);
     }
     required_inert(j, inert, sizeof inert);
-    for (int o = 0; o < b->answer.n_outputs; o++)
+    for (int o = 0; o < a->n_outputs; o++)
         AT_TRY(judge_tensor(j, o, inert));
-    AT_TRY(at_job_keep(j));
-    if (b->options->dump)
-        AT_TRY(at_dump_job(b->options->dump, &b->answer, &j->judgement, &j->outputs, numerics));
     return AT_OK;
 }
 
-/* Kernel first, reference second: nothing of the answer exists in memory while the first variant runs. */
-static at_status answer_for(struct at_bench *b) {
-    if (b->has_answer)
-        return AT_OK;
-    AT_TRY(at_answer_open(&b->data.problem, b->options->threads, b->options->seed, &b->answer));
-    b->has_answer = 1;
+/* A declaration that the case cannot be evaluated with (pooled FIR order where taps are given, a tensor core's unit where
+ * the inputs are f32) is the variant's mistake, and costs this job alone. */
+static at_status declaration_failed(struct at_job *j, at_status status) {
+    char cause[AT_ERROR_MESSAGE_BYTES + 64];
+    if (status != AT_USAGE && status != AT_UNSUPPORTED)
+        return status;
+    snprintf(cause, sizeof cause, "the declared numerics do not fit this case: %s", at_error_message());
+    one_fate(j, AT_STATE_ERROR, cause);
+    return AT_OK;
+}
+
+static at_status judge_outputs(struct at_job *j) {
+    struct at_case_context *c = j->context;
+    at_status status = at_judgement_open(&c->answer, &j->v->numerics, c->options->threads, &j->judgement);
+    if (status != AT_OK)
+        return declaration_failed(j, status);
+    widen(j);
+    pthread_mutex_lock(&c->decoys);
+    status = judge_by_decoys(j);
+    pthread_mutex_unlock(&c->decoys);
+    AT_TRY(status);
+    AT_TRY(at_job_keep(j));
+    if (c->options->dump)
+        AT_TRY(at_dump_job(c->options->dump, &c->answer, &j->judgement, &j->outputs, &j->v->numerics));
     return AT_OK;
 }
 
@@ -221,10 +204,10 @@ static void note_counters(const struct at_counters *counters, struct at_result *
 }
 
 static at_status run_job(struct at_job *j) {
-    struct at_bench *b = j->bench;
+    struct at_case_context *c = j->context;
     struct at_run_reply reply;
-    const struct at_run_mode mode = { .counters = b->options->counters };
-    at_status status = at_guarded_launch(b->runner, j->variant, &b->data.problem, AT_POISON_JUDGED, &mode,
+    const struct at_run_mode mode = { .counters = c->options->counters };
+    at_status status = at_guarded_launch(j->runner, j->variant, &c->data.problem, AT_POISON_JUDGED, &mode,
                                          at_job_seed(j, 0), at_job_time_limit(j), &reply, &j->outputs);
     if (status != AT_OK)
         return launch_failed(j, status);
@@ -234,18 +217,18 @@ static at_status run_job(struct at_job *j) {
     }
     j->path = reply.path;
     j->capturable = reply.capturable;
-    AT_TRY(answer_for(b));
-    j->n_results = b->answer.n_outputs;
+    AT_TRY(at_case_context_answer(c));
+    j->n_results = c->answer.n_outputs;
     for (int o = 0; o < j->n_results; o++) {
-        int t = b->answer.outputs[o];
+        int t = c->answer.outputs[o];
         describe(j, &j->results[o]);
         j->results[o].tensor_index = o;
         j->results[o].seconds = reply.seconds;
         if (reply.has_counters)
             note_counters(&reply.counters, &j->results[o]);
-        snprintf(j->results[o].tensor, sizeof j->results[o].tensor, "%s", b->data.problem.op->tensors[t].name);
+        snprintf(j->results[o].tensor, sizeof j->results[o].tensor, "%s", c->data.problem.op->tensors[t].name);
         snprintf(j->results[o].format, sizeof j->results[o].format, "%s",
-                 at_format_info(b->data.problem.tensors[t].format)->name);
+                 at_format_info(c->data.problem.tensors[t].format)->name);
     }
     status = at_job_rerun(j);
     if (status == AT_OK)
@@ -259,36 +242,26 @@ static at_status run_job(struct at_job *j) {
     return judge_outputs(j);
 }
 
-static at_status judge_variant(struct at_bench *b, int i) {
-    struct at_job j = {
-        .late_fate = AT_STATE_ERROR, .bench = b, .variant = b->item->variants[i], .plan_index = b->item->first_index + i
-    };
+at_status at_judge_job(struct at_case_context *context, struct at_runner *runner, struct at_runner *predictor, int i) {
+    struct at_job j = { .late_fate = AT_STATE_ERROR,
+                        .context = context,
+                        .runner = runner,
+                        .predictor = predictor,
+                        .variant = context->item->variants[i],
+                        .plan_index = context->item->first_index + i };
     at_status status = AT_OK;
-    if (b->options->is_done && b->options->is_done(b->options->context, j.plan_index))
-        return AT_OK;
-    j.v = at_runner_variant(b->runner, j.variant);
+    atomic_fetch_add(&context->jobs, 1);
+    j.v = at_runner_variant(runner, j.variant);
     j.results = calloc(AT_MAX_TENSORS, sizeof *j.results);
     if (!j.results)
         AT_FAIL_OUT(AT_NO_MEMORY, "no memory for results");
+    AT_TRY_OUT(at_case_context_data(context));
     AT_TRY_OUT(run_job(&j));
-    AT_TRY_OUT(b->options->emit(b->options->context, j.results, j.n_results));
+    AT_TRY_OUT(context->options->emit(context->options->context, j.results, j.n_results));
 out:
     at_judgement_close(&j.judgement);
     at_outputs_release(&j.outputs);
     free(j.results);
-    return status;
-}
-
-at_status at_judge_case(struct at_runner *runner, const struct at_plan_case *item,
-                        const struct at_judge_options *options) {
-    struct at_bench b = { .runner = runner, .item = item, .options = options };
-    at_status status = AT_OK;
-    AT_TRY(at_case_build(item->c, &b.data));
-    for (int i = 0; i < item->n_variants; i++)
-        AT_TRY_OUT(judge_variant(&b, i));
-out:
-    if (b.has_answer)
-        at_answer_close(&b.answer);
-    at_case_data_release(&b.data);
+    atomic_fetch_sub(&context->jobs, 1);
     return status;
 }

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Scores and P are not part of it: `attest replay --dump` makes them again. */
+#include "verify/judge/keep.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,17 +29,17 @@ static int is_wanted(const struct at_job *j) {
     int fails = 0;
     for (int i = 0; i < j->n_results; i++)
         fails |= at_state_fails(j->results[i].state, j->results[i].expect, 1);
-    const enum at_keep keep = j->bench->options->keep;
+    const enum at_keep keep = j->context->options->keep;
     return keep == AT_KEEP_ALL || (keep == AT_KEEP_WRONG && fails);
 }
 
 /* Points the array at what the job has of it; 0 when it has nothing. */
 static int fill(const struct at_job *j, int t, enum at_witness_part part, struct at_array *a) {
-    const struct at_bench *b = j->bench;
-    const int is_input = b->data.problem.op->tensors[t].role == AT_IN;
-    const struct at_tensor *tensor = is_input ? &b->data.problem.tensors[t] : &j->outputs.tensors[t];
+    const struct at_case_context *c = j->context;
+    const int is_input = c->data.problem.op->tensors[t].role == AT_IN;
+    const struct at_tensor *tensor = is_input ? &c->data.problem.tensors[t] : &j->outputs.tensors[t];
     const void *const data[AT_WITNESS_PARTS] = { [AT_WITNESS_TENSOR] = tensor->data,
-                                                 [AT_WITNESS_REF] = b->answer.value[t],
+                                                 [AT_WITNESS_REF] = c->answer.value[t],
                                                  [AT_WITNESS_LIMIT] = j->judgement.limit[t],
                                                  [AT_WITNESS_MODEL] = j->judgement.model[t],
                                                  [AT_WITNESS_INTERVAL] = j->judgement.interval[t] };
@@ -56,7 +58,7 @@ static at_status write_arrays(const struct at_job *j, const char *path) {
     struct at_array *arrays = calloc(AT_WITNESS_ARRAYS, sizeof *arrays);
     if (!arrays)
         return AT_FAIL(AT_NO_MEMORY, "no memory for a witness");
-    const int all = at_witness_layout(j->bench->data.problem.op, arrays, tensor, part);
+    const int all = at_witness_layout(j->context->data.problem.op, arrays, tensor, part);
     for (int i = 0; i < all; i++)
         if (fill(j, tensor[i], part[i], &arrays[i]))
             arrays[n++] = arrays[i];
@@ -70,7 +72,7 @@ at_status at_job_keep(struct at_job *j) {
     if (!is_wanted(j))
         return AT_OK;
     at_witness_row(&j->results[0], row);
-    if (snprintf(path, sizeof path, "%s/%s.h5", j->bench->options->witness, row) >= (int)sizeof path)
+    if (snprintf(path, sizeof path, "%s/%s.h5", j->context->options->witness, row) >= (int)sizeof path)
         return AT_FAIL(AT_USAGE, "--out: the path is too long");
     AT_TRY(write_arrays(j, path));
     for (int i = 0; i < j->n_results; i++)

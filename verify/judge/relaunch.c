@@ -1,5 +1,7 @@
 /* The launches after the one that is judged: the same again, requests alone, the batch backwards.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "verify/judge/relaunch.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,13 +9,7 @@
 
 #include "attest/buffer.h"
 #include "verify/judge/batch.h"
-#include "verify/judge/job.h"
 #include "verify/runner/poison.h"
-
-uint64_t at_job_seed(const struct at_job *j, uint64_t launch) {
-    uint64_t parts[3] = { j->bench->options->seed, j->bench->item->c->hash, launch };
-    return at_hash_bytes(parts, sizeof parts, AT_HASH_START);
-}
 
 static int64_t different_bits(const struct at_tensor *a, const struct at_tensor *b, int64_t a_first, int64_t b_first,
                               int64_t count) {
@@ -45,7 +41,7 @@ static void keep_dirt(struct at_job *j, const struct at_outputs *later, const ch
 
 /* Elements of output o whose bits changed from the judged launch to another of the same problem. */
 static int64_t changed_bits(const struct at_job *j, const struct at_outputs *again, int o) {
-    const int t = j->bench->answer.outputs[o];
+    const int t = j->context->answer.outputs[o];
     return different_bits(&j->outputs.tensors[t], &again->tensors[t], 0, 0, at_tensor_count(&again->tensors[t]));
 }
 
@@ -54,7 +50,7 @@ static int64_t changed_bits(const struct at_job *j, const struct at_outputs *aga
 static at_status launch_again(struct at_job *j, enum at_poison_turn turn, uint64_t launch, struct at_outputs *again) {
     struct at_run_reply reply;
     const struct at_run_mode mode = { .order = 1 };
-    AT_TRY(at_guarded_launch(j->bench->runner, j->variant, &j->bench->data.problem, turn, &mode, at_job_seed(j, launch),
+    AT_TRY(at_guarded_launch(j->runner, j->variant, &j->context->data.problem, turn, &mode, at_job_seed(j, launch),
                              at_job_time_limit(j), &reply, again));
     AT_TRY(check_ran(j, &reply, "the same problem"));
     keep_dirt(j, again, ", when launched again");
@@ -71,8 +67,8 @@ struct suspects {
 static at_status suspects_open(const struct at_job *j, const struct at_outputs *again, struct suspects *s) {
     *s = (struct suspects){ 0 };
     for (int o = 0; o < j->n_results; o++) {
-        const struct at_tensor *first = &j->outputs.tensors[j->bench->answer.outputs[o]];
-        const struct at_tensor *other = &again->tensors[j->bench->answer.outputs[o]];
+        const struct at_tensor *first = &j->outputs.tensors[j->context->answer.outputs[o]];
+        const struct at_tensor *other = &again->tensors[j->context->answer.outputs[o]];
         const int64_t count = at_tensor_count(first);
         s->is[o] = calloc((size_t)count + 1, 1);
         if (!s->is[o])
@@ -94,7 +90,7 @@ static void clear_suspects(const struct at_job *j, const struct at_outputs *befo
                            struct suspects *s) {
     s->all = 0;
     for (int o = 0; o < j->n_results; o++) {
-        const int t = j->bench->answer.outputs[o];
+        const int t = j->context->answer.outputs[o];
         for (int64_t i = 0, n = at_tensor_count(&now->tensors[t]); s->n[o] && i < n; i++)
             if (s->is[o][i] && different_bits(&before->tensors[t], &now->tensors[t], i, i, 1)) {
                 s->is[o][i] = 0;
@@ -142,11 +138,11 @@ at_status at_job_rerun(struct at_job *j) {
     int64_t any = 0;
     AT_TRY_OUT(launch_again(j, AT_POISON_AGAIN, 1, &again));
     for (int o = 0; o < j->n_results; o++) {
-        j->results[o].rerun_compared = at_tensor_count(&again.tensors[j->bench->answer.outputs[o]]);
+        j->results[o].rerun_compared = at_tensor_count(&again.tensors[j->context->answer.outputs[o]]);
         j->results[o].rerun_different = changed_bits(j, &again, o);
         any += j->results[o].rerun_different;
     }
-    if (any && at_has_unowned(&j->bench->data.problem))
+    if (any && at_has_unowned(&j->context->data.problem))
         AT_TRY_OUT(follow_poison(j, &again));
 out:
     at_outputs_release(&again);
@@ -174,22 +170,22 @@ static int64_t mispredicted_bits(const struct at_tensor *a, const struct at_tens
 }
 
 at_status at_job_predict(struct at_job *j) {
-    struct at_runner *predictor = j->bench->options->predictor;
+    struct at_runner *predictor = j->predictor;
     const int variant = predictor ? same_source(predictor, j->v) : -1;
     struct at_run_reply reply;
     struct at_outputs predicted;
     if (variant < 0 || !j->v->numerics.repeats) /* bits that do not repeat cannot be foretold */
         return AT_OK;
-    AT_TRY(at_guarded_launch(predictor, variant, &j->bench->data.problem, AT_POISON_JUDGED, NULL, at_job_seed(j, 0),
+    AT_TRY(at_guarded_launch(predictor, variant, &j->context->data.problem, AT_POISON_JUDGED, NULL, at_job_seed(j, 0),
                              at_job_time_limit(j), &reply, &predicted));
-    /* An exponential whose bits are published nowhere is declined there and judged by its interval alone. Any other
+    /* An exponential whose bits the machine has no model of is declined there and judged by its interval alone. Any other
      * variant that the machine declines has lost a check that it should have had. */
     if (reply.outcome == AT_RUN_UNSUPPORTED && j->v->numerics.exp != AT_EXP_LIBM)
         return AT_OK;
     AT_TRY(check_ran(j, &reply, "the SIMT machine"));
     for (int o = 0; o < j->n_results; o++) {
-        const struct at_tensor *got = &j->outputs.tensors[j->bench->answer.outputs[o]];
-        const struct at_tensor *want = &predicted.tensors[j->bench->answer.outputs[o]];
+        const struct at_tensor *got = &j->outputs.tensors[j->context->answer.outputs[o]];
+        const struct at_tensor *want = &predicted.tensors[j->context->answer.outputs[o]];
         j->results[o].predicted_compared = at_tensor_count(got);
         j->results[o].predicted_different = mispredicted_bits(got, want);
     }
@@ -198,18 +194,18 @@ at_status at_job_predict(struct at_job *j) {
 }
 
 at_status at_job_graph(struct at_job *j) {
-    const struct at_problem *p = &j->bench->data.problem;
+    const struct at_problem *p = &j->context->data.problem;
     const struct at_run_mode mode = { .graph = 1, .graph_max_sk = 1 };
     struct at_run_reply reply;
     struct at_outputs replayed;
-    if (!j->capturable || !j->bench->item->c->family->decode || !j->v->numerics.repeats || p->sizes.max_sk < 2)
+    if (!j->capturable || !j->context->item->c->family->decode || !j->v->numerics.repeats || p->sizes.max_sk < 2)
         return AT_OK;
-    AT_TRY(at_guarded_launch(j->bench->runner, j->variant, p, AT_POISON_JUDGED, &mode, at_job_seed(j, 8),
-                             at_job_time_limit(j), &reply, &replayed));
+    AT_TRY(at_guarded_launch(j->runner, j->variant, p, AT_POISON_JUDGED, &mode, at_job_seed(j, 8), at_job_time_limit(j),
+                             &reply, &replayed));
     AT_TRY(check_ran(j, &reply, "a graph captured while the longest request had one key"));
     keep_dirt(j, &replayed, ", in a graph captured while the longest request had one key");
     for (int o = 0; o < j->n_results; o++) {
-        j->results[o].graph_compared = at_tensor_count(&replayed.tensors[j->bench->answer.outputs[o]]);
+        j->results[o].graph_compared = at_tensor_count(&replayed.tensors[j->context->answer.outputs[o]]);
         j->results[o].graph_different = changed_bits(j, &replayed, o);
         j->results[o].graph_other_path = j->path && reply.path && reply.path != j->path;
     }
@@ -220,15 +216,15 @@ at_status at_job_graph(struct at_job *j) {
 static at_status compare_part(struct at_job *j, const struct at_batch_part *part, uint64_t launch) {
     struct at_run_reply reply;
     struct at_outputs got;
-    const struct at_problem *whole = &j->bench->data.problem;
+    const struct at_problem *whole = &j->context->data.problem;
     const struct at_run_mode mode = { .order = (int64_t)launch };
-    AT_TRY(at_guarded_launch(j->bench->runner, j->variant, &part->problem, AT_POISON_AGAIN, &mode,
-                             at_job_seed(j, launch), at_job_time_limit(j), &reply, &got));
+    AT_TRY(at_guarded_launch(j->runner, j->variant, &part->problem, AT_POISON_AGAIN, &mode, at_job_seed(j, launch),
+                             at_job_time_limit(j), &reply, &got));
     if (reply.outcome != AT_RUN_UNSUPPORTED)
         AT_TRY(check_ran(j, &reply, "a part of the batch"));
     keep_dirt(j, &got, ", when launched on a part of the batch");
     for (int o = 0; reply.outcome == AT_RAN && o < j->n_results; o++) {
-        int t = j->bench->answer.outputs[o];
+        int t = j->context->answer.outputs[o];
         for (int64_t u = 0; u < part->n; u++) {
             int64_t row, rows, part_row, part_rows, from, part_from, count;
             at_batch_rows(whole, part->requests[u], &row, &rows);
@@ -247,7 +243,7 @@ static at_status compare_part(struct at_job *j, const struct at_batch_part *part
 }
 
 at_status at_job_other_batches(struct at_job *j) {
-    const struct at_problem *p = &j->bench->data.problem;
+    const struct at_problem *p = &j->context->data.problem;
     int64_t n = at_batch_units(p), picks[3] = { 0, n / 2, n - 1 };
     at_status status = AT_OK;
     struct at_batch_part part = { 0 };

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attest/decoy.h"
 #include "attest/buffer.h"
-#include "attest/names.h"
+#include "attest/decoy.h"
+#include "verify/plan/nearest.h"
 
 static int variant_selected(const struct at_selection *s, const struct at_variant *v, char *hits) {
     char name[192];
@@ -30,26 +30,6 @@ static int case_selected(const struct at_selection *s, const struct at_case *c) 
         return 1;
     snprintf(name, sizeof name, "%s:%s", c->role, c->id);
     return fnmatch(s->cases_glob, name, FNM_EXTMATCH) == 0;
-}
-
-static at_status nothing_matches(const struct at_runner *runner, const char *glob) {
-    int n = at_runner_variant_count(runner);
-    char(*names)[192] = calloc((size_t)n + 1, sizeof *names);
-    const char **list = calloc((size_t)n + 1, sizeof *list);
-    const char *nearest = NULL;
-    for (int i = 0; names && list && i < n; i++) {
-        const struct at_variant *v = at_runner_variant(runner, i);
-        snprintf(names[i], sizeof names[i], "%s/%s", v->family, v->name);
-        list[i] = names[i];
-    }
-    if (names && list)
-        nearest = at_nearest_name(glob, list, n);
-    at_status status =
-        AT_FAIL(AT_NOT_FOUND, "no variant of runner %s matches '%s'%s%s; `attest list kernels` names all",
-                at_runner_device(runner), glob, nearest ? "; nearest is " : "", nearest ? nearest : "");
-    free(list);
-    free(names);
-    return status;
 }
 
 static at_status load_cases(const struct at_selection *s, struct at_case_list *cases) {
@@ -86,13 +66,14 @@ static at_status add_cases(const struct at_selection *s, const struct at_runner 
     plan->items = calloc((size_t)plan->cases.n + 1, sizeof *plan->items);
     if (!plan->items)
         return AT_FAIL(AT_NO_MEMORY, "no memory for %lld cases", (long long)plan->cases.n);
-    int64_t index = 0;
+    int64_t index = 0, n_selected = 0;
     plan->cases_hash = AT_HASH_START;
     for (int64_t i = 0; i < plan->cases.n; i++) {
         const struct at_case *c = &plan->cases.items[i];
         struct at_plan_case item = { .c = c, .first_index = index };
         if (!case_selected(s, c))
             continue;
+        n_selected++;
         AT_TRY(check_required(c));
         AT_TRY(match_variants(runner, chosen, &item));
         index += item.n_variants;
@@ -105,6 +86,8 @@ static at_status add_cases(const struct at_selection *s, const struct at_runner 
             free(item.variants);
         }
     }
+    if (n_selected == 0 && !s->case_line)
+        return at_no_case(&plan->cases, s->cases_glob);
     return AT_OK;
 }
 
@@ -119,7 +102,7 @@ at_status at_plan_make(const struct at_selection *selection, const struct at_run
         chosen[i] = (char)variant_selected(selection, at_runner_variant(runner, i), hits);
     for (int i = 0; i < selection->n_globs; i++)
         if (!hits[i]) {
-            status = nothing_matches(runner, selection->globs[i]);
+            status = at_no_variant(runner, selection->globs[i]);
             goto out;
         }
     AT_TRY_OUT(load_cases(selection, &plan->cases));

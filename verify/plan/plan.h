@@ -30,7 +30,8 @@ struct at_selection {
     int shard, shards;      /* 0-based; shards 1: everything */
 };
 
-/* Builds the plan. A GLOB that matches no variant is AT_NOT_FOUND and names the nearest. */
+/* Builds the plan. A GLOB that matches no variant, or a glob that matches no case, is AT_NOT_FOUND and
+ * names the nearest. */
 at_status at_plan_make(const struct at_selection *selection, const struct at_runner *runner, struct at_plan *plan);
 void at_plan_release(struct at_plan *plan);
 

@@ -17,7 +17,10 @@
 
 static const struct at_option options[] = {
     { "--out", "D.h5", "the archive to write" },
-    { "--attention", "A", "asynct (default) or softmax; a case line says it itself" },
+    { "--attention", "A",
+      "asynct or softmax: what is computed of a capture, which does not say it itself; wanted, but of a dataset by "
+      "name, "
+      "which is recorded as asynct, and of a case line, which says it" },
     { "--params", "'K=V ...'", "causal, scale, sigma, window, taps, edge, relu_pre, clip, gamma, as in a case line" },
     { "--layers", "GLOB|a..b", "which layers (default all)" },
     { "--bins", "F", "f16 or bf16: bins are its codes (default: the source's own format; f16 for f32 and f64)" },

@@ -11,7 +11,7 @@
 #include "attest/buffer.h"
 #include "verify/record/dist_source.h"
 
-enum { MOST_VALUES = 4096 * AT_ASYNCT_MAX_TAPS };
+enum { MAX_VALUES = 4096 * AT_ASYNCT_MAX_TAPS };
 
 /* The tensor `word` of layer i, -1 if there is none. */
 static int find(const struct at_dist_source *source, int64_t i, const char *word, char *name, size_t size) {
@@ -26,9 +26,9 @@ static int find(const struct at_dist_source *source, int64_t i, const char *word
 /* Its values, finite in f32 and rounded to it, in *values (the caller frees them); name and values go into *hash. */
 static at_status read_values(const struct at_dist_source *source, int at, uint64_t *hash, double **values) {
     const struct at_file_tensor *t = at_reader_tensor(source->reader, at);
-    if (!t->supported || t->format == AT_I32 || t->count < 1 || t->count > MOST_VALUES)
+    if (!t->supported || t->format == AT_I32 || t->count < 1 || t->count > MAX_VALUES)
         return AT_FAIL(AT_USAGE, "%s: %s has type %s and %lld values, wanted floating-point numbers, %d at most",
-                       source->name, t->name, t->type_name, (long long)t->count, (int)MOST_VALUES);
+                       source->name, t->name, t->type_name, (long long)t->count, (int)MAX_VALUES);
     *values = malloc((size_t)t->count * sizeof **values);
     if (!*values)
         return AT_FAIL(AT_NO_MEMORY, "%s: no memory for %s", source->name, t->name);

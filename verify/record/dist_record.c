@@ -29,6 +29,11 @@ static at_status read_attention(const struct at_dist_request *r, struct at_dist_
         x->params.softmax = softmax;
         return AT_OK;
     }
+    if (!name && !x->source.is_named)
+        return AT_FAIL(
+            AT_USAGE,
+            "record: a capture does not say which attention its q and k are for; wanted --attention asynct or "
+            "--attention softmax");
     name = or_else(name, "asynct");
     x->params.softmax = strcmp(name, "softmax") == 0;
     return x->params.softmax || strcmp(name, "asynct") == 0

@@ -295,6 +295,7 @@ static at_status open_any(const char *input, struct at_dist_source *s) {
     if (is_case(input))
         return open_case(input, s);
     snprintf(path, sizeof path, "%s/activations/%s.safetensors", at_datasets_dir(), input);
+    s->is_named = 1;
     if (!slash && stat(path, &info) == 0)
         return open_file(path, s);
     return AT_FAIL(AT_NOT_FOUND,

@@ -15,6 +15,7 @@ enum { AT_DIST_Q, AT_DIST_K, AT_DIST_V, AT_DIST_TENSORS };
 struct at_dist_source {
     char *name;               /* dataset, base name of a file, or case id */
     char *path;               /* what is read; NULL: a case */
+    int is_named;             /* 1: one of attest's own datasets, asked for by its name */
     enum at_format format;    /* of q, k and v of every layer */
     int64_t n_layers, *layer; /* numbers, ascending */
     int64_t requests, h, hk, d;

@@ -101,10 +101,10 @@ static void cell(FILE *out, int width, int digits, double value) {
 
 /* A name comes from a file's, or from an archive: nothing in it may steer a terminal. */
 static void print_name(const char *name, FILE *out) {
-    enum { MOST = 80 };
+    enum { MAX = 80 };
     size_t n = strlen(name);
-    if (n > MOST)
-        for (n = MOST; n > 0 && ((unsigned char)name[n] & 0xc0) == 0x80;)
+    if (n > MAX)
+        for (n = MAX; n > 0 && ((unsigned char)name[n] & 0xc0) == 0x80;)
             n--;
     for (size_t i = 0; i < n; i++)
         fputc((unsigned char)name[i] < 0x20 || name[i] == 0x7f ? '?' : name[i], out);

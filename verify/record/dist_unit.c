@@ -137,13 +137,13 @@ static void cut(struct job *job) {
     job->queries = queries;
     job->pieces = most((u->tile + queries - 1) / queries, 1);
     job->rows = most(least(AT_DIST_ROWS, AT_DIST_HOLD / keys), AT_DIST_FEW);
-    job->rows = least(most(least(job->rows, AT_DIST_MOST / keys), 1), most(u->tile, 1));
+    job->rows = least(most(least(job->rows, AT_DIST_MAX / keys), 1), most(u->tile, 1));
 }
 
 at_status at_dist_count_unit(struct at_dist_workers *workers, const struct at_dist_unit *unit,
                              struct at_dist_layer *layer) {
     struct job job = { .workers = workers, .unit = unit, .layer = layer };
-    if (unit->first_query % AT_DIST_TILE || unit->keys > AT_DIST_MOST)
+    if (unit->first_query % AT_DIST_TILE || unit->keys > AT_DIST_MAX)
         return AT_FAIL(AT_BUG, "a tile from query %lld of %lld keys", (long long)unit->first_query,
                        (long long)unit->keys);
     cut(&job);

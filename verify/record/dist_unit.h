@@ -1,21 +1,10 @@
 /* Counting one unit, a request of a layer: from the codes of q, k and v to a layer's sums.
  * SPDX-License-Identifier: Apache-2.0
  *
- * What is counted, to the bit, whoever counts it (all in double, each +, -, *, / rounded once, no fma):
- *
- *   raw     the products' sum of at_fast_product(): exact where it can be, else compensated (Dot2)
- *   scaled  s = scale * raw
- *   fir, p  z and p of at_asynct_gate_row(); a score that is not finite makes them NaN
- *   p       (softmax) e / sum, with e_t = at_plain_exp(s_t - max), max over the visible s that are numbers (0 when
- * there is none above -inf), sum in ascending t out     sum in ascending t over the keys whose p is not 0 of (gamma
- * p_t) v_tc (asynct); of e_t v_tc, divided by the sum (softmax); 0 without a visible key row_max largest visible s, NaN
- * if one is; row_sum: sum of p (asynct) or e (softmax) in ascending t entropy H = log2(sum) - (sum of w log2 w in
- * ascending t over w != 0) / sum with w = p or e and at_plain_log2(); at least 0.  support: at_plain_exp2(H).  share0:
- * w_0 / sum.  Rows with sum 0 have none of the three, rows without a visible key no row_max and row_sum either:
- * n_empty.
- *
- * Each is rounded once, ties to even, to the code of the bins. Hidden pairs are counted as masked, nowhere else.
- * The distance of query i and key t is abs(keys - queries + i - t). */
+ * What is counted is defined, to the bit, in reference/score_counts/score_counts.h, with no queries behind those of the
+ * unit. The host takes raw from at_fast_product(), which is exact where it can be and Dot2 elsewhere, and z and p from
+ * at_asynct_gate_row(). Each value is rounded once, ties to even, to the code of the bins. Beyond that definition, a
+ * statistic's n_empty counts the rows that have none, and hidden pairs are counted as masked. */
 #ifndef AT_DIST_UNIT_H
 #define AT_DIST_UNIT_H
 

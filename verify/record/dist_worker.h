@@ -15,7 +15,7 @@ enum {
     AT_DIST_ROW_STATS = 5,  /* row_max .. share0 */
     AT_DIST_HOLD = 1 << 18, /* scores of a block, unless that is less than AT_DIST_FEW rows */
     AT_DIST_FEW = 64,
-    AT_DIST_MOST = 1 << 24 /* scores of a block in any case, unless one row has more */
+    AT_DIST_MAX = 1 << 24 /* scores of a block in any case, unless one row has more */
 };
 
 /* Rows of queries of one head against all keys that they see. */

@@ -5,10 +5,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "verify/result/record.h"
 #include "verify/report/report_text.h"
+#include "verify/report/reports.h"
 
-enum { MOST = 10 };
+enum { MAX = 10 };
 
 /* %, CR and LF end or change a command; inside a property ':' and ',' do, too. Other control characters are
  * shown as \xNN. */
@@ -42,7 +42,7 @@ static void put_annotation(FILE *out, const char *kind, const struct at_result *
 static int is_error(const struct at_result *r, int strict) { return at_state_fails(r->state, r->expect, strict) != 0; }
 
 static int is_warning(const struct at_result *r, int strict) {
-    return r->state == AT_STATE_VACUOUS && !is_error(r, strict);
+    return at_state_class(r->state) == AT_CLASS_VACUOUS && !is_error(r, strict);
 }
 
 static void put_kind(const struct at_run_record *record, int strict, const char *kind,
@@ -50,7 +50,7 @@ static void put_kind(const struct at_run_record *record, int strict, const char 
     int64_t n = 0, put = 0;
     for (int64_t i = 0; i < record->n; i++)
         n += selects(&record->results[i], strict);
-    int64_t most = n > MOST ? MOST - 1 : n;
+    int64_t most = n > MAX ? MAX - 1 : n;
     for (int64_t i = 0; i < record->n && put < most; i++)
         if (selects(&record->results[i], strict)) {
             put_annotation(out, kind, &record->results[i]);
@@ -61,7 +61,8 @@ static void put_kind(const struct at_run_record *record, int strict, const char 
                 n - put);
 }
 
-void at_report_github(const struct at_run_record *record, int strict, FILE *out) {
+at_status at_report_github(const struct at_run_record *record, int strict, FILE *out) {
     put_kind(record, strict, "error", is_error, out);
     put_kind(record, strict, "warning", is_warning, out);
+    return AT_OK;
 }

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "verify/result/record.h"
 #include "verify/report/report_text.h"
+#include "verify/report/reports.h"
 
 /* XML 1.0 has no control characters but tab, newline and return: they are shown as \xNN. U+FFFE and U+FFFF are
  * no characters either. */
@@ -44,11 +44,12 @@ static void put_attribute(FILE *out, const char *name, const char *text) {
 enum outcome { GOOD, FAILED, BROKEN, NOT_RUN };
 
 static enum outcome outcome_of(const struct at_result *r, int strict) {
-    if (r->state == AT_STATE_UNSUPPORTED || r->state == AT_STATE_SKIPPED)
+    const enum at_state_class class = at_state_class(r->state);
+    if (class == AT_CLASS_DECLINED)
         return NOT_RUN;
     if (!at_state_fails(r->state, r->expect, strict))
         return GOOD;
-    return r->state == AT_STATE_CRASHED || r->state == AT_STATE_HUNG || r->state == AT_STATE_ERROR ? BROKEN : FAILED;
+    return class == AT_CLASS_BROKEN ? BROKEN : FAILED;
 }
 
 struct totals {
@@ -88,7 +89,8 @@ static void put_details(FILE *out, const struct at_result *r) {
     if (r->compared > 0 && r->worst_index >= 0) {
         fputs("worst ", out);
         put_xml(out, place);
-        fprintf(out, ": got %.9g, want %.9g, limit %.3g\n", r->worst_got, r->worst_want, r->worst_limit);
+        fprintf(out, ": got %.9g, want %.9g, limit %.3g\n", at_text_nan(r->worst_got), at_text_nan(r->worst_want),
+                at_text_nan(r->worst_limit));
     }
     put_xml(out, r->repro);
     fputc('\n', out);
@@ -149,16 +151,14 @@ static int seen_before(const struct at_run_record *record, int64_t i) {
     return 0;
 }
 
-at_status at_report_junit(const struct at_run_record *record, int strict, const char *path) {
-    struct at_atomic_file file;
+at_status at_report_junit(const struct at_run_record *record, int strict, FILE *out) {
     struct totals t = count(record, NULL, strict);
-    AT_TRY(at_atomic_open(path, &file));
-    fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"attest\"", file.stream);
-    put_totals(file.stream, &t);
-    fputs(">\n", file.stream);
+    fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"attest\"", out);
+    put_totals(out, &t);
+    fputs(">\n", out);
     for (int64_t i = 0; i < record->n; i++)
         if (!seen_before(record, i))
-            put_suite(file.stream, record, i, strict);
-    fputs("</testsuites>\n", file.stream);
-    return at_atomic_commit(&file);
+            put_suite(out, record, i, strict);
+    fputs("</testsuites>\n", out);
+    return AT_OK;
 }

@@ -74,7 +74,7 @@ static void put_compared(const struct at_run_record *record, FILE *out) {
     char a[32], b[32];
     for (int64_t i = 0; i < record->n; i++) {
         const struct at_result *r = &record->results[i];
-        if (r->state == AT_STATE_UNSUPPORTED || r->state == AT_STATE_SKIPPED)
+        if (at_state_class(r->state) == AT_CLASS_DECLINED)
             continue;
         total += r->total;
         compared += r->compared;
@@ -107,7 +107,7 @@ static void put_exact(const struct at_run_record *record, FILE *out) {
 static void put_vacuous(const struct at_run_record *record, int strict, FILE *out) {
     int64_t n = 0;
     for (int64_t i = 0; i < record->n; i++)
-        n += record->results[i].state == AT_STATE_VACUOUS;
+        n += at_state_class(record->results[i].state) == AT_CLASS_VACUOUS;
     if (!n)
         return;
     fprintf(out, "VACUOUS proves nothing for its variant and %s with --strict; %" PRId64 " of these:\n",
@@ -115,7 +115,7 @@ static void put_vacuous(const struct at_run_record *record, int strict, FILE *ou
     int listed = 0;
     for (int64_t i = 0; i < record->n && listed < MOST_LISTED; i++) {
         const struct at_result *r = &record->results[i];
-        if (r->state != AT_STATE_VACUOUS)
+        if (at_state_class(r->state) != AT_CLASS_VACUOUS)
             continue;
         char passed[sizeof r->decoy_names + 64], text[4096];
         at_result_decoys_of(r, AT_DECOY_PASSED, passed, sizeof passed);
@@ -132,10 +132,19 @@ static void put_vacuous(const struct at_run_record *record, int strict, FILE *ou
 
 static void put_exit(const struct at_run_record *record, int strict, FILE *out) {
     int code = at_run_record_exit_code(record, strict);
-    int64_t failing = 0;
+    int64_t failing = 0, unjudged = 0;
     for (int64_t i = 0; i < record->n; i++)
         failing += at_state_fails(record->results[i].state, record->results[i].expect, strict) != 0;
-    if (code == 1)
+    for (int64_t i = 0; strict && at_run_record_unjudged(record, &i);)
+        unjudged++;
+    if (record->signal)
+        fprintf(out, "exit %d: interrupted: %" PRId64 " of %" PRId64 " jobs judged, %" PRId64 " results fail the run\n",
+                code, at_run_record_jobs(record), record->planned, failing);
+    else if (code == 1 && unjudged)
+        fprintf(out,
+                "exit 1: %" PRId64 " of %" PRId64 " results fail the run, %" PRId64 " variants were never judged\n",
+                failing, record->n, unjudged);
+    else if (code == 1)
         fprintf(out, "exit 1: %" PRId64 " of %" PRId64 " results fail the run\n", failing, record->n);
     else if (code == 4)
         fprintf(out, "exit 4: nothing was judged\n");
@@ -145,10 +154,13 @@ static void put_exit(const struct at_run_record *record, int strict, FILE *out) 
 
 void at_put_summary(const struct at_run_record *record, int strict, FILE *out) {
     char label[64];
+    at_put_variants(record, strict, out);
     snprintf(label, sizeof label, "%" PRId64 " results%s", record->n, record->n ? ": " : "");
     put_counts(record, label, NULL, out);
     put_compared(record, out);
     put_exact(record, out);
     put_vacuous(record, strict, out);
+    if (strict && !record->signal)
+        at_put_unjudged(record, out);
     put_exit(record, strict, out);
 }

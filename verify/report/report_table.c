@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Nothing is wider than 120 columns except the repro lines, which have to be copied in one piece. What all
- * cases of a family have in common is said once above its rows; a row shows the words that differ. */
+ * cases of a family have in common is said once above its rows; a row shows the words that differ, all of them: where they
+ * do not fit beside the numbers, they stand above the rows of their case. Where nothing was judged, the reason stands in place of the numbers. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -30,7 +31,7 @@ struct group {
     const char *family;
     char common[1024];
     int strict, colour, brief;
-    int width[COLUMNS];
+    int width[COLUMNS], case_above;
     FILE *out;
 };
 
@@ -58,7 +59,7 @@ static const char *met(const struct at_result *r) {
     if (r->model_exact)
         return "MODEL-EXACT";
     if (r->model_compared > 0 && r->model_equal == r->model_compared)
-        return "MODEL";
+        return "MODEL-WITHIN";
     return r->within ? "WITHIN" : "-";
 }
 
@@ -122,32 +123,46 @@ static void cell(const struct group *g, const struct at_result *r, enum column c
 static int shown(const struct group *g, const struct at_result *r) {
     if (strcmp(r->family, g->family) != 0)
         return 0;
-    return !g->brief || r->state == AT_STATE_VACUOUS || at_state_fails(r->state, r->expect, g->strict);
+    return !g->brief || at_state_class(r->state) == AT_CLASS_VACUOUS || at_state_fails(r->state, r->expect, g->strict);
 }
 
-/* As wide as the contents; what is too much is taken from the case, then from the variant. */
+/* Rows without numbers: the numbers' columns hold the reason. */
+static int has_reason(const struct at_result *r) {
+    return at_state_class(r->state) == AT_CLASS_DECLINED && r->compared == 0 && r->cause[0];
+}
+
+static int columns_of(const struct at_result *r) { return has_reason(r) ? ERROR : COLUMNS; }
+
+/* A column of this table: where cases do not fit beside their rows, they stand above them. */
+static int is_column(const struct group *g, int c) { return c != CASE || !g->case_above; }
+
+static int total_width(const struct group *g) {
+    int total = -GAP;
+    for (int c = 0; c < COLUMNS; c++)
+        total += is_column(g, c) ? g->width[c] + GAP : 0;
+    return total;
+}
+
+/* As wide as the contents. What is too much is the case, which then goes above its rows in full; then the variant's name is
+ * cut. */
 static void find_widths(struct group *g) {
     char text[CELL_BYTES];
-    int total = (COLUMNS - 1) * GAP;
     for (int c = 0; c < COLUMNS; c++)
         g->width[c] = at_text_width(columns[c].title);
     for (int64_t i = 0; i < g->record->n; i++)
-        for (int c = 0; c < COLUMNS && shown(g, &g->record->results[i]); c++) {
+        for (int c = 0; c < columns_of(&g->record->results[i]) && shown(g, &g->record->results[i]); c++) {
             cell(g, &g->record->results[i], (enum column)c, text);
             int width = at_text_width(text);
             g->width[c] = width > g->width[c] ? width : g->width[c];
         }
-    for (int c = 0; c < COLUMNS; c++)
-        total += g->width[c];
+    g->case_above = total_width(g) > WIDTH;
     static const struct {
         enum column column;
         int least;
-    } give[] = { { CASE, 16 }, { VARIANT, 12 }, { TENSOR, 6 }, { CASE, 4 } };
-    for (size_t i = 0; i < sizeof give / sizeof give[0] && total > WIDTH; i++) {
-        int spare = g->width[give[i].column] - give[i].least;
-        spare = spare < 0 ? 0 : spare > total - WIDTH ? total - WIDTH : spare;
-        g->width[give[i].column] -= spare;
-        total -= spare;
+    } give[] = { { VARIANT, 12 }, { TENSOR, 6 } };
+    for (size_t i = 0; i < sizeof give / sizeof give[0] && total_width(g) > WIDTH; i++) {
+        const int spare = g->width[give[i].column] - give[i].least, excess = total_width(g) - WIDTH;
+        g->width[give[i].column] -= spare < 0 ? 0 : spare > excess ? excess : spare;
     }
 }
 
@@ -156,26 +171,54 @@ static const char *colour_of(const struct group *g, const struct at_result *r) {
         return "";
     if (at_state_fails(r->state, r->expect, g->strict))
         return "\x1b[31m";
-    if (r->state == AT_STATE_PASS)
+    if (at_state_class(r->state) == AT_CLASS_GOOD)
         return "\x1b[32m";
     return "\x1b[33m";
+}
+
+/* The reason, from the column of the first number on; further lines begin there, too. */
+static void put_reason(const struct group *g, const char *reason) {
+    char line[CELL_BYTES];
+    int indent = 0;
+    for (int c = 0; c < ERROR; c++)
+        indent += is_column(g, c) ? g->width[c] + GAP : 0;
+    for (const char *next; *reason; reason = next) {
+        snprintf(line, sizeof line, "%.*s", (int)at_text_line(reason, WIDTH - indent, &next), reason);
+        at_text_fit(g->out, line, at_text_width(line), 0);
+        fprintf(g->out, "\n%*s", *next ? indent : 0, "");
+    }
 }
 
 static void put_row(const struct group *g, const struct at_result *r) {
     char text[CELL_BYTES];
     const char *colour = colour_of(g, r);
-    for (int c = 0; c < COLUMNS; c++) {
+    for (int c = 0; c < columns_of(r); c++) {
+        if (!is_column(g, c))
+            continue;
         cell(g, r, (enum column)c, text);
         fputs(c ? " " : colour, g->out);
         at_text_fit(g->out, text, g->width[c], columns[c].right);
         if (c == STATE && colour[0])
             fputs("\x1b[0m", g->out);
     }
-    fputc('\n', g->out);
+    fputc(has_reason(r) ? ' ' : '\n', g->out);
+    if (has_reason(r))
+        put_reason(g, r->cause);
+}
+
+/* Above the first row of a case, unless it has a column. */
+static void put_case(const struct group *g, const struct at_result *r, const struct at_result *above) {
+    char text[CELL_BYTES];
+    if (!g->case_above || (above && strcmp(above->case_id, r->case_id) == 0))
+        return;
+    cell(g, r, CASE, text);
+    at_put_wrapped(g->out, "case ", text, WIDTH);
 }
 
 static void put_titles(const struct group *g) {
     for (int c = 0; c < COLUMNS; c++) {
+        if (!is_column(g, c))
+            continue;
         fputs(c ? " " : "", g->out);
         at_text_fit(g->out, columns[c].title, g->width[c], columns[c].right);
     }
@@ -190,8 +233,8 @@ static void put_failure(const struct group *g, const struct at_result *r) {
         at_result_worst(r, place, sizeof place);
         if (!isnan(r->worst_limit))
             snprintf(limit, sizeof limit, "%.3g", r->worst_limit);
-        int used =
-            snprintf(text, sizeof text, "%s: got %.9g, want %.9g, limit %s", place, r->worst_got, r->worst_want, limit);
+        int used = snprintf(text, sizeof text, "%s: got %.9g, want %.9g, limit %s", place, at_text_nan(r->worst_got),
+                            at_text_nan(r->worst_want), limit);
         if (!isnan(r->worst_model) && used > 0 && (size_t)used < sizeof text)
             used += snprintf(text + used, sizeof text - (size_t)used, ", model %.9g", r->worst_model);
         if (used > 0 && (size_t)used < sizeof text)
@@ -239,6 +282,7 @@ static void put_heading(const struct group *g) {
 }
 
 static void put_group(struct group *g) {
+    const struct at_result *above = NULL;
     int64_t rows = 0;
     at_case_common(g->record, g->family, g->common, sizeof g->common);
     for (int64_t i = 0; i < g->record->n; i++)
@@ -254,6 +298,8 @@ static void put_group(struct group *g) {
         const struct at_result *r = &g->record->results[i];
         if (!shown(g, r))
             continue;
+        put_case(g, r, above);
+        above = r;
         put_row(g, r);
         put_counters(g, r);
         if (at_state_fails(r->state, r->expect, g->strict))

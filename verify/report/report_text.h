@@ -16,7 +16,7 @@ void at_case_common(const struct at_run_record *record, const char *family, char
 /* The other words of a case; "(as above)" when there are none. */
 void at_case_short(const char *case_id, const char *common, char *text, size_t size);
 
-/* Counts of a decoy's fate in a result, as VERDICTS says: rejected of those that counted. */
+/* Counts of a decoy's fate in a result, rejected of those that counted. */
 void at_result_decoys(const struct at_result *result, int *rejected, int *counted);
 /* Names of the decoys with this fate, ", "-separated. */
 void at_result_decoys_of(const struct at_result *result, char fate, char *text, size_t size);

@@ -184,13 +184,52 @@ at_status at_record_complete(const struct at_run_record *record, int64_t positio
     return AT_OK;
 }
 
+/* ---- the run as a whole ---- */
+
+int64_t at_run_record_jobs(const struct at_run_record *record) {
+    int64_t jobs = 0;
+    for (int64_t i = 0; i < record->n; i++)
+        jobs += i == 0 || record->results[i].plan_index != record->results[i - 1].plan_index;
+    return jobs;
+}
+
+static int same_variant(const struct at_result *a, const struct at_result *b) {
+    return strcmp(a->variant, b->variant) == 0 && strcmp(a->family, b->family) == 0;
+}
+
+static int is_judged(const struct at_result *r) { return at_state_class(r->state) != AT_CLASS_DECLINED; }
+
+/* Nothing before it is of its variant, and nothing at all of its variant was judged. */
+static int is_first_of_unjudged(const struct at_run_record *record, int64_t i) {
+    const struct at_result *r = &record->results[i];
+    if (is_judged(r))
+        return 0;
+    for (int64_t k = 0; k < record->n; k++)
+        if (same_variant(&record->results[k], r) && (k < i || is_judged(&record->results[k])))
+            return 0;
+    return 1;
+}
+
+const struct at_result *at_run_record_unjudged(const struct at_run_record *record, int64_t *i) {
+    while (!record->is_part && *i < record->n) {
+        const int64_t at = (*i)++;
+        if (is_first_of_unjudged(record, at))
+            return &record->results[at];
+    }
+    return NULL;
+}
+
 int at_run_record_exit_code(const struct at_run_record *record, int strict) {
-    int64_t judged = 0;
+    int64_t judged = 0, first = 0;
+    if (record->signal)
+        return 128 + record->signal;
     for (int64_t i = 0; i < record->n; i++) {
         const struct at_result *r = &record->results[i];
         if (at_state_fails(r->state, r->expect, strict))
             return 1;
-        judged += r->state != AT_STATE_UNSUPPORTED && r->state != AT_STATE_SKIPPED;
+        judged += is_judged(r);
     }
-    return judged ? 0 : 4;
+    if (!judged)
+        return 4;
+    return strict && at_run_record_unjudged(record, &first) ? 1 : 0;
 }

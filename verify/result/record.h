@@ -16,6 +16,10 @@ struct at_run_record {
     int64_t n, capacity;
     char **witness; /* folders with the files of results that were kept (verify/archive/witness.h) */
     int n_witness;
+    /* Of the process, never archived: */
+    int signal;      /* that cut the run short; 0: it came to its end */
+    int64_t planned; /* with signal: jobs there would have been */
+    int is_part;     /* some of a run's results: a shard, a selection */
 };
 
 void at_run_record_init(struct at_run_record *record);
@@ -32,7 +36,13 @@ void at_run_record_sort(struct at_run_record *record);
 at_status at_record_merge(const struct at_run_record *shards, int n, struct at_run_record *out);
 /* AT_USAGE, naming the first gap, unless every plan position 0 .. positions - 1 has a result. Sorted record. */
 at_status at_record_complete(const struct at_run_record *record, int64_t positions);
-/* The exit code the results ask for: 0, 1 (a verdict fails the run) or 4 (nothing was judged). */
+/* Jobs (case x variant) that have results. Sorted record. */
+int64_t at_run_record_jobs(const struct at_run_record *record);
+/* The first result of the next variant that was selected and never judged, from result *i on, which is moved behind it;
+ * NULL when there is none, and always in a part of a run, where the rest may have judged it. */
+const struct at_result *at_run_record_unjudged(const struct at_run_record *record, int64_t *i);
+/* The exit code the results ask for: 0, 1 (a verdict fails the run, or strict and a variant was never judged), 4 (nothing
+ * was judged), or 128 + the signal that cut the run short. */
 int at_run_record_exit_code(const struct at_run_record *record, int strict);
 /* First difference of two canonical JSON objects as "key: A here, B there"; 0 when they are equal. */
 int at_json_difference(const char *a, const char *b, char *text, size_t size);
@@ -44,21 +54,14 @@ int at_json_difference(const char *a, const char *b, char *text, size_t size);
 at_status at_result_to_json(const struct at_result *result, char **line);
 at_status at_result_from_json(const char *line, const char *where, struct at_result *result);
 
-/* verify/archive: RUN.h5 as ARCHIVE.md says; byte-identical for equal records; temp + fsync + rename. */
+/* verify/archive: RUN.h5 as verify/archive/README.md says; byte-identical for equal records; temp + fsync + rename. */
 at_status at_archive_write(const struct at_run_record *record, const char *path);
 /* Reads it back (attest show, merge). Refuses a newer major, ignores unknown columns. */
 at_status at_archive_read(const char *path, struct at_run_record *record);
-
-/* Reports. Each writes to a temporary beside `path` and renames. */
-at_status at_report_junit(const struct at_run_record *record, int strict, const char *path);
-at_status at_report_jsonl(const struct at_run_record *record, const char *path);
 
 #include <stdio.h>
 /* Table for people, one row a result, at most 120 columns; colour: 1 with ANSI colours. */
 void at_report_table(const struct at_run_record *record, int strict, int colour, FILE *out);
 /* The same with rows only for results that fail or are VACUOUS, and a line of counts per family. */
 void at_report_table_brief(const struct at_run_record *record, int strict, int colour, FILE *out);
-/* GitHub workflow commands, at most 10 of a kind; the tenth says how many more there are. */
-void at_report_github(const struct at_run_record *record, int strict, FILE *out);
-
 #endif

@@ -2,16 +2,18 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verify/result/result.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "verify/result/record.h"
+#include "verify/result/text.h"
 
 static const struct {
     const char *name;
-    int fails; /* 0 no, 1 yes, 2 with strict, 3 unless the case expects it */
+    enum at_state_class class;
     const char *meaning;
 } states[AT_STATE_COUNT] = {
-#define X(name, fails, meaning) { #name, fails, meaning },
+#define X(name, class, meaning) { #name, AT_CLASS_##class, meaning },
     AT_STATE_LIST(X)
 #undef X
 };
@@ -23,6 +25,8 @@ const char *at_state_name(enum at_state state) { return known(state) ? states[st
 const char *at_state_meaning(enum at_state state) {
     return known(state) ? states[state].meaning : "not a state of attest";
 }
+
+enum at_state_class at_state_class(enum at_state state) { return known(state) ? states[state].class : AT_CLASS_BROKEN; }
 
 at_status at_state_parse(const char *name, enum at_state *state) {
     for (int i = 0; i < AT_STATE_COUNT; i++)
@@ -42,14 +46,13 @@ static int is_listed(const char *names, const char *name) {
 }
 
 int at_state_fails(enum at_state state, const char *expect, int strict) {
-    if (!known(state))
-        return 1;
-    switch (states[state].fails) {
-    case 0:
+    switch (at_state_class(state)) {
+    case AT_CLASS_GOOD:
+    case AT_CLASS_DECLINED:
         return 0;
-    case 2:
+    case AT_CLASS_VACUOUS:
         return strict != 0;
-    case 3:
+    case AT_CLASS_EXPECTED:
         return !is_listed(expect, states[state].name);
     default:
         return 1;
@@ -70,6 +73,17 @@ int at_result_compare(const struct at_result *a, const struct at_result *b) {
     if (order == 0)
         order = strcmp(a->tensor, b->tensor);
     return (order > 0) - (order < 0);
+}
+
+void at_result_set_cause(struct at_result *result, const char *text) {
+    enum { ROOM = sizeof result->cause - 4, HEAD = ROOM / 4 };
+    static const char gap[] = " ... ";
+    const size_t n = strlen(text), tail = ROOM - HEAD - (sizeof gap - 1);
+    if (n <= ROOM)
+        snprintf(result->cause, sizeof result->cause, "%s", text);
+    else
+        snprintf(result->cause, sizeof result->cause, "%.*s%s%s", (int)HEAD, text, gap, text + n - tail);
+    at_text_clean(result->cause); /* the cut may have hit a character */
 }
 
 void at_result_begin(struct at_result *result) {

@@ -9,32 +9,45 @@
 #include "attest/run_mode.h"
 #include "attest/status.h"
 
-/* name, fails the run (0 no, 1 yes, 2 with --strict, 3 unless the case expects it), meaning */
+/* What a state means for its run; reports, exit codes and the exporter go by this alone. A new state is a line of
+ * AT_STATE_LIST and the judge that gives it. */
+enum at_state_class {
+    AT_CLASS_GOOD,     /* judged and right */
+    AT_CLASS_VACUOUS,  /* judged, and nothing is proved: fails the run with --strict */
+    AT_CLASS_WRONG,    /* judged, fails the run */
+    AT_CLASS_EXPECTED, /* judged, fails the run unless its case expects this state */
+    AT_CLASS_BROKEN,   /* there is no result to judge, which fails the run */
+    AT_CLASS_DECLINED  /* not judged, for a stated reason */
+};
+
+/* name, class, meaning */
 /* clang-format off */
-#define AT_STATE_LIST(X)                                                                               \
-    X(PASS,         0, "judged by a reference that could have failed it")                              \
-    X(VACUOUS,      2, "within its limit, but the limit would have passed a wrong result too")         \
-    X(WRONG,        1, "a value beyond its limit or off the model, or a non-finite class differs")     \
-    X(DIRTY,        1, "wrote outside its outputs, left an element unwritten, or changed an input")    \
-    X(RACY,         1, "a race or illegal synchronisation, or bits changed that were said to repeat")  \
-    X(MISPREDICTED, 1, "the GPU's bits differ from the SIMT run's")                                    \
-    X(LAUNDERED,    3, "a NaN or a born Inf became an ordinary number")                                \
-    X(OVERFLOWED,   3, "overflowed exactly as its declared arithmetic does")                           \
-    X(CRASHED,      1, "the runner died")                                                              \
-    X(HUNG,         1, "the watchdog fired")                                                           \
-    X(ERROR,        1, "a call failed")                                                                \
-    X(UNSUPPORTED,  0, "the variant's own supports() declined")                                        \
-    X(SKIPPED,      0, "not run, for the reason given")
+#define AT_STATE_LIST(X)                                                                                     \
+    X(PASS,         GOOD,     "judged by a reference that could have failed it")                             \
+    X(VACUOUS,      VACUOUS,  "within its limit, but the limit would have passed a wrong result too")        \
+    X(WRONG,        WRONG,    "a value beyond its limit or off the model, or a non-finite class differs")    \
+    X(DIRTY,        WRONG,    "wrote outside its outputs, left an element unwritten, or changed an input")   \
+    X(RACY,         WRONG,    "a race or illegal synchronisation, or bits changed that were said to repeat") \
+    X(MISPREDICTED, WRONG,    "the GPU's bits differ from the SIMT run's")                                   \
+    X(LAUNDERED,    EXPECTED, "a NaN or a born Inf became an ordinary number")                               \
+    X(OVERFLOWED,   EXPECTED, "overflowed exactly as its declared arithmetic does")                          \
+    X(CRASHED,      BROKEN,   "the runner died")                                                             \
+    X(HUNG,         BROKEN,   "the watchdog fired")                                                          \
+    X(ERROR,        BROKEN,   "a call failed")                                                               \
+    X(UNSUPPORTED,  DECLINED, "the variant's own supports() declined")                                       \
+    X(SKIPPED,      DECLINED, "not run, for the reason given")
 /* clang-format on */
 
 enum at_state {
-#define X(name, fails, meaning) AT_STATE_##name,
+#define X(name, class, meaning) AT_STATE_##name,
     AT_STATE_LIST(X)
 #undef X
         AT_STATE_COUNT
 };
 const char *at_state_name(enum at_state state);
 const char *at_state_meaning(enum at_state state);
+/* AT_CLASS_BROKEN for a state that this program does not know. */
+enum at_state_class at_state_class(enum at_state state);
 at_status at_state_parse(const char *name, enum at_state *state);
 /* 1 when a result of this state fails the run; `expect`: the states its case expects, with commas ("" none). */
 int at_state_fails(enum at_state state, const char *expect, int strict);
@@ -42,6 +55,9 @@ int at_state_fails(enum at_state state, const char *expect, int strict);
 struct at_result;
 /* Marks what a result does not have: no worst element, nothing counted. The rest is as it is. */
 void at_result_begin(struct at_result *result);
+/* Sets the cause. What is too long loses its middle: how it begins names the runner, and what a dying program says last
+ * (the message of a Python exception) says why. */
+void at_result_set_cause(struct at_result *result, const char *text);
 
 enum { AT_HIST_BINS = 64, AT_RESULT_DECOYS = 32 };
 /* err_hist bin i counts elements with log2(error/limit) in [i - 56, i - 55), i = 1 .. 62; bin 0: error 0 or

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verify/result/text.h"
 
+#include <math.h>
 #include <string.h>
 
 /* RFC 3629: shortest forms only, no surrogates, nothing beyond U+10FFFF. */
@@ -34,6 +35,21 @@ int at_text_width(const char *text) {
     for (; *text; text++)
         width += ((unsigned char)*text & 0xc0) != 0x80;
     return width;
+}
+
+double at_text_nan(double x) { return isnan(x) ? (double)NAN : x; }
+
+size_t at_text_line(const char *text, int width, const char **next) {
+    size_t at = 0, space = 0;
+    for (int column = 0; text[at] && column < (width > 1 ? width : 1); column++) {
+        const size_t n = at_text_char(text + at);
+        if (text[at] == ' ')
+            space = at;
+        at += n ? n : 1;
+    }
+    const size_t end = text[at] == 0 || text[at] == ' ' || space == 0 ? at : space;
+    *next = text + end + strspn(text + end, " ");
+    return end;
 }
 
 static void put_spaces(FILE *out, int n) {

@@ -1,4 +1,4 @@
-/* Worker threads with a runner each, one journal, one record.
+/* Worker threads with a runner each, jobs handed out to them, one journal, one record.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verify/run/session.h"
 
@@ -16,8 +16,17 @@
 #include "verify/cli/progress.h"
 #include "verify/run/provenance.h"
 
+/* A case of which jobs are at work. */
+struct open_case {
+    struct at_case_context *context; /* NULL: the place is free */
+    const struct at_plan_case *item;
+    int next; /* variant to hand out */
+    int workers;
+};
+
 struct session {
     const struct at_session_options *options;
+    struct at_judge_options judge;
     struct at_plan plan;
     struct at_run_record *record;
     struct at_run_record done; /* from an earlier run, by --resume */
@@ -25,7 +34,9 @@ struct session {
     char witness[4096]; /* folder for what is kept; "" without */
     struct at_progress progress;
     pthread_mutex_t lock;
-    int64_t next; /* next item of the plan */
+    int64_t next;           /* item of the plan to open */
+    struct open_case *open; /* [n_open]; each has a worker, so one for each worker is enough */
+    int n_open;
     int stop;
     at_status first_failure;
     char failure[1024];
@@ -34,12 +45,23 @@ struct session {
 struct worker {
     struct session *session;
     struct at_runner *runner; /* the first worker takes the one that was opened to plan with */
+    struct open_case *at;     /* NULL: none */
     pthread_t thread;
     int started;
 };
 
 static volatile sig_atomic_t interrupted;
-static void on_signal(int number) { interrupted = number; }
+
+/* The first asks for an end after the running jobs; the second ends the process, as if nobody had asked. */
+static void on_signal(int number) {
+    if (interrupted) {
+        signal(number, SIG_DFL);
+        raise(number);
+    }
+    interrupted = number;
+}
+
+int at_session_signal(void) { return interrupted; }
 
 struct at_session_options at_session_defaults(void) {
     return (struct at_session_options){
@@ -47,8 +69,7 @@ struct at_session_options at_session_defaults(void) {
     };
 }
 
-static int already_done(void *context, int64_t plan_index) {
-    const struct session *s = context;
+static int already_done(const struct session *s, int64_t plan_index) {
     for (int64_t i = 0; i < s->done.n; i++)
         if (s->done.results[i].plan_index == plan_index)
             return 1;
@@ -76,13 +97,80 @@ out:
     return status;
 }
 
-static const struct at_plan_case *take(struct session *s) {
-    pthread_mutex_lock(&s->lock);
-    const struct at_plan_case *item =
-        s->stop || interrupted || s->next >= s->plan.n_items ? NULL : &s->plan.items[s->next++];
-    pthread_mutex_unlock(&s->lock);
-    return item;
+/* ---- handing out jobs: all of what follows under the lock ---- */
+
+/* Passes over what an earlier run has judged; 1 when there is a variant left to hand out. */
+static int has_more(const struct session *s, struct open_case *c) {
+    while (c->next < c->item->n_variants && already_done(s, c->item->first_index + c->next))
+        c->next++;
+    return c->next < c->item->n_variants;
 }
+
+/* Who leaves a case last takes what its jobs shared along. */
+static void leave(struct worker *w) {
+    if (w->at && --w->at->workers == 0) {
+        at_case_context_destroy(w->at->context);
+        w->at->context = NULL;
+    }
+    w->at = NULL;
+}
+
+/* The next case of the plan that has a job left. */
+static at_status open_next(struct session *s, struct worker *w) {
+    while (!w->at && s->next < s->plan.n_items) {
+        struct open_case c = { .item = &s->plan.items[s->next++], .workers = 1 };
+        if (!has_more(s, &c))
+            continue;
+        AT_TRY(at_case_context_create(c.item, &s->judge, &c.context));
+        for (int i = 0; !w->at; i++) /* a worker without a case leaves a place free */
+            if (!s->open[i].context) {
+                s->open[i] = c;
+                w->at = &s->open[i];
+            }
+    }
+    return AT_OK;
+}
+
+/* At the end of the plan: the case with the most jobs that nobody has begun. */
+static void join_fullest(struct session *s, struct worker *w) {
+    int most = 0;
+    for (int i = 0; i < s->n_open; i++) {
+        struct open_case *c = &s->open[i];
+        if (c->context && has_more(s, c) && c->item->n_variants - c->next > most) {
+            most = c->item->n_variants - c->next;
+            w->at = c;
+        }
+    }
+    if (w->at)
+        w->at->workers++;
+}
+
+/* *variant = the place in item->variants of the next job, of w->at; without one w->at is NULL. */
+static at_status take(struct session *s, struct worker *w, int *variant) {
+    at_status status = AT_OK;
+    pthread_mutex_lock(&s->lock);
+    const int stop = s->stop || interrupted;
+    if (w->at && (stop || !has_more(s, w->at)))
+        leave(w);
+    if (!w->at && !stop) {
+        AT_TRY_OUT(open_next(s, w));
+        if (!w->at)
+            join_fullest(s, w);
+    }
+    if (w->at)
+        *variant = w->at->next++;
+out:
+    pthread_mutex_unlock(&s->lock);
+    return status;
+}
+
+static void leave_for_good(struct session *s, struct worker *w) {
+    pthread_mutex_lock(&s->lock);
+    leave(w);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- workers ---- */
 
 static void fail_session(struct session *s, at_status status) {
     pthread_mutex_lock(&s->lock);
@@ -97,31 +185,20 @@ static void fail_session(struct session *s, at_status status) {
 static void *work(void *context) {
     struct worker *w = context;
     struct session *s = w->session;
-    const struct at_session_options *o = s->options;
-    struct at_judge_options judge = { .seed = o->seed,
-                                      .timeout = o->timeout,
-                                      .threads = o->jobs > 1 ? 1 : at_threads(),
-                                      .limit_factor = o->limit_factor,
-                                      .runner_spec = o->runner,
-                                      .dump = o->dump,
-                                      .counters = o->counters,
-                                      .keep = o->keep,
-                                      .witness = s->witness,
-                                      .emit = emit,
-                                      .is_done = s->done.n ? already_done : NULL,
-                                      .context = s };
+    const char *spec = s->options->runner;
     at_status status = AT_OK;
     struct at_runner *predictor = NULL;
+    int variant = 0;
     if (!w->runner)
-        status = at_runner_open(o->runner, &w->runner);
+        status = at_runner_open(spec, &w->runner);
     /* Without attest-cpu beside this program nothing is predicted, and the report says so. */
-    if (status == AT_OK && strcmp(o->runner, "cuda") == 0 && at_runner_open("cpu", &predictor) != AT_OK)
+    if (status == AT_OK && strcmp(spec, "cuda") == 0 && at_runner_open("cpu", &predictor) != AT_OK)
         predictor = NULL;
-    judge.predictor = predictor;
-    for (const struct at_plan_case *item; status == AT_OK && (item = take(s));)
-        status = at_judge_case(w->runner, item, &judge);
+    while (status == AT_OK && (status = take(s, w, &variant)) == AT_OK && w->at)
+        status = at_judge_job(w->at->context, w->runner, predictor, variant);
     if (status != AT_OK)
         fail_session(s, status);
+    leave_for_good(s, w);
     if (predictor)
         at_runner_close(predictor);
     return NULL;
@@ -129,11 +206,15 @@ static void *work(void *context) {
 
 static at_status run_workers(struct session *s, struct at_runner *first) {
     int n = s->options->jobs < 1 ? 1 : s->options->jobs;
-    if (n > s->plan.n_items)
-        n = s->plan.n_items > 0 ? (int)s->plan.n_items : 1;
+    if (n > s->plan.n_jobs)
+        n = s->plan.n_jobs > 0 ? (int)s->plan.n_jobs : 1;
     struct worker *workers = calloc((size_t)n, sizeof *workers);
-    if (!workers)
+    s->open = calloc((size_t)n, sizeof *s->open);
+    s->n_open = n;
+    if (!workers || !s->open) {
+        free(workers);
         return AT_FAIL(AT_NO_MEMORY, "no memory for %d workers", n);
+    }
     for (int i = 0; i < n; i++) {
         workers[i].session = s;
         workers[i].runner = i == 0 ? first : NULL;
@@ -180,17 +261,35 @@ static at_status open_journal(struct session *s) {
     return s->options->keep == AT_KEEP_NEVER ? AT_OK : open_witness(s);
 }
 
+/* Of a run that a signal has cut short, nothing is written but what the journal already has. */
 static at_status finish(struct session *s) {
-    if (interrupted)
-        return AT_FAIL(AT_IO, "interrupted; %lld results are in the journal, --resume goes on from there",
-                       (long long)s->record->n);
     at_run_record_sort(s->record);
-    if (!s->journal)
+    s->record->is_part = s->options->selection.shards > 1;
+    if (interrupted && at_run_record_jobs(s->record) < s->plan.n_jobs) {
+        s->record->signal = interrupted;
+        s->record->planned = s->plan.n_jobs;
+    }
+    if (!s->journal || s->record->signal)
         return AT_OK;
     struct at_journal *journal = s->journal;
     s->journal = NULL;
     AT_TRY(at_journal_finish(journal, s->options->shard_text));
     return at_archive_write(s->record, s->options->out);
+}
+
+static struct at_judge_options judge_options(struct session *s) {
+    const struct at_session_options *o = s->options;
+    return (struct at_judge_options){ .seed = o->seed,
+                                      .timeout = o->timeout,
+                                      .threads = o->jobs > 1 ? 1 : at_threads(),
+                                      .limit_factor = o->limit_factor,
+                                      .runner_spec = o->runner,
+                                      .dump = o->dump,
+                                      .counters = o->counters,
+                                      .keep = o->keep,
+                                      .witness = s->witness,
+                                      .emit = emit,
+                                      .context = s };
 }
 
 at_status at_session_run(const struct at_session_options *options, struct at_run_record *record) {
@@ -199,6 +298,7 @@ at_status at_session_run(const struct at_session_options *options, struct at_run
     at_status status = AT_OK;
     at_run_record_init(record);
     at_run_record_init(&s.done);
+    s.judge = judge_options(&s);
     AT_TRY_OUT(at_runner_open(options->runner, &runner));
     AT_TRY_OUT(at_plan_make(&options->selection, runner, &s.plan));
     AT_TRY_OUT(at_provenance_fill(options, &s.plan, runner, record));
@@ -217,6 +317,7 @@ out:
     at_run_record_release(&s.done);
     if (runner)
         at_runner_close(runner);
+    free(s.open);
     pthread_mutex_destroy(&s.lock);
     return status;
 }

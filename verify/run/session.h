@@ -22,8 +22,11 @@ struct at_session_options {
 struct at_session_options at_session_defaults(void);
 
 /* Opens the runners, plans, runs, and leaves the sorted results in `record` (initialised here; release it). With
- * `out`: the journal is written as results come, and the archive at the end. Interrupted (SIGINT, SIGTERM): AT_IO after
- * the running jobs, the journal stays and --resume goes on. */
+ * `out`: the journal is written as results come, and the archive at the end. Interrupted (SIGINT, SIGTERM): ends after the
+ * running jobs with AT_OK and record->signal; no archive is written, the journal stays and --resume goes on. */
 at_status at_session_run(const struct at_session_options *options, struct at_run_record *record);
+
+/* The signal that came since the last run began; 0: none. */
+int at_session_signal(void);
 
 #endif

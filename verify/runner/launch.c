@@ -99,7 +99,7 @@ at_status at_guarded_launch(struct at_runner *runner, int variant, const struct 
     for (int t = 0; t < problem->op->n_tensors; t++)
         if (problem->op->tensors[t].role == AT_IN)
             at_buffer_seal(&buffer, t);
-    AT_TRY(at_runner_run(runner, variant, &placed, buffer.used, mode, timeout, reply));
+    AT_TRY(at_runner_run(runner, variant, &placed, buffer.used, mode, at_time_limit(timeout), reply));
     if (reply->outcome != AT_RAN)
         return AT_OK;
     check_hygiene(&placed, &buffer, seed, outputs);

@@ -3,6 +3,7 @@
 #include "verify/runner/runner.h"
 
 #include "attest/env.h"
+#include "attest/program_dir.h"
 #include "verify/runner/runner_wire.h"
 
 #include <errno.h>
@@ -14,7 +15,8 @@
 #include <unistd.h>
 
 enum { FIRST_BYTES = 1 << 16, SPEC_BYTES = 4096 };
-static const double close_grace = 2.0, crash_grace = 2.0;
+/* Seconds by the clock: to go when told to; to end after it closed its output, which a dump of its memory delays. */
+static const double close_grace = 2, crash_grace = 5;
 
 struct at_runner {
     char spec[SPEC_BYTES];    /* as given, for messages */
@@ -30,16 +32,8 @@ struct at_runner {
 
 /* `name` in the folder of the running program. */
 static at_status beside(const char *name, char *path, size_t size) {
-    ssize_t n = readlink("/proc/self/exe", path, size - 1);
-    if (n <= 0)
-        return AT_FAIL(AT_ENVIRONMENT, "cannot find this program's own path: %s", strerror(errno));
-    path[n] = '\0';
-    char *slash = strrchr(path, '/');
-    size_t used = slash ? (size_t)(slash - path) + 1 : 0;
-    if (used + strlen(name) >= size)
-        return AT_FAIL(AT_ENVIRONMENT, "this program's path is too long");
-    memcpy(path + used, name, strlen(name) + 1);
-    return AT_OK;
+    const int n = snprintf(path, size, "%s/%s", at_program_dir(), name);
+    return n < (int)size ? AT_OK : AT_FAIL(AT_ENVIRONMENT, "this program's path is too long");
 }
 
 /* Runners that are called by a word and live beside attest. */
@@ -47,9 +41,9 @@ static const struct {
     const char *spec, *program, *remedy;
 } known[] = {
     { "cpu", "attest-cpu", "build it with `make`" },
-    { "mutants", "attest-mutants", "build it with `make`" },
-    { "cuda", "attest-cuda",
-      "it is built where nvcc is installed; a GPU elsewhere is reached with --runner 'ssh HOST attest-cuda'" },
+    { "mutants", "attest-mutants", "`make` builds it; `make install MUTANTS=1` installs it" },
+    { "demo", "attest-demo", "`make demo` builds it" },
+    { "cuda", "attest-cuda", "`make cuda` builds it; a GPU elsewhere: --runner 'ssh HOST attest-cuda'" },
 };
 
 static at_status find_program(struct at_runner *runner) {
@@ -101,11 +95,12 @@ at_status at_runner_memory(struct at_runner *runner, int64_t bytes, uint8_t **ba
 
 /* ---- starting and restarting ---- */
 
-/* Seconds a runner may take to greet: ssh and a GPU's start-up are slow. */
-static double start_seconds(void) {
+/* What a runner may take to greet: ssh and a GPU's start-up are slow. By the clock not ten times as long, as for a job: what
+ * is no runner at all (`cat`) sleeps that long before its user hears of it. */
+static struct at_time_limit start_limit(void) {
     const char *text = getenv("AT_RUNNER_START_SECONDS");
-    double seconds = text ? strtod(text, NULL) : 0;
-    return seconds > 0 ? seconds : 60;
+    const double given = text ? strtod(text, NULL) : 0, seconds = given > 0 ? given : 60;
+    return (struct at_time_limit){ seconds, 3 * seconds };
 }
 
 /* Ends the child after `status` and starts the trail anew, with its fate in the message. */
@@ -137,7 +132,9 @@ static at_status start(struct at_runner *runner) {
     const char *const program[] = { runner->program, NULL };
     AT_TRY(at_child_start(&runner->child, runner->spec, runner->program[0] ? program : shell, runner->shared.fd));
     struct at_greeting greeting;
-    at_status status = at_wire_greet(&runner->child, &runner->shared, &greeting, at_seconds() + start_seconds());
+    struct at_countdown countdown;
+    at_countdown_start(&countdown, start_limit());
+    at_status status = at_wire_greet(&runner->child, &runner->shared, &greeting, &countdown);
     if (status != AT_OK)
         return end_badly(runner, status, AT_ENVIRONMENT, "before it was ready to serve");
     runner->transport = greeting.transport;
@@ -174,8 +171,10 @@ out:
 void at_runner_close(struct at_runner *runner) {
     if (!runner)
         return;
+    struct at_countdown countdown;
+    at_countdown_start(&countdown, (struct at_time_limit){ close_grace, close_grace });
     if (runner->child.pid) /* a failure here changes nothing: the child is ended either way */
-        (void)at_child_write(&runner->child, "quit\n", 5, at_seconds() + close_grace);
+        (void)at_child_write(&runner->child, "quit\n", 5, &countdown);
     at_child_end(&runner->child, close_grace, NULL, 0);
     at_greeting_release(&runner->greeting);
     if (runner->shared.base)
@@ -216,12 +215,14 @@ static at_status make_ready(struct at_runner *runner) {
 }
 
 at_status at_runner_run(struct at_runner *runner, int variant, const struct at_problem *problem, int64_t used,
-                        const struct at_run_mode *mode, double timeout, struct at_run_reply *reply) {
+                        const struct at_run_mode *mode, struct at_time_limit limit, struct at_run_reply *reply) {
     struct at_job job;
     struct at_reply answer;
-    if (variant < 0 || variant >= runner->greeting.n || used < 0 || used > runner->shared.capacity || !(timeout > 0))
-        return AT_FAIL(AT_BUG, "variant %d of %d, %lld bytes of %lld, %g seconds", variant, runner->greeting.n,
-                       (long long)used, (long long)runner->shared.capacity, timeout);
+    struct at_countdown countdown;
+    if (variant < 0 || variant >= runner->greeting.n || used < 0 || used > runner->shared.capacity ||
+        !(limit.processor > 0 && limit.wall > 0))
+        return AT_FAIL(AT_BUG, "variant %d of %d, %lld bytes of %lld, %g and %g seconds", variant, runner->greeting.n,
+                       (long long)used, (long long)runner->shared.capacity, limit.processor, limit.wall);
     AT_TRY(at_wire_job(problem, runner->shared.base, used, &job));
     AT_TRY(make_ready(runner));
     job.id = runner->next_id++;
@@ -229,16 +230,13 @@ at_status at_runner_run(struct at_runner *runner, int variant, const struct at_p
     if (mode)
         job.mode = *mode;
     job.memory = runner->transport == AT_TRANSPORT_MEMFD ? runner->shared.capacity : 0;
-    job.timeout = timeout < 1e9 ? timeout : 1e9;
-    at_status status =
-        at_wire_run(&runner->child, &job, runner->transport, runner->shared.base, &answer, at_seconds() + timeout);
+    job.timeout = limit.wall < 1e9 ? limit.wall : 1e9;
+    at_countdown_start(&countdown, limit);
+    at_status status = at_wire_run(&runner->child, &job, runner->transport, runner->shared.base, &answer, &countdown);
     if (status != AT_OK) {
         char doing[256];
         const struct at_variant *v = &runner->greeting.variants[variant];
-        if (status == AT_HUNG)
-            snprintf(doing, sizeof doing, "%g s, while running %s/%s", timeout, v->family, v->name);
-        else
-            snprintf(doing, sizeof doing, "while running %s/%s", v->family, v->name);
+        snprintf(doing, sizeof doing, "while running %s/%s", v->family, v->name);
         return end_badly(runner, status, status, doing);
     }
     fill_reply(&answer, reply);

@@ -11,6 +11,7 @@
 #include "attest/kernel.h"
 #include "attest/op.h"
 #include "attest/run_mode.h"
+#include "verify/runner/time_limit.h"
 
 struct at_runner;
 
@@ -46,8 +47,8 @@ struct at_run_reply {
 };
 
 /* Runs variant i on a problem whose tensors all lie inside the shared block [0, used); mode NULL: one plain launch.
- * timeout in seconds. AT_OK with the reply; AT_CRASHED (signal or exit named in the error), AT_HUNG, AT_PROTOCOL. */
+ * AT_OK with the reply; AT_CRASHED (signal or exit named in the error), AT_HUNG, AT_PROTOCOL. */
 at_status at_runner_run(struct at_runner *runner, int variant, const struct at_problem *problem, int64_t used,
-                        const struct at_run_mode *mode, double timeout, struct at_run_reply *reply);
+                        const struct at_run_mode *mode, struct at_time_limit limit, struct at_run_reply *reply);
 
 #endif

@@ -18,8 +18,9 @@
 
 extern char **environ;
 
-/* How long helpers of an ended child may still hold its standard error. */
+/* How long helpers of an ended child may still hold its standard error, and reads of what one of them floods it with. */
 static const double last_words_seconds = 0.2;
+enum { LAST_READS = 1024 };
 
 /* ---- starting ---- */
 
@@ -146,13 +147,12 @@ static void read_words(struct at_child *child) {
 /* ---- talking ---- */
 
 /* Waits until fd is ready for `events`, reading standard error meanwhile. */
-static at_status wait_for(struct at_child *child, int fd, short events, double deadline) {
+static at_status wait_for(struct at_child *child, int fd, short events, struct at_countdown *countdown) {
     for (;;) {
-        double left = deadline - at_seconds();
-        if (!(left > 0))
-            return AT_FAIL(AT_HUNG, "runner %s passed its time limit", child->name);
+        double wait;
+        AT_TRY(at_countdown_look(countdown, child->pid, child->name, &wait));
         struct pollfd polls[2] = { { .fd = fd, .events = events }, { .fd = child->err, .events = POLLIN } };
-        int ready = poll(polls, 2, left < 3600 ? (int)(left * 1000) + 1 : 3600000);
+        int ready = poll(polls, 2, wait < 3600 ? (int)(wait * 1000) + 1 : 3600000);
         if (ready < 0 && errno != EINTR)
             return AT_FAIL(AT_IO, "poll: %s", strerror(errno));
         if (ready > 0 && polls[1].revents)
@@ -181,10 +181,10 @@ static ssize_t write_quietly(int fd, const void *data, size_t n) {
     return done;
 }
 
-at_status at_child_write(struct at_child *child, const void *data, size_t n, double deadline) {
+at_status at_child_write(struct at_child *child, const void *data, size_t n, struct at_countdown *countdown) {
     const char *from = (const char *)data;
     while (n > 0) {
-        AT_TRY(wait_for(child, child->in, POLLOUT, deadline));
+        AT_TRY(wait_for(child, child->in, POLLOUT, countdown));
         ssize_t done = write_quietly(child->in, from, n);
         if (done < 0 && errno != EAGAIN && errno != EINTR)
             return AT_FAIL(AT_CRASHED, "runner %s does not read any more: %s", child->name, strerror(errno));
@@ -197,10 +197,10 @@ at_status at_child_write(struct at_child *child, const void *data, size_t n, dou
 }
 
 /* Reads what is there, at least one byte. */
-static at_status read_some(struct at_child *child, void *data, size_t n, double deadline, size_t *got) {
+static at_status read_some(struct at_child *child, void *data, size_t n, struct at_countdown *countdown, size_t *got) {
     *got = 0;
     while (*got == 0) {
-        AT_TRY(wait_for(child, child->out, POLLIN, deadline));
+        AT_TRY(wait_for(child, child->out, POLLIN, countdown));
         ssize_t done = read(child->out, data, n);
         if (done == 0)
             return AT_FAIL(AT_CRASHED, "runner %s closed its output", child->name);
@@ -212,24 +212,24 @@ static at_status read_some(struct at_child *child, void *data, size_t n, double 
     return AT_OK;
 }
 
-at_status at_child_line(struct at_child *child, char **line, double deadline) {
+at_status at_child_line(struct at_child *child, char **line, struct at_countdown *countdown) {
     for (;;) {
         AT_TRY(at_inbox_line(&child->inbox, line));
         if (*line)
             return AT_OK;
         size_t room, got = 0;
         char *into = at_inbox_room(&child->inbox, &room);
-        AT_TRY(read_some(child, into, room, deadline, &got));
+        AT_TRY(read_some(child, into, room, countdown, &got));
         at_inbox_added(&child->inbox, got);
     }
 }
 
-at_status at_child_read(struct at_child *child, void *data, size_t n, double deadline) {
+at_status at_child_read(struct at_child *child, void *data, size_t n, struct at_countdown *countdown) {
     char *into = (char *)data;
     size_t have = at_inbox_take(&child->inbox, into, n);
     while (have < n) {
         size_t got = 0;
-        AT_TRY(read_some(child, into + have, n - have, deadline, &got));
+        AT_TRY(read_some(child, into + have, n - have, countdown, &got));
         have += got;
     }
     return AT_OK;
@@ -256,11 +256,13 @@ static int has_ended(const struct at_child *child) {
 }
 
 static void read_last_words(struct at_child *child) {
-    double until = at_seconds() + last_words_seconds;
-    while (child->err >= 0 && at_seconds() < until) {
-        struct pollfd poll_err = { .fd = child->err, .events = POLLIN };
+    const double until = at_seconds() + last_words_seconds;
+    struct pollfd poll_err = { .fd = child->err, .events = POLLIN };
+    for (int i = 0; child->err >= 0 && i < LAST_READS; i++) {
         if (poll(&poll_err, 1, 20) > 0)
-            read_words(child);
+            read_words(child); /* what the child left is read to its end, however late it is */
+        else if (!(at_seconds() < until))
+            break;
     }
 }
 

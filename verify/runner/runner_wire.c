@@ -13,18 +13,19 @@ void at_greeting_release(struct at_greeting *greeting) {
     greeting->n = 0;
 }
 
-static at_status read_message(struct at_child *child, struct at_message *message, double deadline) {
+static at_status read_message(struct at_child *child, struct at_message *message, struct at_countdown *countdown) {
     char *line;
-    AT_TRY(at_child_line(child, &line, deadline));
+    AT_TRY(at_child_line(child, &line, countdown));
     return at_message_parse(line, message);
 }
 
 /* ---- greeting ---- */
 
-static at_status read_variant(struct at_child *child, int index, struct at_variant *variant, double deadline) {
+static at_status read_variant(struct at_child *child, int index, struct at_variant *variant,
+                              struct at_countdown *countdown) {
     struct at_message message;
     struct at_variant_text text;
-    AT_TRY(read_message(child, &message, deadline));
+    AT_TRY(read_message(child, &message, countdown));
     AT_TRY(at_variant_parse(&message, index, &text));
     memcpy(variant->family, text.family, sizeof variant->family);
     memcpy(variant->name, text.name, sizeof variant->name);
@@ -51,9 +52,9 @@ _Static_assert(sizeof((struct at_variant *)0)->family == sizeof((struct at_varia
                "texts are copied whole");
 
 static at_status read_hello(struct at_child *child, struct at_greeting *greeting, struct at_hello *hello,
-                            double deadline) {
+                            struct at_countdown *countdown) {
     struct at_message message;
-    AT_TRY(read_message(child, &message, deadline));
+    AT_TRY(read_message(child, &message, countdown));
     AT_TRY(at_hello_parse(&message, hello));
     memcpy(greeting->name, hello->name, sizeof greeting->name);
     memcpy(greeting->device, hello->device, sizeof greeting->device);
@@ -61,8 +62,8 @@ static at_status read_hello(struct at_child *child, struct at_greeting *greeting
     if (!greeting->variants)
         return AT_FAIL(AT_NO_MEMORY, "no memory for %d variants", hello->variants);
     for (; greeting->n < hello->variants; greeting->n++)
-        AT_TRY(read_variant(child, greeting->n, &greeting->variants[greeting->n], deadline));
-    AT_TRY(read_message(child, &message, deadline));
+        AT_TRY(read_variant(child, greeting->n, &greeting->variants[greeting->n], countdown));
+    AT_TRY(read_message(child, &message, countdown));
     if (strcmp(message.verb, "ready") != 0)
         return AT_FAIL(AT_PROTOCOL, "\"%.60s\" after %d variants; wanted ready", message.verb, hello->variants);
     return AT_OK;
@@ -70,12 +71,12 @@ static at_status read_hello(struct at_child *child, struct at_greeting *greeting
 
 /* *taken = 0 when the runner refuses; `why` is its reason then. */
 static at_status offer(struct at_child *child, const struct at_open *open, int *taken, char *why, size_t size,
-                       double deadline) {
+                       struct at_countdown *countdown) {
     struct at_line line;
     struct at_message message;
     AT_TRY(at_open_format(open, &line));
-    AT_TRY(at_child_write(child, line.text, line.n, deadline));
-    AT_TRY(read_message(child, &message, deadline));
+    AT_TRY(at_child_write(child, line.text, line.n, countdown));
+    AT_TRY(read_message(child, &message, countdown));
     *taken = strcmp(message.verb, "opened") == 0;
     if (!*taken && strcmp(message.verb, "refused") != 0)
         return AT_FAIL(AT_PROTOCOL, "\"%.60s\" in answer to open; wanted opened or refused", message.verb);
@@ -85,7 +86,8 @@ static at_status offer(struct at_child *child, const struct at_open *open, int *
 }
 
 /* The nonce borrows the block's first bytes and gives them back: a job may be prepared there already. */
-static at_status offer_memfd(struct at_child *child, const struct at_shared *shared, int *taken, double deadline) {
+static at_status offer_memfd(struct at_child *child, const struct at_shared *shared, int *taken,
+                             struct at_countdown *countdown) {
     struct at_open open = { .transport = AT_TRANSPORT_MEMFD, .fd = AT_INHERITED_FD, .memory = shared->capacity };
     uint8_t before[AT_NONCE_BYTES];
     char why[256];
@@ -93,36 +95,36 @@ static at_status offer_memfd(struct at_child *child, const struct at_shared *sha
         return AT_FAIL(AT_ENVIRONMENT, "no random numbers from the system");
     memcpy(before, shared->base, sizeof before);
     memcpy(shared->base, open.nonce, sizeof open.nonce);
-    at_status status = offer(child, &open, taken, why, sizeof why, deadline);
+    at_status status = offer(child, &open, taken, why, sizeof why, countdown);
     memcpy(shared->base, before, sizeof before);
     return status;
 }
 
 static at_status agree(struct at_child *child, const struct at_shared *shared, const struct at_hello *hello,
-                       struct at_greeting *greeting, double deadline) {
+                       struct at_greeting *greeting, struct at_countdown *countdown) {
     int taken = 0;
     greeting->transport = AT_TRANSPORT_MEMFD;
     if (hello->transport[AT_TRANSPORT_MEMFD])
-        AT_TRY(offer_memfd(child, shared, &taken, deadline));
+        AT_TRY(offer_memfd(child, shared, &taken, countdown));
     if (taken)
         return AT_OK;
     greeting->transport = AT_TRANSPORT_INLINE;
     char why[256] = "it does not speak inline, and its shared memory is not ours";
     const struct at_open open = { .transport = AT_TRANSPORT_INLINE };
     if (hello->transport[AT_TRANSPORT_INLINE])
-        AT_TRY(offer(child, &open, &taken, why, sizeof why, deadline));
+        AT_TRY(offer(child, &open, &taken, why, sizeof why, countdown));
     if (!taken)
         return AT_FAIL(AT_PROTOCOL, "the runner takes no transport: %s", why);
     return AT_OK;
 }
 
 at_status at_wire_greet(struct at_child *child, const struct at_shared *shared, struct at_greeting *greeting,
-                        double deadline) {
+                        struct at_countdown *countdown) {
     at_status status = AT_OK;
     struct at_hello hello;
     *greeting = (struct at_greeting){ 0 };
-    AT_TRY_OUT(read_hello(child, greeting, &hello, deadline));
-    AT_TRY_OUT(agree(child, shared, &hello, greeting, deadline));
+    AT_TRY_OUT(read_hello(child, greeting, &hello, countdown));
+    AT_TRY_OUT(agree(child, shared, &hello, greeting, countdown));
 out:
     if (status != AT_OK)
         at_greeting_release(greeting);
@@ -154,15 +156,15 @@ at_status at_wire_job(const struct at_problem *problem, const uint8_t *base, int
 }
 
 at_status at_wire_run(struct at_child *child, const struct at_job *job, enum at_transport transport, uint8_t *block,
-                      struct at_reply *reply, double deadline) {
+                      struct at_reply *reply, struct at_countdown *countdown) {
     struct at_line line;
     struct at_message message;
     int is_inline = transport == AT_TRANSPORT_INLINE;
     AT_TRY(at_job_format(job, &line));
-    AT_TRY(at_child_write(child, line.text, line.n, deadline));
+    AT_TRY(at_child_write(child, line.text, line.n, countdown));
     if (is_inline)
-        AT_TRY(at_child_write(child, block, (size_t)job->used, deadline));
-    AT_TRY(read_message(child, &message, deadline));
+        AT_TRY(at_child_write(child, block, (size_t)job->used, countdown));
+    AT_TRY(read_message(child, &message, countdown));
     AT_TRY(at_reply_parse(&message, reply));
     if (reply->id != job->id)
         return AT_FAIL(AT_PROTOCOL, "a reply to job %lld came while job %lld was running", (long long)reply->id,
@@ -171,7 +173,7 @@ at_status at_wire_run(struct at_child *child, const struct at_job *job, enum at_
     if (reply->bytes != want)
         return AT_FAIL(AT_PROTOCOL, "bytes=%lld in a reply; wanted %lld", (long long)reply->bytes, (long long)want);
     if (want > 0)
-        AT_TRY(at_child_read(child, block, (size_t)want, deadline));
+        AT_TRY(at_child_read(child, block, (size_t)want, countdown));
     if (child->inbox.end > child->inbox.begin)
         return AT_FAIL(AT_PROTOCOL, "the runner sent more than its reply");
     return AT_OK;

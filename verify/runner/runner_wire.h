@@ -24,10 +24,10 @@ void at_greeting_release(struct at_greeting *greeting);
 
 /* Reads hello and variants and agrees on a transport: memfd where the runner takes it, else inline. */
 at_status at_wire_greet(struct at_child *child, const struct at_shared *shared, struct at_greeting *greeting,
-                        double deadline);
+                        struct at_countdown *countdown);
 /* Sends the job and waits for its reply; inline: block there and back. */
 at_status at_wire_run(struct at_child *child, const struct at_job *job, enum at_transport transport, uint8_t *block,
-                      struct at_reply *reply, double deadline);
+                      struct at_reply *reply, struct at_countdown *countdown);
 /* Fills a job from a problem whose tensors lie in [base, base + used). AT_BUG when one does not. */
 at_status at_wire_job(const struct at_problem *problem, const uint8_t *base, int64_t used, struct at_job *job);
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "attest/names.h"
 #include "verify/study/accumulate/study.h"
 #include "verify/study/special/study_exp2.h"
 #include "verify/study/tensor_core/study_tensor_core.h"
@@ -43,8 +44,11 @@ static int run(const struct at_args *args) {
         return at_study_exp2(args);
     if (strcmp(args->words[0], "modes") == 0)
         return list_modes();
+    static const char *const words[] = { "accumulate", "tensor-core", "exp2", "modes" };
+    const char *nearest = at_nearest_name(args->words[0], words, sizeof words / sizeof *words);
     return at_report_failure(
-        AT_FAIL(AT_USAGE, "study: found '%.64s', wanted accumulate, exp2, modes or tensor-core", args->words[0]));
+        AT_FAIL(AT_USAGE, "study: found '%.64s'%s%s%s, wanted accumulate, exp2, modes or tensor-core", args->words[0],
+                nearest ? ", did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : ""));
 }
 
 const struct at_command at_command_study = {

@@ -1,5 +1,6 @@
 /* Building cases: layouts, poison, the same bits on any number of threads, scenarios, recorded datasets, and decoys
- * that count where a case requires them. SPDX-License-Identifier: Apache-2.0 */
+ * that count where a case requires them.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "attest/attention.h"
 #include "attest/buffer.h"
 #include "datasets/language/case.h"

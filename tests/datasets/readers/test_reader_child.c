@@ -239,7 +239,7 @@ static at_status refuse(const char *path, void **handle, struct at_file_tensor *
 /* A type of a name that is there takes its place. */
 static void test_register_replaces(void **state) {
     (void)state;
-    static const struct at_reader_type other = { .name = "hdf5", .suffixes = { ".h5" }, .open = refuse };
+    static const struct at_reader_type other = { .name = "hdf5", .magics = { "\x89HDF" }, .open = refuse };
     struct at_reader *reader;
     at_reader_register(&other);
     at_assert_fails(at_reader_open(sample(), &reader), AT_USAGE, "refused by the test");

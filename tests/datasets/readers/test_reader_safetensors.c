@@ -355,7 +355,8 @@ static void test_not_a_file(void **state) {
     at_assert_fails(at_reader_open(fifo, &reader), AT_USAGE, "a pipe, a device or a socket");
     struct at_bytes bytes = { 0 };
     at_bytes_add(&bytes, "nothing known", 13);
-    at_assert_fails(at_reader_open(at_temp_file("t.txt", &bytes), &reader), AT_USAGE, "wanted .safetensors, .npy");
+    at_assert_fails(at_reader_open(at_temp_file("t.txt", &bytes), &reader), AT_USAGE,
+                    "wanted one of .safetensors .npy .npz");
     bytes.n = 0; /* the suffix names the type whatever its case */
     at_make_safetensors(&bytes, "{}", NULL, 0);
     at_assert_ok(at_reader_open(at_temp_file("T.SafeTensors", &bytes), &reader));

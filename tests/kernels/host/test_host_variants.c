@@ -162,19 +162,19 @@ static void judge(int variant, const struct at_problem *problem, uint64_t n, str
     at_outputs_release(&outputs);
 }
 
-enum { VARIANTS_MOST = 128 };
+enum { VARIANTS_MAX = 128 };
 
 /* Variants that are judged on the same problems, each with what was seen of it. */
 struct candidates {
-    int n, variant[VARIANTS_MOST];
-    struct tally model[VARIANTS_MOST], limit[VARIANTS_MOST];
+    int n, variant[VARIANTS_MAX];
+    struct tally model[VARIANTS_MAX], limit[VARIANTS_MAX];
 };
 
 static void collect_family(const char *family, struct candidates *c) {
     memset(c, 0, sizeof *c);
     for (int i = 0; i < at_runner_variant_count(runner); i++)
         if (strcmp(at_runner_variant(runner, i)->family, family) == 0) {
-            assert_true(c->n < VARIANTS_MOST);
+            assert_true(c->n < VARIANTS_MAX);
             c->variant[c->n++] = i;
         }
 }

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/at_test.h"
 
-#include "kernels/simt/bulk.h"
+#include "kernels/simt/simt_bulk.h"
 #include "tests/support/simt_scene.h"
 
 enum { THREADS = 64, TILE_WORDS = 1024 };

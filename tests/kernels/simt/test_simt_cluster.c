@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/at_test.h"
 
-#include "kernels/simt/cluster.h"
+#include "kernels/simt/simt_cluster.h"
 #include "tests/support/simt_scene.h"
 
 enum { THREADS = 64, BLOCKS = 16 };

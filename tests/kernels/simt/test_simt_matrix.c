@@ -1,8 +1,9 @@
 /* The SIMT machine: matrix loads of a warp. Where an element belongs is said here as the
- * PTX ISA says it, lane by lane, and not as the machine does. SPDX-License-Identifier: Apache-2.0 */
+ * PTX ISA says it, lane by lane, and not as the machine does.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/at_test.h"
 
-#include "kernels/simt/matrix.h"
+#include "kernels/simt/simt_matrix.h"
 #include "tests/support/simt_scene.h"
 
 enum { LANES = 32 };

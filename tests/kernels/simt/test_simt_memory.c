@@ -80,7 +80,7 @@ static void expect_play(enum at_finding_kind kind) {
                        (int)play.first, (int)play.second, (int)play.between, (int)play.where, play.thread_1,
                        play.thread_2, play.at_1, play.bytes_1, play.at_2, play.bytes_2, f->text);
         if (kind == AT_FINDING_RACE)
-            at_simt_scene_expect(kind, "tests/kernels/simt/test_simt_memory.c:", "block ", "thread ",
+            at_simt_scene_expect(kind, "kernels/simt/test_simt_memory.c:", "block ", "thread ",
                                  play.where == SHARED_MEMORY ? "of a variable in shared memory" : "of both",
                                  "without an order", NULL);
     }

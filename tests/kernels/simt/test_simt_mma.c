@@ -1,12 +1,13 @@
 /* The SIMT machine: tensor-core instructions of a warp. Where an element belongs is said here as the
- * PTX ISA says it, lane by lane, and not as the machine does. SPDX-License-Identifier: Apache-2.0 */
+ * PTX ISA says it, lane by lane, and not as the machine does.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/at_test.h"
 
 #include "tensor_core/instruction.h"
 #include "tests/support/attention_problem.h"
 #include "tests/support/simt_scene.h"
 
-enum { LANES = 32, ROWS = 16, COLUMNS = 8, K_MOST = 32 };
+enum { LANES = 32, ROWS = 16, COLUMNS = 8, K_MAX = 32 };
 
 static int fault_line;
 #define NOTED (fault_line = __LINE__)
@@ -83,7 +84,7 @@ static struct place place_c(int lane, int i) {
 }
 
 /* The operands of one warp as codes, and its fragments. */
-static struct operands { uint32_t a[ROWS][K_MOST], b[K_MOST][COLUMNS], c[ROWS][COLUMNS]; } operands[2]; /* by warp */
+static struct operands { uint32_t a[ROWS][K_MAX], b[K_MAX][COLUMNS], c[ROWS][COLUMNS]; } operands[2]; /* by warp */
 static struct fragments { uint32_t a[LANES][4], b[LANES][2], c[LANES][4], d[LANES][4]; } fragments[2];
 static enum at_simt_mma_kind kind;
 
@@ -114,7 +115,7 @@ static double decoded(enum at_format format, uint32_t code) {
 
 static uint32_t wanted(const struct at_tc_instruction *t, const struct operands *o, int row, int column) {
     const enum at_format out = at_tc_instruction_rule(t)->out;
-    double a[K_MOST], b[K_MOST];
+    double a[K_MAX], b[K_MAX];
     for (int i = 0; i < t->k; i++) {
         a[i] = decoded(t->a, o->a[row][i]);
         b[i] = decoded(t->b, o->b[i][column]);
@@ -175,9 +176,9 @@ static uint32_t random_code(enum at_format format, int rare) {
 static void draw(int rare) {
     const struct at_tc_instruction *t = at_tc_instruction_find(shapes[kind].instruction);
     for (int w = 0; w < 2; w++) {
-        for (int i = 0; i < ROWS * K_MOST; i++)
-            operands[w].a[i / K_MOST][i % K_MOST] = random_code(t->a, rare);
-        for (int i = 0; i < K_MOST * COLUMNS; i++)
+        for (int i = 0; i < ROWS * K_MAX; i++)
+            operands[w].a[i / K_MAX][i % K_MAX] = random_code(t->a, rare);
+        for (int i = 0; i < K_MAX * COLUMNS; i++)
             operands[w].b[i / COLUMNS][i % COLUMNS] = random_code(t->b, rare);
         for (int i = 0; i < ROWS * COLUMNS; i++)
             operands[w].c[i / COLUMNS][i % COLUMNS] = random_code(at_tc_instruction_rule(t)->out, rare);

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/at_test.h"
 
-#include "kernels/simt/bulk.h"
+#include "kernels/simt/simt_bulk.h"
 #include "kernels/simt/machine.h"
 #include "tests/support/simt_scene.h"
 

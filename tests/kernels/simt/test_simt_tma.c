@@ -1,11 +1,12 @@
 /* The SIMT machine: bulk copies by boxes and plain bytes, their layouts and edges, what they ask of mbarriers and
- * fences. SPDX-License-Identifier: Apache-2.0 */
+ * fences.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/at_test.h"
 
 #include <string.h>
 
 #include "kernels/device/tensor_box.h"
-#include "kernels/simt/bulk.h"
+#include "kernels/simt/simt_bulk.h"
 #include "tests/support/simt_scene.h"
 
 enum { THREADS = 64, TILE_WORDS = 1024, TILE_BYTES = 4 * TILE_WORDS };
@@ -221,7 +222,7 @@ static void test_plain_bytes_and_stores(void **state) {
 
 static enum fault {
     RIGHT,
-    WAITED_BY_ANOTHER, /* right: who comes after it by a barrier needs no wait of its own */
+    WAITED_BY_ANOTHER, /* right: a thread that a barrier orders after the wait needs none of its own */
     NO_WAIT,
     NO_WAIT_BUT_BARRIERS,
     WAITED_FOR_THE_PHASE_BEFORE,

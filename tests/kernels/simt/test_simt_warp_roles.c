@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/at_test.h"
 
-#include "kernels/simt/registers.h"
+#include "kernels/simt/simt_registers.h"
 #include "tests/support/simt_scene.h"
 
 #define GIVE(n) at_simt_registers(0, n, HERE_PLACE)

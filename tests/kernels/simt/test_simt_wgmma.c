@@ -7,12 +7,12 @@
 #include "attest/format.h"
 #include "tests/support/simt_scene.h"
 
-enum { THREADS = 128, ROWS = 64, K = 16, COLUMNS_MOST = 128, SWIZZLES = 4 };
+enum { THREADS = 128, ROWS = 64, K = 16, COLUMNS_MAX = 128, SWIZZLES = 4 };
 
 /* How the matrices lie, and what a kernel does wrong. */
 static const int swizzles[SWIZZLES] = { 0, 32, 64, 128 };
 static int swizzle, columns, a_in_registers, f16_sums, mn_major;
-static float results[ROWS][COLUMNS_MOST];
+static float results[ROWS][COLUMNS_MAX];
 static enum fault {
     RIGHT,
     NO_PROXY_FENCE,
@@ -122,7 +122,7 @@ struct pattern {
 static void multiplies(void *unused) {
     (void)unused;
     SHARED(struct pattern, ROWS / 8, a_space);
-    SHARED(struct pattern, COLUMNS_MOST / 8, b_space);
+    SHARED(struct pattern, COLUMNS_MAX / 8, b_space);
     SHARED(uint64_t, 1, given_back);
     uint32_t *a_tile = a_space->words, *b_tile = b_space->words;
     uint32_t d[64], other[64] = { 0 }, a[4];

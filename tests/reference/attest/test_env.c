@@ -74,12 +74,12 @@ static void test_threads(void **state) {
     unsetenv("AT_THREADS");
 }
 
-enum { MOST = 4096, WORKERS = 256 };
+enum { MAX = 4096, WORKERS = 256 };
 
 /* What a loop saw: visits of each index, chunk bounds, and whether a worker was in two chunks at once. */
 struct visits {
-    unsigned char count[MOST];
-    int64_t begin_of[MOST];
+    unsigned char count[MAX];
+    int64_t begin_of[MAX];
     int threads, clash;
     int busy[WORKERS];
 };
@@ -101,7 +101,7 @@ enum { COUNTS = sizeof thread_counts / sizeof thread_counts[0] };
 
 static void test_everything_once(void **state) {
     (void)state;
-    static const int64_t sizes[] = { 0, 1, 7, 64, 1000, MOST };
+    static const int64_t sizes[] = { 0, 1, 7, 64, 1000, MAX };
     static const int64_t chunks[] = { 0, 3, 64, 5000, INT64_MAX, -1 };
     static struct visits visits;
     for (int s = 0; s < 6; s++)
@@ -111,7 +111,7 @@ static void test_everything_once(void **state) {
                 visits.threads = thread_counts[t];
                 at_assert_ok(at_parallel(sizes[s], chunks[c], thread_counts[t], visit, &visits));
                 assert_int_equal(visits.clash, 0);
-                for (int64_t i = 0; i < MOST; i++) {
+                for (int64_t i = 0; i < MAX; i++) {
                     assert_int_equal(visits.count[i], i < sizes[s]);
                     if (i < sizes[s] && chunks[c] > 0) /* bounds do not depend on the threads */
                         assert_true(visits.begin_of[i] == i / chunks[c] * chunks[c]);
@@ -123,14 +123,14 @@ static void test_everything_once(void **state) {
     at_assert_ok(at_parallel(10, 1, 0, visit, &visits)); /* no thread asked for is the calling one */
     assert_int_equal(visits.count[9], 1);
     visits.threads = WORKERS;
-    at_assert_ok(at_parallel(MOST, 1, 100000, visit, &visits));
+    at_assert_ok(at_parallel(MAX, 1, 100000, visit, &visits));
     assert_int_equal(visits.clash, 0);
 }
 
 /* Fails on the chunks marked; earlier chunks take longer, so that a later failure is often the first. */
 struct trap {
     const unsigned char *fails;
-    int ran[MOST];
+    int ran[MAX];
 };
 
 static at_status step_on(void *context, int64_t begin, int64_t end, int worker) {
@@ -152,7 +152,7 @@ static at_status call_trap(int64_t n, int threads, struct trap *trap) {
 
 static void test_lowest_failure(void **state) {
     (void)state;
-    static unsigned char fails[MOST];
+    static unsigned char fails[MAX];
     static struct trap trap;
     long rounds = at_test_effort(10) * 10;
     unsigned random = 12345;
@@ -208,12 +208,12 @@ static void test_lowest_failure_comes_last(void **state) {
 /* After a failure nothing new is started: with one thread, nothing behind the failing chunk. */
 static void test_stops_after_failure(void **state) {
     (void)state;
-    static unsigned char fails[MOST];
+    static unsigned char fails[MAX];
     static struct trap trap = { .fails = fails };
     fails[10] = 1;
-    at_assert_fails(call_trap(MOST, 1, &trap), AT_USAGE, "rows 10 to 11");
+    at_assert_fails(call_trap(MAX, 1, &trap), AT_USAGE, "rows 10 to 11");
     assert_int_equal(trap.ran[10], 1);
-    for (int i = 11; i < MOST; i++)
+    for (int i = 11; i < MAX; i++)
         assert_int_equal(trap.ran[i], 0);
 }
 

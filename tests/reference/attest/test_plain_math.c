@@ -107,10 +107,10 @@ static void test_log2(void **state) {
 /* The loops of the fast tier, for any length, give what the functions give one by one. */
 static void test_rows(void **state) {
     (void)state;
-    enum { MOST = 70 };
+    enum { MAX = 70 };
     struct splitmix random = { 9 };
-    double x[MOST] = { 0 }, y[MOST] = { 0 };
-    for (int n = 0; n <= MOST; n++) {
+    double x[MAX] = { 0 }, y[MAX] = { 0 };
+    for (int n = 0; n <= MAX; n++) {
         for (int i = 0; i < n; i++) {
             const uint64_t bits = splitmix_next(&random);
             memcpy(&x[i], &bits, sizeof bits); /* any double, NaNs among them */

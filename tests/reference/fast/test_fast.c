@@ -3,6 +3,8 @@
 #include "tests/at_test.h"
 
 #include "asynct_attention/asynct_attention.h"
+#include "attest/blas_alone.h"
+#include "attest/blas_core.h"
 #include "fast/block.h"
 #include "fast/fast.h"
 #include "softmax_attention/softmax_attention.h"
@@ -385,6 +387,8 @@ static void test_values_alone(void **state) {
 }
 
 int main(void) {
+    at_blas_alone();
+    at_blas_core_choose(); /* as attest does */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_equals_plain), cmocka_unit_test(test_limits_of_a_kernel),
         cmocka_unit_test(test_classes),      cmocka_unit_test(test_ledger_and_trace),

@@ -1,5 +1,6 @@
 /* Each decoy of a product is the fault that its name says: it equals expectations computed in plain sight, counts
- * there, and is the right result to the bit where the fault cannot show. SPDX-License-Identifier: Apache-2.0 */
+ * there, and is the right result to the bit where the fault cannot show.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/at_test.h"
 
 #include "tests/support/gemm_problem.h"

@@ -31,7 +31,7 @@ static double *run(const struct at_problem *p, const char *decoy, const char *ou
     return out;
 }
 
-/* Does it count, as VERDICTS.md has it: some element is off by more than 16 units of the output format and a quarter of
+/* Does it count: some element is off by more than 16 units of the output format and a quarter of
  * its row's rms. */
 static int counts(const struct at_problem *p, const double *wrong, const double *right, int64_t width) {
     for (int64_t i = 0; i < TOKENS * width; i++) {

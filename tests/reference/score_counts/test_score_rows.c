@@ -13,11 +13,11 @@ static double uniform(struct splitmix *random) {
 
 /* ---- products ---- */
 
-enum { ROWS = 23, KEYS = 41, MOST_D = 130 };
+enum { ROWS = 23, KEYS = 41, MAX_D = 130 };
 
 struct operands {
     int64_t d;
-    double q[ROWS * MOST_D], k[KEYS * MOST_D];
+    double q[ROWS * MAX_D], k[KEYS * MAX_D];
     int32_t q_span[ROWS], k_span[KEYS];
 };
 
@@ -33,7 +33,7 @@ static void fill(struct operands *x, enum at_format format, int64_t d, int range
 }
 
 static void multiply(const struct operands *x, int narrow, int use_blas, double (*out)[ROWS * KEYS]) {
-    static double scratch[48 * MOST_D];
+    static double scratch[48 * MAX_D];
     assert_true(at_fast_lanes(KEYS) <= 48);
     const struct at_fast_product product = { .rows = ROWS,
                                              .keys = KEYS,

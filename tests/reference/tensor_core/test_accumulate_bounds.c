@@ -8,7 +8,7 @@
 #include "tensor_core/fdpa.h"
 #include "tests/support/splitmix.h"
 
-enum { MOST_TERMS = 160, MPFR_BITS = 400 };
+enum { MAX_TERMS = 160, MPFR_BITS = 400 };
 
 struct subject {
     const char *name;
@@ -34,7 +34,7 @@ enum { SUBJECTS = sizeof subjects / sizeof subjects[0] };
 
 struct input {
     int n;
-    double a[MOST_TERMS], b[MOST_TERMS], c;
+    double a[MAX_TERMS], b[MAX_TERMS], c;
 };
 
 /* What one evaluation showed. */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tests/support/archive_files.h"
+#include "verify/report/reports.h"
 
 static void test_round_trip(void **state) {
     (void)state;
@@ -128,7 +129,7 @@ static void test_full_disk(void **state) {
     record.results[0].wrong = 12345;
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
     at_status status = at_archive_write(&record, path);
-    at_status junit = at_report_junit(&record, 0, other);
+    at_status junit = at_report_write(AT_REPORT_junit, &record, 0, other);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
     assert_int_equal(status, AT_IO);
     at_assert_true(junit == AT_OK || access(other, F_OK) != 0, "%s is half-written", other);

@@ -1,5 +1,7 @@
 /* Command line parsing: values, flags, suggestions, ranges.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
 #include "tests/at_test.h"
 
 #include "verify/cli/options.h"
@@ -36,6 +38,25 @@ static void values_flags_and_words(void **state) {
     at_args_release(&args);
     at_assert_ok(parse(&args, &help, 2, (const char *[]){ "--strict", "--help" }));
     assert_int_equal(help, 1);
+    at_args_release(&args);
+}
+
+/* The command line again, in words that a shell takes as they were typed. */
+static void puts_the_command(void **state) {
+    struct at_args args;
+    int help;
+    char *text = NULL;
+    size_t size = 0;
+    (void)state;
+    at_assert_ok(parse(&args, &help, 6, (const char *[]){ "a/b", "it's *", "--jobs=3", "--strict", "--cases", "" }));
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    at_args_put(&command, &args, "--resume", out);
+    at_args_put(&command, &args, "", out);
+    assert_int_equal(fclose(out), 0);
+    assert_string_equal(text, "attest verify a/b 'it'\\''s *' --cases '' --strict --jobs 3 --resume\n"
+                              "attest verify a/b 'it'\\''s *' --cases '' --strict --jobs 3\n");
+    free(text);
     at_args_release(&args);
 }
 
@@ -104,6 +125,7 @@ static void shards(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(puts_the_command),
         cmocka_unit_test(values_flags_and_words),
         cmocka_unit_test(every_mistake_is_named),
         cmocka_unit_test(numbers_have_ranges),

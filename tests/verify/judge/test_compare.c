@@ -141,13 +141,13 @@ static double at_share(const double *sorted, int n, int thousandths) {
 
 /* Percentiles are those of the sorted values: of few and many, of many equal ones, in any order. */
 static void percentiles_are_those_of_sorted_values(void **state) {
-    enum { MOST = 1200 };
-    static float got[MOST];
-    static double want[MOST], limit[MOST], ulp[MOST];
+    enum { MAX = 1200 };
+    static float got[MAX];
+    static double want[MAX], limit[MAX], ulp[MAX];
     struct splitmix random = { 1 };
     (void)state;
     for (int trial = 0; trial < 3000; trial++) {
-        const int n = trial % 3 ? 1 + trial % 40 : 1 + (int)(splitmix_next(&random) % MOST);
+        const int n = trial % 3 ? 1 + trial % 40 : 1 + (int)(splitmix_next(&random) % MAX);
         const uint64_t values = trial % 5 ? 1 + splitmix_next(&random) % 5 : 1000000; /* different ones */
         for (int i = 0; i < n; i++) {
             const int order = trial % 7 == 0 ? i : trial % 7 == 1 ? n - i : (int)(splitmix_next(&random) % values);

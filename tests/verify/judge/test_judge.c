@@ -24,7 +24,6 @@ static int close_runner(void **state) {
 struct seen {
     struct at_result results[32];
     int n, jobs;
-    int64_t done; /* plan index that an earlier run has judged; -1: none */
 };
 
 static at_status emit(void *context, const struct at_result *results, int n) {
@@ -35,15 +34,12 @@ static at_status emit(void *context, const struct at_result *results, int n) {
     return AT_OK;
 }
 
-static int is_done(void *context, int64_t plan_index) { return ((struct seen *)context)->done == plan_index; }
-
 /* Judges kernels on a case through a plan, as a run does. */
-static struct seen *judge(const char *line, const enum at_launch_kernel *kernels, int n, double timeout, int64_t done) {
+static struct seen *judge(const char *line, const enum at_launch_kernel *kernels, int n, double timeout) {
     static struct seen seen;
     char names[8][64];
     const char *globs[8];
     memset(&seen, 0, sizeof seen);
-    seen.done = done;
     for (int i = 0; i < n; i++) {
         snprintf(names[i], sizeof names[i], "asynct_prefill/%s", at_launch_name(kernels[i]));
         globs[i] = names[i];
@@ -54,13 +50,16 @@ static struct seen *judge(const char *line, const enum at_launch_kernel *kernels
                                         .limit_factor = 1,
                                         .runner_spec = "test",
                                         .emit = emit,
-                                        .is_done = done >= 0 ? is_done : NULL,
                                         .context = &seen };
     struct at_plan plan;
     at_assert_ok(at_plan_make(&selection, runner, &plan));
     assert_int_equal(plan.n_items, 1);
     assert_int_equal(plan.n_jobs, n);
-    at_assert_ok(at_judge_case(runner, &plan.items[0], &options));
+    struct at_case_context *context;
+    at_assert_ok(at_case_context_create(&plan.items[0], &options, &context));
+    for (int i = 0; i < n; i++)
+        at_assert_ok(at_judge_job(context, runner, NULL, i));
+    at_case_context_destroy(context);
     at_plan_release(&plan);
     return &seen;
 }
@@ -68,7 +67,7 @@ static struct seen *judge(const char *line, const enum at_launch_kernel *kernels
 /* The one result of a kernel on a case; its state and what its cause says. */
 static const struct at_result *expect(const char *line, enum at_launch_kernel kernel, enum at_state state,
                                       const char *says) {
-    struct seen *seen = judge(line, &kernel, 1, 0, -1);
+    struct seen *seen = judge(line, &kernel, 1, 0);
     assert_int_equal(seen->n, 1);
     const struct at_result *r = &seen->results[0];
     at_assert_true(r->state == state && strstr(r->cause, says), "%s: %s \"%s\", wanted %s \"%s\"",
@@ -163,24 +162,20 @@ static void calls_that_fail(void **state) {
     expect(ONE, AT_LK_DECLINES_ALONE, AT_STATE_UNSUPPORTED, "one request is too few");
 }
 
-/* A hang and a crash cost their own job, and what an earlier run has judged is left out. */
+/* A hang and a crash cost their own job. */
 static void jobs_of_a_case_are_independent(void **state) {
     (void)state;
     static const enum at_launch_kernel kernels[] = { AT_LK_ZEROS, AT_LK_CHANGES_INPUT, AT_LK_BY_BATCH,
                                                      AT_LK_ABORTS_ALONE, AT_LK_HANGS };
     static const enum at_state states[] = { AT_STATE_PASS, AT_STATE_DIRTY, AT_STATE_RACY, AT_STATE_CRASHED,
                                             AT_STATE_HUNG };
-    struct seen *seen = judge(AT_LAUNCH_LINE, kernels, 5, 0.3, -1);
+    struct seen *seen = judge(AT_LAUNCH_LINE, kernels, 5, 0.3);
     assert_int_equal(seen->jobs, 5);
     assert_int_equal(seen->n, 5);
     for (int i = 0; i < 5; i++) {
         at_assert_true(seen->results[i].state == states[i], "job %d is %s", i, at_state_name(seen->results[i].state));
         assert_int_equal(seen->results[i].plan_index, i);
     }
-    seen = judge(AT_LAUNCH_LINE, kernels, 3, 0, 1);
-    assert_int_equal(seen->jobs, 2);
-    assert_int_equal(seen->results[0].plan_index, 0);
-    assert_int_equal(seen->results[1].plan_index, 2);
 }
 
 int main(int argc, char **argv) {

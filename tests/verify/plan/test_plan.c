@@ -9,7 +9,7 @@
 
 #include "attest/buffer.h"
 #include "tests/support/runner_rig.h"
-#include "verify/plan/plan.h"
+#include "verify/plan/nearest.h"
 
 /* ---- the runner's variants and the case files ---- */
 
@@ -150,7 +150,7 @@ static void globs_select(void **state) {
     /* each adds its own; one that hits nothing a case needs is no error, as long as it hits a variant */
     PLAN("zeta:softmax*", "zet:softmax_decode:4:00|zet:softmax_decode:5:00", "softmax*/*", "rms_norm/*");
     PLAN("@(alpha|none):*data=exact*", "alp:asynct_decode:30:08", "*/08*", "rms_norm/*");
-    PLAN("none:*", "", "*/*");
+    PLAN("zeta:*", "", "rms_norm/*"); /* cases there are, for other families */
 }
 
 static void names_the_nearest_variant(void **state) {
@@ -158,10 +158,56 @@ static void names_the_nearest_variant(void **state) {
     static const char *const globs[] = { "*/*", "asynct_decode/07_splitk" };
     struct at_selection s = { .globs = globs, .n_globs = 2, .cases_glob = "*:*", .shards = 1 };
     struct at_plan plan;
-    at_assert_fails(at_plan_make(&s, runner, &plan), AT_NOT_FOUND, "nearest is asynct_decode/07_split_k;");
+    at_assert_fails(at_plan_make(&s, runner, &plan), AT_NOT_FOUND, "nearest is 'asynct_decode/07_split_k';");
     assert_int_equal(plan.n_items, 0);
     assert_null(plan.items);
     at_assert_fails(at_plan_make(&s, runner, &plan), AT_NOT_FOUND, "matches 'asynct_decode/07_splitk'");
+}
+
+static void names_the_nearest_case(void **state) {
+    (void)state;
+    static const struct {
+        const char *glob, *says;
+    } rows[] = {
+        { "zeat:*", "nearest is 'zeta:*'" },
+        { "zeta", "nearest is 'zeta:*'" },
+        { "*:*data=exatc*", "nearest is '*:*data=exact*'" },
+        { "*:*sk=3 *data=exatc*", "'*:*sk=3 *data=exatc*'; wanted" }, /* mended, it matches nothing either */
+        { "none:*", "no case matches 'none:*'; wanted a glob for role:id, the roles are alpha, zeta" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct at_selection s = { .cases_glob = rows[i].glob, .shards = 1 };
+        struct at_plan plan;
+        at_assert_fails(at_plan_make(&s, runner, &plan), AT_NOT_FOUND, rows[i].says);
+        assert_null(plan.items);
+    }
+}
+
+/* Part of a glob is replaced by part of a name, and only where the outcome matches something. */
+static void mends_globs(void **state) {
+    (void)state;
+    static const char *const names[] = { "asynct_decode/00_split_k", "asynct_decode/07_split_v", "rms_norm/00_plain" };
+    static const struct {
+        const char *glob, *want; /* NULL: nothing is near */
+    } rows[] = {
+        { "asynct_decoed/*", "asynct_decode/*" },
+        { "asynct_decode", "asynct_decode/*" },
+        { "*/07_spilt*", "*/07_split*" },
+        { "rms_nrom/[0-9]*", "rms_norm/[0-9]*" },
+        { "rms_norm/00_plane", "rms_norm/00_plain" },
+        { "@(rms_nrom|asynct_x)/*", "@(rms_norm|asynct_x)/*" },
+        { "rms_norm/07_*", NULL }, /* every word is there, but not together */
+        { "nothing/like_it", NULL },
+        { "*/x*", NULL },
+        { "", NULL },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[256] = "";
+        const int found = at_glob_nearest(rows[i].glob, "/*", names, 3, "/_", text, sizeof text);
+        assert_int_equal(found, rows[i].want != NULL);
+        if (found)
+            assert_string_equal(text, rows[i].want);
+    }
 }
 
 static void a_case_given_as_text(void **state) {
@@ -264,13 +310,14 @@ static uint64_t hash_of(const char *const *globs, int n, const char *cases) {
 /* The hash says which cases are judged, whatever file, glob and variants brought them in; and in which order. */
 static void the_hash_is_of_the_selected_cases(void **state) {
     (void)state;
-    static const char *const split[] = { "*/*_split_k" }, *const decode[] = { "asynct_*/*" };
+    static const char *const split[] = { "*/*_split_k" }, *const decode[] = { "asynct_*/*" },
+                             *const norm[] = { "rms_norm/*" };
     const uint64_t all = hash_of(NULL, 0, "*:*");
     assert_true(all == hash_of(NULL, 0, "*"));
     assert_true(all != hash_of(NULL, 0, "zeta:*"));
     assert_true(all != hash_of(split, 1, "*:*"));
     assert_true(hash_of(split, 1, "zeta:*") == hash_of(decode, 1, "zeta:asynct*"));
-    assert_true(hash_of(NULL, 0, "none:*") == AT_HASH_START);
+    assert_true(hash_of(norm, 1, "zeta:*") == AT_HASH_START);
     write_file("more.cases", "asynct_decode sk=400,500 d=64\n");
     const uint64_t before = hash_of(NULL, 0, "more:*");
     assert_true(hash_of(NULL, 0, "*:*") != all);
@@ -370,11 +417,18 @@ int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "--serve") == 0)
         return at_rig_serve_list(&(struct at_kernel_list){ VARIANTS, entry_at });
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everything_in_order),          cmocka_unit_test(globs_select),
-        cmocka_unit_test(names_the_nearest_variant),    cmocka_unit_test(a_case_given_as_text),
-        cmocka_unit_test(every_case_in_one_shard),      cmocka_unit_test(shards_depend_on_the_case_alone),
-        cmocka_unit_test(positions_count_the_jobs),     cmocka_unit_test(the_hash_is_of_the_selected_cases),
-        cmocka_unit_test(shards_from_the_command_line), cmocka_unit_test(shards_from_a_test_runner),
+        cmocka_unit_test(everything_in_order),
+        cmocka_unit_test(globs_select),
+        cmocka_unit_test(names_the_nearest_variant),
+        cmocka_unit_test(names_the_nearest_case),
+        cmocka_unit_test(mends_globs),
+        cmocka_unit_test(a_case_given_as_text),
+        cmocka_unit_test(every_case_in_one_shard),
+        cmocka_unit_test(shards_depend_on_the_case_alone),
+        cmocka_unit_test(positions_count_the_jobs),
+        cmocka_unit_test(the_hash_is_of_the_selected_cases),
+        cmocka_unit_test(shards_from_the_command_line),
+        cmocka_unit_test(shards_from_a_test_runner),
         cmocka_unit_test(shards_from_a_slurm_array),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);

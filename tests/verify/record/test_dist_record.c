@@ -101,14 +101,14 @@ static void slow_statistics(struct slow *s, int64_t h, int64_t n, const double *
 }
 
 static void slow_row(struct slow *s, int64_t h, int64_t i) {
-    enum { MOST = 256 };
+    enum { MAX = 256 };
     const struct at_dist_recording *x = s->x;
     const int64_t d = x->source.d, kv = h / (x->source.h / x->source.hk);
     const struct at_asynct_head *head = &x->params.heads[h];
     int64_t n = x->params.causal ? s->keys - s->queries + i + 1 : s->keys;
-    double raw[MOST], scaled[MOST], fir[MOST], p[MOST], e[MOST], max = -(double)INFINITY, sum = 0;
+    double raw[MAX], scaled[MAX], fir[MAX], p[MAX], e[MAX], max = -(double)INFINITY, sum = 0;
     n = n < 0 ? 0 : n;
-    assert_true(n <= MOST);
+    assert_true(n <= MAX);
     for (int64_t t = 0; t < n; t++)
         raw[t] = slow_dot(s, s->q + (i * x->source.h + h) * d, s->k + (t * x->source.hk + kv) * d);
     if (!x->params.softmax)

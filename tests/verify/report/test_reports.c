@@ -7,6 +7,7 @@
 #include "tests/at_test.h"
 #include "tests/support/sample_record.h"
 #include "verify/report/report_text.h"
+#include "verify/report/reports.h"
 
 enum { AS_TABLE, AS_BRIEF, AS_GITHUB };
 
@@ -20,7 +21,7 @@ static char *print(const struct at_run_record *record, int kind, int strict, int
     else if (kind == AS_BRIEF)
         at_report_table_brief(record, strict, colour, out);
     else
-        at_report_github(record, strict, out);
+        at_assert_ok(at_report_github(record, strict, out));
     assert_int_equal(fclose(out), 0);
     return text;
 }
@@ -100,7 +101,8 @@ static void test_cells(void **state) {
     r->model_compared = r->model_equal = 2048;
     snprintf(r->decoy_fate, sizeof r->decoy_fate, "rir");
     char *text = print(&record, AS_TABLE, 0, 0);
-    assert_says(text, "\nPASS  00_blas_f32 (as above) out    3.3e-01 4.0e-03 0.012   NaN 70.0  3.0 MODEL    2/2\n");
+    assert_says(text,
+                "\nPASS  00_blas_f32 (as above) out    3.3e-01 4.0e-03 0.012   NaN 70.0  3.0 MODEL-WITHIN    2/2\n");
     assert_says(text, "\nexit 0: no result fails the run\n");
     free(text);
     r->state = AT_STATE_CRASHED;
@@ -111,8 +113,93 @@ static void test_cells(void **state) {
     assert_null(strstr(text, "    worst"));
     free(text);
     r->state = AT_STATE_UNSUPPORTED;
+    snprintf(r->cause, sizeof r->cause, "not on a Friday");
     text = print(&record, AS_TABLE, 1, 0);
+    assert_says(text, "\nUNSUPPORTED 00_blas_f32 (as above) out    not on a Friday\n");
     assert_says(text, "\nexit 4: nothing was judged\n");
+    free(text);
+    at_run_record_release(&record);
+}
+
+/* NaNs have no sign, wherever a number is shown. */
+static void test_nan(void **state) {
+    (void)state;
+    struct at_run_record record;
+    assert_true(at_sample_record(&record, 3));
+    struct at_result *r = &record.results[2]; /* WRONG */
+    r->worst_got = copysign(NAN, -1);
+    r->worst_want = copysign(NAN, -1);
+    char *text = print(&record, AS_TABLE, 0, 0);
+    assert_says(text, "got nan, want nan, limit 0.0012");
+    free(text);
+    FILE *out = tmpfile();
+    assert_non_null(out);
+    at_assert_ok(at_report_junit(&record, 0, out));
+    rewind(out);
+    text = NULL;
+    size_t size = 0;
+    assert_true(getdelim(&text, &size, 0, out) > 0);
+    assert_says(text, "got nan, want nan");
+    assert_null(strstr(text, "-nan"));
+    free(text);
+    fclose(out);
+    at_run_record_release(&record);
+}
+
+/* Cases that do not fit beside the numbers stand above their rows, every word of them, and once. */
+static void test_long_cases(void **state) {
+    (void)state;
+    struct at_run_record record;
+    assert_true(at_sample_record(&record, 12));
+    for (int i = 0; i < 12; i++)
+        snprintf(record.results[i].case_id + strlen(record.results[i].case_id), 128,
+                 " hot=last_key,hidden_key require=previous_row,last_key_dropped,hidden_key_added%d", i / 6);
+    char *text = print(&record, AS_TABLE, 0, 0);
+    assert_fits(text);
+    assert_int_equal(count(text, "\ncase "), 2);
+    assert_says(text, "\ncase sk=100/17/256 seed=0 require=previous_row,last_key_dropped,hidden_key_added0\n");
+    assert_says(text, "\nSTATE        VARIANT           TENSOR");
+    assert_null(strstr(text, ".."));
+    free(text);
+    at_run_record_release(&record);
+}
+
+/* A line for each of three variants, none for two. */
+static void test_by_variant(void **state) {
+    (void)state;
+    struct at_run_record record;
+    assert_true(at_sample_record(&record, 26));
+    char *text = print(&record, AS_TABLE, 0, 0);
+    assert_says(text, "\nBY VARIANT                       JUDGED    OK FAILING VACUOUS DECLINED WORST RATIO\n");
+    int64_t judged[3] = { 0 }, declined[3] = { 0 };
+    for (int i = 0; i < 26; i++) {
+        const int is_declined = at_state_class(record.results[i].state) == AT_CLASS_DECLINED;
+        judged[i / 2 % 3] += !is_declined;
+        declined[i / 2 % 3] += is_declined;
+    }
+    for (int v = 0; v < 3; v++) {
+        char name[192], *line, want[32];
+        snprintf(name, sizeof name, "\nasynct_decode/%s ", record.results[2 * v].variant);
+        line = strstr(text, name);
+        assert_non_null(line);
+        long long n[5];
+        assert_int_equal(
+            sscanf(line + strlen(name), "%lld %lld %lld %lld %lld %31s", &n[0], &n[1], &n[2], &n[3], &n[4], want), 6);
+        assert_int_equal(n[0], judged[v]);
+        assert_int_equal(n[1] + n[2] + n[3], n[0]);
+        assert_int_equal(n[4], declined[v]);
+        assert_true(strtod(want, NULL) >= 0.25);
+    }
+    free(text);
+    record.n = 4;
+    text = print(&record, AS_TABLE, 0, 0);
+    assert_null(strstr(text, "BY VARIANT"));
+    free(text);
+    record.n = 26;
+    record.signal = 2;
+    record.planned = 20;
+    text = print(&record, AS_TABLE, 1, 0);
+    assert_says(text, "\nexit 130: interrupted: 13 of 20 jobs judged, 20 results fail the run\n");
     free(text);
     at_run_record_release(&record);
 }
@@ -256,7 +343,7 @@ static void test_junit(void **state) {
         assert_true(at_sample_record(&record, sizes[i]));
         if (sizes[i] > 3)
             snprintf(record.results[3].cause, sizeof record.results[3].cause, "]]> \x02 \x7f \xef\xbf\xbf &amp; 'q'");
-        at_assert_ok(at_report_junit(&record, 0, path));
+        at_assert_ok(at_report_write(AT_REPORT_junit, &record, 0, path));
         char *text = load(path);
         char want[160];
         int states[AT_STATE_COUNT] = { 0 };
@@ -293,7 +380,7 @@ static void test_jsonl(void **state) {
     int fd = mkstemp(path), n = 0;
     assert_true(fd >= 0 && at_sample_record(&record, 26));
     close(fd);
-    at_assert_ok(at_report_jsonl(&record, path));
+    at_assert_ok(at_report_write(AT_REPORT_json, &record, 0, path));
     char *text = load(path), *rest = NULL;
     for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest), n++) {
         at_assert_ok(at_result_from_json(line, path, &back));
@@ -303,17 +390,20 @@ static void test_jsonl(void **state) {
     assert_int_equal(n, 26);
     free(text);
     unlink(path);
-    at_assert_fails(at_report_jsonl(&record, "/dev/full"), AT_IO, "/dev/full");
-    at_assert_fails(at_report_junit(&record, 0, "/dev/full"), AT_IO, "No space left");
-    at_assert_fails(at_report_junit(&record, 0, "/nowhere/x.xml"), AT_IO, "/nowhere/x.xml");
+    at_assert_fails(at_report_write(AT_REPORT_json, &record, 0, "/dev/full"), AT_IO, "/dev/full");
+    at_assert_fails(at_report_write(AT_REPORT_junit, &record, 0, "/dev/full"), AT_IO, "No space left");
+    at_assert_fails(at_report_write(AT_REPORT_junit, &record, 0, "/nowhere/x.xml"), AT_IO, "/nowhere/x.xml");
     at_run_record_release(&record);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),          cmocka_unit_test(test_cells),      cmocka_unit_test(test_worst_names),
-        cmocka_unit_test(test_empty_and_many), cmocka_unit_test(test_long_names), cmocka_unit_test(test_text),
-        cmocka_unit_test(test_github),         cmocka_unit_test(test_junit),      cmocka_unit_test(test_jsonl),
+        cmocka_unit_test(test_table),          cmocka_unit_test(test_cells),
+        cmocka_unit_test(test_worst_names),    cmocka_unit_test(test_nan),
+        cmocka_unit_test(test_long_cases),     cmocka_unit_test(test_by_variant),
+        cmocka_unit_test(test_empty_and_many), cmocka_unit_test(test_long_names),
+        cmocka_unit_test(test_text),           cmocka_unit_test(test_github),
+        cmocka_unit_test(test_junit),          cmocka_unit_test(test_jsonl),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/at_test.h"
 #include "tests/support/sample_record.h"
+#include "verify/result/text.h"
 
 static char *json_of(const struct at_result *r) {
     char *line = NULL;
@@ -190,6 +191,14 @@ static void test_states(void **state) {
         assert_int_equal(at_state_fails((enum at_state)i, "", 1), strict[i] - '0');
         assert_int_equal(at_state_fails((enum at_state)i, name, 0), always[i] - '0');
     }
+    for (int i = 0; i < AT_STATE_COUNT; i++) { /* the classes say the same of them */
+        const enum at_state_class class = at_state_class((enum at_state)i);
+        assert_int_equal(class == AT_CLASS_GOOD || class == AT_CLASS_DECLINED, strict[i] == '0');
+        assert_int_equal(class == AT_CLASS_WRONG || class == AT_CLASS_BROKEN, always[i] == '1');
+    }
+    assert_int_equal(at_state_class(AT_STATE_HUNG), AT_CLASS_BROKEN);
+    assert_int_equal(at_state_class(AT_STATE_SKIPPED), AT_CLASS_DECLINED);
+    assert_int_equal(at_state_class((enum at_state)99), AT_CLASS_BROKEN);
     assert_true(at_state_fails((enum at_state)99, "", 0));
     assert_true(at_state_fails(AT_STATE_OVERFLOWED, "LAUNDERED", 0));
     assert_false(at_state_fails(AT_STATE_LAUNDERED, "LAUNDERED,OVERFLOWED", 0));
@@ -197,11 +206,75 @@ static void test_states(void **state) {
     assert_true(at_state_fails(AT_STATE_OVERFLOWED, "OVERFLOWEDX,XOVERFLOWED", 0));
 }
 
+/* A cause that is too long keeps how it begins, and how it ends. */
+static void test_cause(void **state) {
+    (void)state;
+    struct at_result r;
+    char text[2000];
+    at_result_set_cause(&r, "short");
+    assert_string_equal(r.cause, "short");
+    for (size_t n = sizeof r.cause - 20; n < sizeof text; n += 7) {
+        memset(text, '\xc3', n); /* pairs of bytes, which a cut may part */
+        for (size_t i = 1; i < n; i += 2)
+            text[i] = '\xa9';
+        static const char begins[14] = "runner x ended";
+        memcpy(text, begins, sizeof begins);
+        snprintf(text + n - 14, 14, "ValueError: 7");
+        at_result_set_cause(&r, text);
+        assert_true(strlen(r.cause) < sizeof r.cause);
+        assert_int_equal(strncmp(r.cause, "runner x ended", 14), 0);
+        assert_non_null(strstr(r.cause, "alueError: 7"));
+        assert_int_equal(strcmp(r.cause + strlen(r.cause) - 12, "ValueError: 7" + 1), 0);
+        char clean[sizeof r.cause];
+        memcpy(clean, r.cause, sizeof clean);
+        at_text_clean(clean);
+        assert_string_equal(clean, r.cause);
+    }
+}
+
+/* The exit code of a run, a part of one, and one that a signal has cut short. */
+static void test_exit_codes(void **state) {
+    (void)state;
+    struct at_run_record record;
+    assert_true(at_sample_record(&record, 4)); /* two jobs: PASS VACUOUS, WRONG DIRTY */
+    for (int i = 0; i < 4; i++)
+        record.results[i].state = i < 2 ? AT_STATE_PASS : AT_STATE_UNSUPPORTED;
+    assert_int_equal(at_run_record_jobs(&record), 2);
+    assert_int_equal(at_run_record_exit_code(&record, 0), 0);
+    assert_int_equal(at_run_record_exit_code(&record, 1), 1); /* the second variant was never judged */
+    int64_t at = 0;
+    assert_ptr_equal(at_run_record_unjudged(&record, &at), &record.results[2]);
+    assert_null(at_run_record_unjudged(&record, &at));
+    record.is_part = 1;
+    assert_int_equal(at_run_record_exit_code(&record, 1), 0);
+    record.is_part = 0;
+    snprintf(record.results[2].variant, sizeof record.results[2].variant, "%s", record.results[0].variant);
+    snprintf(record.results[3].variant, sizeof record.results[3].variant, "%s", record.results[0].variant);
+    assert_int_equal(at_run_record_exit_code(&record, 1), 0); /* judged on another case */
+    for (int i = 0; i < 4; i++)                               /* and on a later one */
+        record.results[i].state = i < 2 ? AT_STATE_UNSUPPORTED : AT_STATE_PASS;
+    assert_int_equal(at_run_record_exit_code(&record, 1), 0);
+    for (int i = 0; i < 4; i++)
+        record.results[i].state = i < 2 ? AT_STATE_PASS : AT_STATE_UNSUPPORTED;
+    snprintf(record.results[3].family, sizeof record.results[3].family, "another");
+    assert_int_equal(at_run_record_exit_code(&record, 1), 1);
+    record.results[3].state = AT_STATE_WRONG;
+    assert_int_equal(at_run_record_exit_code(&record, 0), 1);
+    record.signal = 2;
+    assert_int_equal(at_run_record_exit_code(&record, 0), 130);
+    record.signal = 0;
+    for (int i = 0; i < 4; i++)
+        record.results[i].state = AT_STATE_SKIPPED;
+    assert_int_equal(at_run_record_exit_code(&record, 1), 4);
+    at_run_record_release(&record);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip), cmocka_unit_test(test_tables_cover_the_structs),
         cmocka_unit_test(test_extremes),   cmocka_unit_test(test_bad_utf8),
-        cmocka_unit_test(test_refusals),   cmocka_unit_test(test_states),
+        cmocka_unit_test(test_refusals),   cmocka_unit_test(test_cause),
+        cmocka_unit_test(test_exit_codes), cmocka_unit_test(test_states),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

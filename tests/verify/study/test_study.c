@@ -6,8 +6,8 @@
 #include "tensor_core/accumulate.h"
 #include "verify/study/accumulate/study.h"
 
-enum { MOST = 1 << 17 };
-static double left[MOST], right[MOST];
+enum { MAX = 1 << 17 };
+static double left[MAX], right[MAX];
 
 static const struct at_study_mode *mode_of(const char *name) {
     const struct at_study_mode *mode = at_study_mode_find(name);
@@ -35,7 +35,7 @@ static void test_stalls(void **state) {
         int step;
         double end;
     } kinds[] = { { "e8m13_k32", 32, 64 }, { "f16_k16", 16, 128 }, { "f16_k8", 8, 64 }, { "f16_fma", 1, 8 } };
-    fill(0.0625, 0.0625, MOST);
+    fill(0.0625, 0.0625, MAX);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         const double each = kinds[i].step * 0x1p-8;
         const int64_t last = (int64_t)(kinds[i].end / each); /* steps that still count */
@@ -47,15 +47,15 @@ static void test_stalls(void **state) {
     at_assert_same(sum_of("e8m13_k32", 496 * 32), 62.0);
     at_assert_same(sum_of("e8m13_k32", 512 * 32), 64.0);
     /* promotion, blocks and f32 go on */
-    at_assert_same(sum_of("e8m13_k32_every128", MOST), 512.0);
-    at_assert_same(sum_of("e8m13_k32_every512", MOST), 512.0);
-    at_assert_same(sum_of("f16_k16_block32", MOST), 512.0);
-    at_assert_same(sum_of("f16_k16_block128", MOST), 512.0);
-    at_assert_same(sum_of("f32_k16", MOST), 512.0);
-    at_assert_same(sum_of("f32_fma", MOST), 512.0);
+    at_assert_same(sum_of("e8m13_k32_every128", MAX), 512.0);
+    at_assert_same(sum_of("e8m13_k32_every512", MAX), 512.0);
+    at_assert_same(sum_of("f16_k16_block32", MAX), 512.0);
+    at_assert_same(sum_of("f16_k16_block128", MAX), 512.0);
+    at_assert_same(sum_of("f32_k16", MAX), 512.0);
+    at_assert_same(sum_of("f32_fma", MAX), 512.0);
     /* bf16 has 8 bits: a chain of 2^-8 stands at 1, steps of 2^-4 at 16 */
-    at_assert_same(sum_of("bf16_fma", MOST), 1.0);
-    at_assert_same(sum_of("bf16_k16", MOST), 16.0);
+    at_assert_same(sum_of("bf16_fma", MAX), 1.0);
+    at_assert_same(sum_of("bf16_k16", MAX), 16.0);
 }
 
 struct seen {
@@ -74,7 +74,7 @@ static void see(void *context, const struct at_study_step *step) {
 /* The observer sees every step once, in order, a last shorter one too; nothing for no products. */
 static void test_observer(void **state) {
     (void)state;
-    fill(0.0625, 0.0625, MOST);
+    fill(0.0625, 0.0625, MAX);
     for (int m = 0; m < at_study_mode_count(); m++) {
         const struct at_study_mode *mode = at_study_mode_at(m);
         for (int64_t n = 0; n < 300; n += 1 + n / 3) {

@@ -4,7 +4,7 @@
 
 #include "verify/study/tensor_core/study_tensor_core.h"
 
-enum { MOST_ROWS = 1024 };
+enum { MAX_ROWS = 1024 };
 
 static double *values;
 
@@ -65,9 +65,9 @@ static void test_patterns_repeat(void **state) {
 /* What the hardware gave: the model makes it again, to the bit. */
 static void test_golden_vectors(void **state) {
     (void)state;
-    static struct at_tc_study_row rows[MOST_ROWS];
+    static struct at_tc_study_row rows[MAX_ROWS];
     int n;
-    at_assert_ok(at_tc_golden_read(AT_SOURCE_DIR "/datasets/measurements/h200_tensor_core.txt", rows, MOST_ROWS, &n));
+    at_assert_ok(at_tc_golden_read(AT_SOURCE_DIR "/datasets/measurements/h200_tensor_core.txt", rows, MAX_ROWS, &n));
     assert_true(n >= 100);
     for (int i = 0; i < n; i++) {
         struct at_tc_study_row made = rows[i];

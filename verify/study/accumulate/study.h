@@ -17,7 +17,7 @@
 struct at_study_row {
     char attention[12], product[12], mode[32], data[40], case_id[AT_CASE_ID_BYTES];
     int64_t d, length, length_min; /* products of the longest and of the shortest sum */
-    int64_t sums, compared;        /* looked at; of them with finite operands and a finite result */
+    int64_t sums, compared;        /* made; of them with finite operands and a finite result */
     int64_t inputs_nonfinite, result_inf, result_nan;
     double err_max, err_mean, bias; /* bias: mean of the error's part along the exact sum; negative: too short */
     uint64_t ulp_p50, ulp_p99, ulp_max;

@@ -65,15 +65,15 @@ static at_status show_promotion(const char *name, FILE *out) {
 
 /* ---- the end of the range ---- */
 
-enum { MOST_SHOWN = 4 };
+enum { MAX_SHOWN = 4 };
 struct shown_steps {
     int n;
-    double value[MOST_SHOWN];
+    double value[MAX_SHOWN];
 };
 
 static void watch_steps(void *context, const struct at_study_step *step) {
     struct shown_steps *s = context;
-    if (s->n < MOST_SHOWN)
+    if (s->n < MAX_SHOWN)
         s->value[s->n++] = step->computed;
 }
 

@@ -73,7 +73,7 @@ static at_status run_chunk(struct study *s, int variant, struct at_exp2_chunk *c
     AT_TRY(place(s, chunk->n, &p, &used));
     struct chunk_work w = { .problem = &p, .numerics = &v->numerics, .first = chunk->first, .step = chunk->step };
     AT_TRY(at_parallel(chunk->n, FILL, s->threads, fill, &w));
-    AT_TRY(at_runner_run(s->runner, variant, &p, used, NULL, timeout_seconds, &reply));
+    AT_TRY(at_runner_run(s->runner, variant, &p, used, NULL, at_time_limit(timeout_seconds), &reply));
     if (reply.outcome == AT_RUN_UNSUPPORTED) {
         snprintf(declined, size, "%s", reply.reason);
         return AT_OK;

@@ -37,7 +37,7 @@ struct at_exp2_row {
     int64_t flushed;      /* of them: 0, where 2^x does not round to 0 */
     int64_t wrong_class;  /* NaN, infinite or finite where something else of the three is due */
     int64_t beyond_limit; /* finite, and further from 2^x than the variant declares */
-    int64_t descents;     /* results below that of the next smaller input of the same sign looked at */
+    int64_t descents;     /* results below that of the next smaller input, of the same sign, that was evaluated */
     int64_t undecided;    /* results of which 80 bits do not tell whether they are nearest */
     double max_ulp, max_ulp_x, max_relative, max_relative_x; /* over finite results that were not flushed */
     double first_bad_x; /* the first of wrong class or beyond its limit; NaN: none */

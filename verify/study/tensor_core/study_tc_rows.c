@@ -9,6 +9,7 @@
 #include "verify/run/provenance.h"
 #include "verify/study/tensor_core/study_tensor_core.h"
 #include "verify/result/table.h"
+#include "verify/result/text.h"
 
 /* clang-format off */
 #define STRATUM_FIELDS(X)                                                                                        \
@@ -192,7 +193,8 @@ static void show_probes(const struct at_table_rows *t, const struct at_run_recor
         wrong += !rows[i].right;
         if (!rows[i].right)
             fprintf(out, "%s %s, %s: predicted %.10g, model %.10g, runner %.10g\n", rows[i].name, rows[i].what,
-                    rows[i].instruction, rows[i].predicted, rows[i].model, rows[i].runner);
+                    rows[i].instruction, at_text_nan(rows[i].predicted), at_text_nan(rows[i].model),
+                    at_text_nan(rows[i].runner));
     }
     fprintf(out, "%" PRId64 " probes, %" PRId64 " not as predicted\n", t->n, wrong);
 }

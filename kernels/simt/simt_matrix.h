@@ -1,7 +1,7 @@
 /* stmatrix as kernels/device/store_matrix.h sees it. C and C++.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef AT_SIMT_MATRIX_H
-#define AT_SIMT_MATRIX_H
+#ifndef AT_SIMT_SIMT_MATRIX_H
+#define AT_SIMT_SIMT_MATRIX_H
 
 #include "kernels/simt/simt.h"
 

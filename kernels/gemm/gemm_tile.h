@@ -1,17 +1,17 @@
-/* What kernels of d = scale * (a b^T) share: the view, tiles of the factors, stores of the product.
+/* d = scale * (a b^T): what every kernel of the family shares, from the view of a problem to the epilogue.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A block has a tile of 64 x 64 elements and walks k 128 bytes at a time. Rows past m or n and products past k are
- * zeros in shared memory: they add nothing, and nothing of them is stored. */
-#ifndef AT_DEVICE_GEMM_H
-#define AT_DEVICE_GEMM_H
+ * A block computes a tile of 64 x 64 elements of d and walks along k in steps of 128 bytes. Rows past m or n and
+ * products past k are zeros in shared memory: they add nothing to a sum, and the epilogue does not store them. */
+#ifndef AT_GEMM_TILE_H
+#define AT_GEMM_TILE_H
 
 #include "attest/kernel.h"
 #include "gemm/gemm.h"
 #include "kernels/device/device.h"
 
 constexpr int AT_GEMM_TILE = 64, AT_GEMM_BYTES = 128, AT_GEMM_THREADS = 128;
-/* Products of a step along k. */
+/* Products of a step along k: 64 of a 16-bit format, 128 of an 8-bit one. */
 template <class T> constexpr int AT_GEMM_STEP = AT_GEMM_BYTES / (int)sizeof(T);
 
 template <class T> struct at_gemm_view {
@@ -31,7 +31,7 @@ template <class T> struct at_gemm_view {
                  static_cast<const T *>(p->tensors[AT_GEMM_B].data),
                  p->tensors[AT_GEMM_D].data };
     }
-    /* A finished sum becomes an element, if there is such a one. */
+    /* Scales a finished sum and stores it in the format of d, unless the tile reaches past d there. */
     __device__ void put(int row, int column, float sum) const {
         const int64_t i = (int64_t)row * n + column;
         const float x = scale * sum;
@@ -46,7 +46,7 @@ template <class T> struct at_gemm_view {
     }
 };
 
-/* 16 bytes of row `row` of a factor from its element l on, zeros past `rows` rows and k elements. */
+/* 16 bytes of row `row` of a factor from element l of the row on, zeros past `rows` rows and k elements. */
 template <class T>
 __device__ void at_gemm_load(const T *factor, int rows, int k, int row, int l, T (&x)[16 / sizeof(T)]) {
     constexpr int EACH = 16 / (int)sizeof(T);
@@ -55,7 +55,7 @@ __device__ void at_gemm_load(const T *factor, int rows, int k, int row, int l, T
         x[i] = T{};
     if (row >= rows)
         return;
-    if (k % EACH == 0) { /* every row begins on 16 bytes, and ends so */
+    if (k % EACH == 0) { /* every row begins and ends on a multiple of 16 bytes */
         if (l < k)
             at_load16(from, x);
         return;
@@ -65,8 +65,8 @@ __device__ void at_gemm_load(const T *factor, int rows, int k, int row, int l, T
             x[i] = from[i];
 }
 
-/* A tile of a factor, 64 rows from `first` and 128 bytes of each from element `begin` on, by all threads of the block:
- * put(row, byte, x) for every 16 bytes x. */
+/* Loads a tile of a factor by all threads of the block: 64 rows from `first` on, 128 bytes of each from element `begin`
+ * on. Calls put(row, byte, x) for every 16 bytes x. */
 template <class T, class F>
 __device__ void at_gemm_each_16_bytes(const T *factor, int rows, int k, int first, int begin, F put) {
     constexpr int PARTS = AT_GEMM_BYTES / 16, EACH = 16 / (int)sizeof(T);
@@ -77,17 +77,16 @@ __device__ void at_gemm_each_16_bytes(const T *factor, int rows, int k, int firs
     }
 }
 
-/* Element j of the four that a lane has of 16 x 8. */
+/* Element j of a lane's four of a 16 x 8 fragment, sums in f32 or two f16 a register. */
 template <class Sum> __device__ float at_gemm_sum(const Sum &sum, int j) { return sum[j]; }
 __device__ inline float at_gemm_sum(const uint32_t (&halves)[2], int j) {
     return at_float(at_f16{ (uint16_t)(halves[j / 2] >> 16 * (j % 2)) });
 }
 
-/* The 16 rows of a warp, as sums of 16 x 8 elements lie in its lanes; `first` and `begin`: the tile's row and column.
- */
+/* Epilogue: each warp stores its 16 rows of the tile at (tile_row, tile_column) from fragments of 16 x 8 sums. */
 template <class T, class Sum, int N>
-__device__ void at_gemm_store(const at_gemm_view<T> &v, int first, int begin, const Sum (&sums)[N]) {
-    const int row = first + (int)threadIdx.x / 32 * 16 + at_lane() / 4, column = begin + at_lane() % 4 * 2;
+__device__ void at_gemm_store(const at_gemm_view<T> &v, int tile_row, int tile_column, const Sum (&sums)[N]) {
+    const int row = tile_row + (int)threadIdx.x / 32 * 16 + at_lane() / 4, column = tile_column + at_lane() % 4 * 2;
     AT_UNROLL
     for (int i = 0; i < N; i++) {
         AT_UNROLL
@@ -96,7 +95,7 @@ __device__ void at_gemm_store(const at_gemm_view<T> &v, int first, int begin, co
     }
 }
 
-/* A block for every tile. */
+/* Launches one block for each tile of d, with `shared` bytes of dynamic shared memory. */
 template <class T> int at_gemm_launch(const struct at_launch *launch, void (*kernel)(at_gemm_view<T>), int64_t shared) {
     const at_gemm_view<T> v = at_gemm_view<T>::of(launch->problem);
     const dim3 grid{ (unsigned)((v.n + AT_GEMM_TILE - 1) / AT_GEMM_TILE),
@@ -106,14 +105,15 @@ template <class T> int at_gemm_launch(const struct at_launch *launch, void (*ker
     return at_launch(kernel, grid, dim3{ AT_GEMM_THREADS, 1, 1 }, shared, launch->stream, v);
 }
 
-/* What every kernel here declares but for how it sums. */
+/* Declared numerics: UNIT sums the products, GUARD treats its overflow; f32 adds the sums of SPLIT products each (0:
+ * UNIT sums all of k). */
 #define AT_GEMM_NUMERICS(UNIT, SPLIT, GUARD) \
     { \
         .qk_unit = UNIT, .qk_lanes = 1, .p = AT_F32, .pv_unit = AT_UNIT_F32, .pv_chunk = 1, .split = SPLIT, \
         .guard = GUARD, .repeats = 1, .batch_invariant = 1, \
     }
 
-/* Reasons to decline but the format: CUDA takes 65535 blocks along y. */
+/* Why a problem is declined whatever its format: CUDA takes at most 65535 blocks along y. */
 static inline const char *at_gemm_declines(const struct at_problem *p) {
     return at_gemm_own_of(p).m > 65535 * (int64_t)AT_GEMM_TILE ? "more rows than a grid has" : nullptr;
 }

@@ -1,0 +1,23 @@
+/* The SIMT machine as the runner sees it: jobs, and what was found in them.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef AT_SIMT_JOB_H
+#define AT_SIMT_JOB_H
+
+#include "attest/run_mode.h"
+#include "kernels/simt/finding.h"
+#include "kernels/simt/left_out.h"
+#include "kernels/simt/region.h"
+
+/* Starts a job: forgets findings and what was written, takes the regions (copied) and the seed of warp orders. */
+void at_simt_job(const struct at_simt_region *regions, int n, uint64_t seed);
+/* The stream that the job's launches must be put on. */
+void at_simt_expect_stream(const void *stream);
+/* Hash of the job's launches: kernels, grids, blocks, dynamic shared memory; 0: there were none. */
+int64_t at_simt_path(void);
+/* Turns every check of accesses off for the job: nothing is found, and nothing can be trusted but the time. */
+void at_simt_unchecked(int on);
+/* Whether the job's accesses are counted, and the counts since it began. */
+void at_simt_count(int on);
+void at_simt_counters(struct at_counters *counters);
+
+#endif

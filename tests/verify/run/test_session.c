@@ -1,0 +1,106 @@
+/* A run over several runners: jobs of one case side by side, the same results however many, and no more after a failure.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Started with --serve, this program is itself a runner of kernels that misbehave. */
+#include "tests/at_test.h"
+
+#include "tests/support/launch_kernels.h"
+#include "verify/run/session.h"
+
+#include <dirent.h>
+#include <unistd.h>
+
+static char spec[4200];
+
+/* Kernels that do the same in every process, whichever jobs it has had. */
+static const enum at_launch_kernel steady[] = { AT_LK_ZEROS,     AT_LK_UNWRITTEN,   AT_LK_PAST,     AT_LK_CHANGES_INPUT,
+                                                AT_LK_FOLLOWS_V, AT_LK_BY_BATCH,    AT_LK_BY_PLACE, AT_LK_FAILS,
+                                                AT_LK_DECLINES,  AT_LK_ABORTS_ALONE };
+enum { STEADY = sizeof steady / sizeof *steady };
+
+static void run(const enum at_launch_kernel *kernels, int n, const char *line, int jobs, int fail_fast,
+                struct at_run_record *record) {
+    char names[STEADY][64];
+    const char *globs[STEADY];
+    for (int i = 0; i < n; i++) {
+        snprintf(names[i], sizeof names[i], "asynct_prefill/%s", at_launch_name(kernels[i]));
+        globs[i] = names[i];
+    }
+    struct at_session_options o = at_session_defaults();
+    o.selection = (struct at_selection){ .globs = globs, .n_globs = n, .case_line = line, .shards = 1 };
+    o.runner = spec;
+    o.jobs = jobs;
+    o.quiet = 1;
+    o.fail_fast = fail_fast;
+    at_assert_ok(at_session_run(&o, record));
+}
+
+/* Either kernel comes back only when the other runs at the same time: in one process after the other they would fail. */
+static void jobs_of_one_case_run_side_by_side(void **state) {
+    (void)state;
+    static const enum at_launch_kernel both[] = { AT_LK_MEETS, AT_LK_MEETS_TOO };
+    char folder[] = "/tmp/at-test-session-XXXXXX", path[512];
+    struct at_run_record record;
+    assert_non_null(mkdtemp(folder));
+    setenv("AT_TEST_MEETING", folder, 1);
+    run(both, 2, AT_LAUNCH_LINE, 2, 0, &record);
+    unsetenv("AT_TEST_MEETING");
+    DIR *dir = opendir(folder);
+    for (const struct dirent *entry; dir && (entry = readdir(dir));)
+        if (entry->d_name[0] != '.' && snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) < (int)sizeof path)
+            unlink(path);
+    if (dir)
+        closedir(dir);
+    rmdir(folder);
+    assert_int_equal(record.n, 2);
+    for (int i = 0; i < 2; i++)
+        at_assert_true(record.results[i].state == AT_STATE_PASS, "job %d: %s", i, record.results[i].cause);
+    at_run_record_release(&record);
+}
+
+static void results_do_not_depend_on_the_number_of_jobs(void **state) {
+    (void)state;
+    static const int jobs[] = { 1, 2, 5, 64 };
+    struct at_run_record first, other;
+    run(steady, STEADY, AT_LAUNCH_LINE, jobs[0], 0, &first);
+    assert_int_equal(first.n, STEADY);
+    for (size_t k = 1; k < sizeof jobs / sizeof *jobs; k++) {
+        run(steady, STEADY, AT_LAUNCH_LINE, jobs[k], 0, &other);
+        assert_int_equal(other.n, first.n);
+        for (int64_t i = 0; i < first.n; i++) {
+            first.results[i].seconds = other.results[i].seconds = 0;
+            at_assert_true(memcmp(&first.results[i], &other.results[i], sizeof *first.results) == 0,
+                           "%d jobs: result %lld of %s is %s, \"%s\"; with one job it is %s, \"%s\"", jobs[k],
+                           (long long)i, other.results[i].variant, at_state_name(other.results[i].state),
+                           other.results[i].cause, at_state_name(first.results[i].state), first.results[i].cause);
+        }
+        at_run_record_release(&other);
+    }
+    at_run_record_release(&first);
+}
+
+static void a_failure_can_be_the_last(void **state) {
+    (void)state;
+    struct at_run_record record;
+    run(steady, STEADY, AT_LAUNCH_LINE, 1, 1, &record);
+    assert_int_equal(record.n, 2); /* what passes, and what fails first */
+    assert_int_equal(record.results[1].state, AT_STATE_DIRTY);
+    at_run_record_release(&record);
+}
+
+int main(int argc, char **argv) {
+    char self[4096];
+    if (argc > 1 && strcmp(argv[1], "--serve") == 0)
+        return at_launch_serve();
+    const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (n <= 0)
+        return 70;
+    self[n] = 0;
+    snprintf(spec, sizeof spec, "exec '%s' --serve", self);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(jobs_of_one_case_run_side_by_side),
+        cmocka_unit_test(results_do_not_depend_on_the_number_of_jobs),
+        cmocka_unit_test(a_failure_can_be_the_last),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

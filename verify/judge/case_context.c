@@ -1,0 +1,54 @@
+/* Making what the jobs of one case share, once.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "verify/judge/case_context.h"
+
+#include <stdlib.h>
+
+at_status at_case_context_create(const struct at_plan_case *item, const struct at_judge_options *options,
+                                 struct at_case_context **context) {
+    struct at_case_context *c = *context = calloc(1, sizeof *c);
+    if (!c)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for a case");
+    c->item = item;
+    c->options = options;
+    pthread_mutex_init(&c->making, NULL);
+    pthread_mutex_init(&c->decoys, NULL);
+    return AT_OK;
+}
+
+void at_case_context_destroy(struct at_case_context *c) {
+    if (!c)
+        return;
+    if (c->has_answer)
+        at_answer_close(&c->answer);
+    if (c->has_data)
+        at_case_data_release(&c->data);
+    pthread_mutex_destroy(&c->making);
+    pthread_mutex_destroy(&c->decoys);
+    free(c);
+}
+
+at_status at_case_context_data(struct at_case_context *c) {
+    at_status status = AT_OK;
+    pthread_mutex_lock(&c->making);
+    if (!c->has_data)
+        AT_TRY_OUT(at_case_build(c->item->c, &c->data));
+    c->has_data = 1;
+out:
+    pthread_mutex_unlock(&c->making);
+    return status;
+}
+
+at_status at_case_context_answer(struct at_case_context *c) {
+    at_status status = AT_OK;
+    pthread_mutex_lock(&c->making);
+    if (!c->has_answer) {
+        const int at_work = atomic_load(&c->jobs), threads = c->options->threads;
+        AT_TRY_OUT(
+            at_answer_open(&c->data.problem, at_work > threads ? at_work : threads, c->options->seed, &c->answer));
+    }
+    c->has_answer = 1;
+out:
+    pthread_mutex_unlock(&c->making);
+    return status;
+}

@@ -1,0 +1,90 @@
+/* The results of a run by variant: one line each, and those that were never judged.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verify/report/report_summary.h"
+#include "verify/report/report_text.h"
+
+enum { FEW = 2, WIDTH = 120, MOST_NAME = 72 };
+
+struct tally {
+    const char *family, *variant;
+    int64_t judged, ok, failing, vacuous, declined;
+    double worst; /* error over limit; NaN: no limit anywhere */
+};
+
+static void name_of(const struct tally *t, char *text, size_t size) {
+    snprintf(text, size, "%s/%s", t->family, t->variant);
+}
+
+/* OK: judged, and the run does not fail by it, though the state may be one that the case expects beside PASS. */
+static void count(struct tally *t, const struct at_result *r, int strict) {
+    const enum at_state_class class = at_state_class(r->state);
+    const int failing = at_state_fails(r->state, r->expect, strict);
+    t->judged += class != AT_CLASS_DECLINED;
+    t->declined += class == AT_CLASS_DECLINED;
+    t->failing += failing;
+    t->vacuous += class == AT_CLASS_VACUOUS;
+    t->ok += !failing && class != AT_CLASS_VACUOUS && class != AT_CLASS_DECLINED;
+    if (r->compared > 0 && !isnan(r->ratio_max) && !(t->worst >= r->ratio_max))
+        t->worst = r->ratio_max;
+}
+
+/* In the order of their first results. */
+static int64_t tallies(const struct at_run_record *record, int strict, struct tally *list) {
+    int64_t n = 0, last = 0;
+    for (int64_t i = 0; i < record->n; i++) {
+        const struct at_result *r = &record->results[i];
+        int64_t k =
+            n > 0 && strcmp(list[last].variant, r->variant) == 0 ? last : 0; /* tensors of a job are neighbours */
+        while (k < n && (strcmp(list[k].variant, r->variant) != 0 || strcmp(list[k].family, r->family) != 0))
+            k++;
+        if (k == n)
+            list[n++] = (struct tally){ .family = r->family, .variant = r->variant, .worst = NAN };
+        count(&list[last = k], r, strict);
+    }
+    return n;
+}
+
+static void put_tally(const struct tally *t, int width, FILE *out) {
+    char name[192], worst[32] = "-";
+    name_of(t, name, sizeof name);
+    if (!isnan(t->worst))
+        snprintf(worst, sizeof worst, "%.2g", t->worst);
+    at_text_fit(out, name, width, 0);
+    fprintf(out, " %7" PRId64 " %5" PRId64 " %7" PRId64 " %7" PRId64 " %8" PRId64 " %11s\n", t->judged, t->ok,
+            t->failing, t->vacuous, t->declined, worst);
+}
+
+void at_put_variants(const struct at_run_record *record, int strict, FILE *out) {
+    static const char title[] = "BY VARIANT";
+    struct tally *list = calloc((size_t)record->n + 1, sizeof *list);
+    int width = (int)sizeof title - 1;
+    const int64_t n = list ? tallies(record, strict, list) : 0;
+    for (int64_t i = 0; i < n; i++) {
+        char name[192];
+        name_of(&list[i], name, sizeof name);
+        width = at_text_width(name) > width ? at_text_width(name) : width;
+    }
+    width = width > MOST_NAME ? MOST_NAME : width;
+    if (n > FEW) {
+        fprintf(out, "%-*s  JUDGED    OK FAILING VACUOUS DECLINED WORST RATIO\n", width, title);
+        for (int64_t i = 0; i < n; i++)
+            put_tally(&list[i], width, out);
+        fputc('\n', out);
+    }
+    free(list);
+}
+
+void at_put_unjudged(const struct at_run_record *record, FILE *out) {
+    const struct at_result *r;
+    for (int64_t i = 0; (r = at_run_record_unjudged(record, &i));) {
+        char text[1024];
+        snprintf(text, sizeof text, "%s/%s: %s", r->family, r->variant,
+                 r->cause[0] ? r->cause : at_state_name(r->state));
+        at_put_wrapped(out, "never judged, which --strict does not let pass: ", text, WIDTH);
+    }
+}
