@@ -5,10 +5,12 @@ CUDA_HOME := $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
 # For Hopper alone; a bundle also takes PTX along, for what is newer than sm_80 and is not Hopper.
 ARCH ?= -gencode arch=compute_90a,code=sm_90a
 PTX_ARCH := -gencode arch=compute_80,code=compute_80
+# What compute-sanitizer names lines by, a third of what a kernel takes when it is packed.
+LINEINFO ?= -lineinfo
 # Where objects and programs go: a bundle's are compiled for more, and beside the others.
 CUDA_DIR ?= $(BUILD)/cuda
 CUDA_PROGRAMS ?= $(BUILD)
-NVCC_FLAGS = -std=c++20 -O3 -fmad=false -lineinfo $(ARCH) $(DEFS) -Ireference -I. -Xptxas -warn-spills $(NVCC_EXTRA)
+NVCC_FLAGS = -std=c++20 -O3 -fmad=false $(LINEINFO) $(ARCH) $(DEFS) -Ireference -I. -Xptxas -warn-spills $(NVCC_EXTRA)
 CUDA_STAMP := $(CUDA_DIR)/flags
 
 # An object is made again when nvcc's flags change; nothing is written where there is no nvcc.

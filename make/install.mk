@@ -27,9 +27,10 @@ $(error CUDA=$(CUDA): wanted auto, 0 or 1)
 endif
 BUNDLED := $(BUILD)/attest $(BUILD)/attest-cpu $(WRONG_KERNELS)
 BUNDLED_CUDA := $(if $(filter auto0 0%,$(CUDA)$(if $(NVCC),1,0)),,$(addprefix $(BUILD)/bundle/,attest-cuda $(if $(WRONG_KERNELS),attest-cuda-mutants)))
+# Lines of kernels go along with the wrong ones alone, for compute-sanitizer.
 # What a kernel is compiled to is packed within the program: unpacked, it would be six times as much.
 COMPRESSED = $(if $(findstring compress-mode,$(shell $(NVCC) --help)),--compress-mode=size,-Xfatbin -compress-all)
 bundle: deps-present $(BUNDLED) ## build/attest-bundle.tar.xz: for a GPU host with nothing installed (CUDA=0: without attest-cuda; MUTANTS=1)
-	$(Q)$(if $(BUNDLED_CUDA),$(RECURSE) -j$(JOBS) nvcc-present $(BUNDLED_CUDA) ARCH='$(ARCH) $(PTX_ARCH)' NVCC_EXTRA='$(COMPRESSED)' \
+	$(Q)$(if $(BUNDLED_CUDA),$(RECURSE) -j$(JOBS) nvcc-present $(BUNDLED_CUDA) ARCH='$(ARCH) $(PTX_ARCH)' NVCC_EXTRA='$(COMPRESSED)' LINEINFO='$(if $(WRONG_KERNELS),-lineinfo)' \
 	   CUDA_DIR=$(BUILD)/bundle/cuda CUDA_PROGRAMS=$(BUILD)/bundle)
 	$(Q)make/bundle.sh $(BUNDLE) $(BUNDLED) $(BUNDLED_CUDA)

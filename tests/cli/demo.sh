@@ -39,7 +39,7 @@ run() {
     seconds=$(((${EPOCHREALTIME/./} - start) / 100000))
     echo "== archive: $archive (for h5py, xarray, pandas); its page: $out/report.html; judged in ${seconds%?}.${seconds: -1} s"
     echo '== your own kernel: any program that speaks kernels/runner/PROTOCOL.md is a runner; this one is plain Python:'
-    echo "     build/attest verify --runner 'python3 tests/python/runner_client.py' --cases 'smoke:*'"
+    echo "     build/attest verify --runner 'python3 tests/python/runner_client.py' --cases 'smoke:uclip*'"
     echo '   or a file kernels/asynct_decode/NN_idea.cu beside the others, which the build finds by its path'
     echo "== next: make (all kernels), build/attest verify '*_decode/*' --strict, make check (every test), README.md"
 }
