@@ -7,19 +7,19 @@
 
 /* A page with more has no overview: roles that have no column of their own are counted in the last one, and variants
  * with the worst results have lines before others. */
-enum { MOST_ROLES = 16, MOST_VARIANTS = 300 };
+enum { MAX_ROLES = 16, MAX_VARIANTS = 300 };
 
 struct matrix {
     const struct at_html_order *order;
     const struct at_frame_column *role, *family, *variant, *runner;
-    int64_t role_first[MOST_ROLES]; /* rows of /cases with the different roles */
-    int n_roles, n_columns;         /* one more than roles where some cases are of yet another role */
+    int64_t role_first[MAX_ROLES]; /* rows of /cases with the different roles */
+    int n_roles, n_columns;        /* one more than roles where some cases are of yet another role */
     int n_states, several_runners;
-    int *column_of;                               /* [cases] */
-    int *line_of;                                 /* [kernels]: -1: has none */
-    int64_t without_line;                         /* variants with results, but no line */
-    int64_t worst[MOST_VARIANTS][MOST_ROLES + 1]; /* place in the order of the worst result, -1: none */
-    int64_t *count;                               /* [lines columns states] */
+    int *column_of;                             /* [cases] */
+    int *line_of;                               /* [kernels]: -1: has none */
+    int64_t without_line;                       /* variants with results, but no line */
+    int64_t worst[MAX_VARIANTS][MAX_ROLES + 1]; /* place in the order of the worst result, -1: none */
+    int64_t *count;                             /* [lines columns states] */
 };
 
 /* ---- counting ---- */
@@ -30,7 +30,7 @@ static int64_t *counts_of(const struct matrix *m, int line, int column) {
 
 static void find_columns(struct matrix *m) {
     const int64_t n = m->order->r.cases->n;
-    m->n_columns = m->n_roles = at_figure_distinct(m->role, n, m->role_first, MOST_ROLES);
+    m->n_columns = m->n_roles = at_figure_distinct(m->role, n, m->role_first, MAX_ROLES);
     for (int64_t i = 0; i < n; i++) {
         m->column_of[i] = at_figure_index(m->role, m->role_first, m->n_roles, i);
         if (m->column_of[i] < 0) {
@@ -48,7 +48,7 @@ static void choose_variants(struct matrix *m) {
         m->line_of[k] = -1;
     for (int64_t i = 0; i < o->r.results->n; i++) {
         int *line = &m->line_of[at_export_kernel(&o->r, o->row[i])];
-        if (*line == -1 && lines == MOST_VARIANTS) {
+        if (*line == -1 && lines == MAX_VARIANTS) {
             *line = -2;
             m->without_line++;
         } else if (*line == -1) {
@@ -80,11 +80,11 @@ static at_status make(struct matrix *m) {
     m->n_states = m->order->state->n_flags;
     m->column_of = calloc((size_t)r->cases->n + 1, sizeof *m->column_of);
     m->line_of = calloc((size_t)r->kernels->n + 1, sizeof *m->line_of);
-    m->count = calloc((size_t)MOST_VARIANTS * (MOST_ROLES + 1) * (size_t)m->n_states + 1, sizeof *m->count);
+    m->count = calloc((size_t)MAX_VARIANTS * (MAX_ROLES + 1) * (size_t)m->n_states + 1, sizeof *m->count);
     if (!m->column_of || !m->line_of || !m->count)
         return AT_FAIL(AT_NO_MEMORY, "export: no memory for the matrix of variants and roles");
-    for (int line = 0; line < MOST_VARIANTS; line++)
-        for (int c = 0; c <= MOST_ROLES; c++)
+    for (int line = 0; line < MAX_VARIANTS; line++)
+        for (int c = 0; c <= MAX_ROLES; c++)
             m->worst[line][c] = -1;
     for (int64_t k = 1; k < r->kernels->n; k++)
         m->several_runners |= strcmp(at_frame_text(m->runner, 0), at_frame_text(m->runner, k)) != 0;

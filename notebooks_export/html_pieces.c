@@ -124,7 +124,7 @@ at_status at_html_take_figure(void *context, const struct at_figure *figure) {
 /* ---- a table as it is ---- */
 
 /* A page with more rows is slow to open. */
-enum { MOST_COLUMNS = 256, MOST_ROWS = 3000, PAPER_COLUMNS = 14 };
+enum { MAX_COLUMNS = 256, MAX_ROWS = 3000, PAPER_COLUMNS = 14 };
 
 static void put_value(FILE *f, const struct at_frame_column *c, int64_t i) {
     char text[32];
@@ -147,10 +147,10 @@ static void put_value(FILE *f, const struct at_frame_column *c, int64_t i) {
 }
 
 void at_html_frame(FILE *f, const struct at_frame *frame) {
-    const char *heads[MOST_COLUMNS];
-    char marked[MOST_COLUMNS][64];
+    const char *heads[MAX_COLUMNS];
+    char marked[MAX_COLUMNS][64];
     int n = 0;
-    for (int c = 0; c < frame->n_columns && n < MOST_COLUMNS; c++) {
+    for (int c = 0; c < frame->n_columns && n < MAX_COLUMNS; c++) {
         const struct at_frame_column *column = &frame->columns[c];
         if (column->width != 1)
             continue;
@@ -168,7 +168,7 @@ void at_html_frame(FILE *f, const struct at_frame *frame) {
                 "it.</p>\n<div class=\"screen\">\n",
                 n);
     at_html_table(f, NULL, heads, n);
-    for (int64_t i = 0; i < frame->n && i < MOST_ROWS; i++) {
+    for (int64_t i = 0; i < frame->n && i < MAX_ROWS; i++) {
         fputs("<tr>", f);
         for (int c = 0, k = 0; c < frame->n_columns && k < n; c++)
             if (frame->columns[c].width == 1) {
@@ -179,7 +179,7 @@ void at_html_frame(FILE *f, const struct at_frame *frame) {
     }
     at_html_table_end(f);
     fputs(n > PAPER_COLUMNS ? "</div>\n" : "", f);
-    if (frame->n > MOST_ROWS)
-        fprintf(f, "<p>The first %d of %lld rows; <code>attest export --to csv</code> writes them all.</p>\n",
-                MOST_ROWS, (long long)frame->n);
+    if (frame->n > MAX_ROWS)
+        fprintf(f, "<p>The first %d of %lld rows; <code>attest export --to csv</code> writes them all.</p>\n", MAX_ROWS,
+                (long long)frame->n);
 }

@@ -9,7 +9,7 @@
 #include "verify/result/result.h"
 
 /* Rows that stand open; rows that are folded, as a page with more is slow to open. */
-enum { OPEN_ROWS = 40, FOLDED_ROWS = 5000, WORDS = 48, MOST_OPS = 32 };
+enum { OPEN_ROWS = 40, FOLDED_ROWS = 5000, WORDS = 48, MAX_OPS = 32 };
 
 /* Words that all cases of an operator's family have, said once. */
 struct common {
@@ -21,7 +21,7 @@ struct common {
 struct table {
     const struct at_export_results *r;
     const struct at_html_order *order;
-    struct common common[MOST_OPS];
+    struct common common[MAX_OPS];
     int n_common;
 };
 
@@ -72,7 +72,7 @@ static void find_words(const struct table *t, int64_t first, struct common *c) {
 
 static void find_common(struct table *t) {
     const struct at_frame_column *id = at_frame_column(t->r->cases, "case_id");
-    for (int64_t i = 0; id && i < t->r->cases->n && t->n_common < MOST_OPS; i++) {
+    for (int64_t i = 0; id && i < t->r->cases->n && t->n_common < MAX_OPS; i++) {
         const char *text = at_frame_text(id, i);
         const size_t n = strcspn(text, " ");
         if (n == 0 || n >= sizeof t->common[0].op || common_of(t, text))

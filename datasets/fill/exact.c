@@ -40,11 +40,11 @@ int64_t at_exact_odd(int window, int edge) {
     return odd_part(all);
 }
 
-enum { MOST_BITS = 20 };
+enum { MAX_BITS = 20 };
 
-/* Fewest n with x 2^n whole; -1 if more than MOST_BITS. */
+/* Fewest n with x 2^n whole; -1 if more than MAX_BITS. */
 static int fraction_bits(double x) {
-    for (int n = 0; n <= MOST_BITS; n++)
+    for (int n = 0; n <= MAX_BITS; n++)
         if (ldexp(x, n) == rint(ldexp(x, n)))
             return n;
     return -1;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attest/decoy.h"
 #include "attest/names.h"
 #include "datasets/fill/scenarios.h"
 #include "datasets/fill/tc_patterns.h"
@@ -223,17 +224,13 @@ static at_status each_hot(const struct at_key *key, const char *part, struct at_
     return at_key_unknown(key->name, part, c->where, names, AT_HOT_COUNT, "last_key, hidden_key, clip or halo");
 }
 
-/* Decoys that every operator gets from the verifier, which this folder may not include. */
-static const char *const general_decoys[] = { "zeros",      "sign",       "mean",        "previous_row",
-                                              "other_head", "row_zeroed", "batch_zeroed" };
-
 /* A decoy's name, or the words before one of its underscores when no other decoy begins so: halo for
  * halo_forgotten. */
 static at_status each_require(const struct at_key *key, const char *part, struct at_case *c, int n) {
     const char *names[64], *found = NULL;
     int count = 0, matches = 0;
-    for (size_t i = 0; i < sizeof general_decoys / sizeof *general_decoys; i++)
-        names[count++] = general_decoys[i];
+    for (int i = 0; at_general_decoy(i); i++)
+        names[count++] = at_general_decoy(i)->name;
     for (int i = 0; i < c->op->n_decoys && count < 64; i++)
         names[count++] = c->op->decoys[i].name;
     size_t length = strlen(part);

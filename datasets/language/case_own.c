@@ -5,12 +5,12 @@
 
 #include "datasets/language/case_keys.h"
 
-enum { MOST_WORDS = 128 };
+enum { MAX_WORDS = 128 };
 
 /* Words of a field, their number. */
-static int words_of(const struct at_scalar *field, const char *names[MOST_WORDS]) {
+static int words_of(const struct at_scalar *field, const char *names[MAX_WORDS]) {
     int n = 0;
-    while (n < MOST_WORDS && (names[n] = field->text(n)))
+    while (n < MAX_WORDS && (names[n] = field->text(n)))
         n++;
     return n;
 }
@@ -26,7 +26,7 @@ static const char *wanted_of(const char *const *names, int n, char *text, size_t
 }
 
 static at_status read_word(const struct at_scalar *field, const char *text, size_t length, const char *where, int *at) {
-    const char *names[MOST_WORDS];
+    const char *names[MAX_WORDS];
     char part[64], wanted[160];
     const int n = words_of(field, names);
     snprintf(part, sizeof part, "%.*s", (int)(length < sizeof part ? length : sizeof part - 1), text);

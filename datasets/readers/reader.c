@@ -19,10 +19,10 @@ struct at_reader {
 };
 
 #define X(name) +1
-enum { OWN = 0 AT_READER_LIST(X), MOST = OWN + 4 }; /* and some that others register */
+enum { OWN = 0 AT_READER_LIST(X), MAX = OWN + 4 }; /* and some that others register */
 #undef X
 #define X(name) &at_reader_##name,
-static const struct at_reader_type *types[MOST] = { AT_READER_LIST(X) };
+static const struct at_reader_type *types[MAX] = { AT_READER_LIST(X) };
 #undef X
 static int n_types = OWN;
 
@@ -32,7 +32,7 @@ void at_reader_register(const struct at_reader_type *type) {
             types[i] = type;
             return;
         }
-    if (n_types < MOST)
+    if (n_types < MAX)
         types[n_types++] = type;
 }
 

@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A job that attest has stopped waiting for ends by itself soon after, even when attest was killed or is out of reach. */
-enum { ALARM_GRACE_SECONDS = 5, ALARM_MOST_SECONDS = 100000000, ORPHAN_GRACE_SECONDS = 2 };
+/* A job that attest has stopped waiting for ends by itself soon after, even when attest was killed. */
+enum { ALARM_GRACE_SECONDS = 5, ALARM_MAX_SECONDS = 100000000, ORPHAN_GRACE_SECONDS = 2 };
 
 /* One conversation. */
 struct session {
@@ -248,7 +248,7 @@ static at_status handle_job(struct session *s, const struct at_message *message)
         /* an operator of another time: the job is answered, the conversation goes on */
     } else if (job.variant < s->serve->kernels.n) {
         double most = ceil(job.timeout) + ALARM_GRACE_SECONDS;
-        alarm(most < ALARM_MOST_SECONDS ? (unsigned)most : ALARM_MOST_SECONDS);
+        alarm(most < ALARM_MAX_SECONDS ? (unsigned)most : ALARM_MAX_SECONDS);
         run_job(s, &job, &reply);
         alarm(0);
     } else {

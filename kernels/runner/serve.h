@@ -50,8 +50,8 @@ struct at_serve {
  * kernel's printf cannot break the protocol. -1 and errno on failure. */
 int at_serve_claim_stdout(void);
 
-/* Ends the process soon after the other side of *in is gone, in the middle of a job too: attest was killed, and a kernel that
- * hangs would use the machine until its alarm. *in stays valid as long as the process. */
+/* Ends the process soon after the other side of *in is gone, in the middle of a job too: attest was killed, and a
+ * kernel that hangs would use the machine until its alarm. *in stays valid as long as the process. */
 void at_serve_end_with(const int *in);
 
 /* Serves until `quit`, the end of input (AT_OK) or a line it does not understand (AT_PROTOCOL, after

@@ -94,7 +94,7 @@ int64_t workspace(const struct at_problem *problem) { return at_counts_view<floa
 } // namespace
 
 AT_KERNEL(score_counts, 03_shared_counts) = {
-    .summary = "counts in shared memory, in windows of codes, by blocks that stay for a head",
+    .summary = "counts in shared memory, in windows of codes, by persistent blocks of a head",
     .source = "ours",
     .numerics = AT_COUNTS_NUMERICS,
     .supports = at_counts_tiles_decline,

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* Of OpenBLAS, where it is; the last two, of builds for several cores, are not in cblas.h. The first forgets the choice,
- * the second makes it as at the start. */
+/* Of OpenBLAS, where it is; the last two, of builds for several cores, are not in cblas.h. The first forgets the
+ * choice, the second makes it as at the start. */
 extern char *openblas_get_corename(void) __attribute__((weak));
 extern void gotoblas_dynamic_quit(void) __attribute__((weak));
 extern void gotoblas_dynamic_init(void) __attribute__((weak));

@@ -56,7 +56,7 @@ static const struct field {
     AT_NUMERICS_LIST(X)
 #undef X
 };
-enum { FIELDS = sizeof fields / sizeof fields[0], MOST_WORDS = 32 };
+enum { FIELDS = sizeof fields / sizeof fields[0], MAX_WORDS = 32 };
 
 /* Terms of one fused block of Hopper's tensor cores; chunks are made of whole blocks, or are half of one (the
  * instructions with k = 8, which leave the other half empty). */
@@ -170,10 +170,10 @@ static at_status parse_value(const struct field *field, const char *text, int *v
         }
     char what[64];
     snprintf(what, sizeof what, "value of %s", field->name);
-    const char *names[MOST_WORDS];
-    for (int i = 0; i < kind->n && i < MOST_WORDS; i++)
+    const char *names[MAX_WORDS];
+    for (int i = 0; i < kind->n && i < MAX_WORDS; i++)
         names[i] = kind->words[i].name;
-    return unknown(what, text, names, kind->n < MOST_WORDS ? kind->n : MOST_WORDS);
+    return unknown(what, text, names, kind->n < MAX_WORDS ? kind->n : MAX_WORDS);
 }
 
 /* One "field=value"; `seen` has a flag per field, so that a field is not set twice. */

@@ -8,7 +8,7 @@
 #include "verify/cli/commands.h"
 #include "verify/result/result.h"
 
-enum { MOST_NAMES = 256 };
+enum { MAX_NAMES = 256 };
 
 static const struct at_option options[] = { { NULL, NULL, NULL } };
 
@@ -22,12 +22,12 @@ static void item(const char *name, int width, const char *text) {
 
 /* NULL without a word. */
 static at_status find_family(const char *word, const struct at_family **family) {
-    const char *names[MOST_NAMES];
+    const char *names[MAX_NAMES];
     int n = 0;
     *family = word ? at_family_find(word) : NULL;
     if (!word || *family)
         return AT_OK;
-    for (; n < at_family_count() && n < MOST_NAMES; n++)
+    for (; n < at_family_count() && n < MAX_NAMES; n++)
         names[n] = at_family_at(n)->name;
     const char *nearest = at_nearest_name(word, names, n);
     return AT_FAIL(AT_NOT_FOUND, "help: there is no family '%.64s'%s%s%s; `attest list families` names all", word,
@@ -157,11 +157,11 @@ void at_put_topics(FILE *out) {
 }
 
 static at_status unknown(const char *word) {
-    const char *names[MOST_NAMES];
+    const char *names[MAX_NAMES];
     int n = 0;
     for (int t = 0; t < N_TOPICS; t++)
         names[n++] = topics[t].name;
-    for (int i = 0; at_commands[i] && n < MOST_NAMES; i++)
+    for (int i = 0; at_commands[i] && n < MAX_NAMES; i++)
         names[n++] = at_commands[i]->name;
     const char *nearest = at_nearest_name(word, names, n);
     return AT_FAIL(AT_USAGE, "help: there is no command and no topic '%.64s'%s%s%s; `attest help` lists them", word,

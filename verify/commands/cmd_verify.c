@@ -32,7 +32,9 @@ static const struct at_option options[] = {
       "no "
       "report and no archive, and names the command that goes on)" },
     { "--fail-fast", NULL, "stop after the first failing job" },
-    { "--timeout", "SECONDS", "a launch is HUNG after this much processor time, or ten times as long by the clock (default: 20 x expected, at least 10)" },
+    { "--timeout", "SECONDS",
+      "a launch is HUNG after this much processor time, or ten times as long by the clock (default: 20 x expected, at "
+      "least 10)" },
     { "--limit-factor", "X", "widen every limit by hand, to see what then becomes VACUOUS (default 1)" },
     { "--quiet", NULL, "no progress; rows only for what fails or is VACUOUS" },
     { NULL, NULL, NULL },

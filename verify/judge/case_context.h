@@ -15,8 +15,8 @@ struct at_case_context {
     const struct at_judge_options *options;
     struct at_case_data data; /* after at_case_context_data() */
     struct at_answer answer;  /* after at_case_context_answer() */
-    /* Held while either is made, so that each is made once; and while a job uses the answer's decoys, which are those of
-     * one split at a time. */
+    /* Held while either is made, so that each is made once; and while a job uses the answer's decoys, which are those
+     * of one split at a time. */
     pthread_mutex_t making, decoys;
     int has_data, has_answer;
     atomic_int jobs; /* now at work on the case */

@@ -8,39 +8,6 @@
 
 #include "attest/env.h"
 
-/* clang-format off */
-static const struct at_decoy_spec general[] = {
-    { "zeros",        "all zeros" },
-    { "sign",         "sign flipped" },
-    { "mean",         "the mean value everywhere" },
-    { "previous_row", "each row is the row before it" },
-    { "other_head",   "each head is the next head" },
-    { "row_zeroed",   "one row zeroed" },
-    { "batch_zeroed", "one request zeroed" },
-    { NULL, NULL },
-};
-/* clang-format on */
-
-const struct at_decoy_spec *at_general_decoy(int i) {
-    return i >= 0 && i < (int)(sizeof general / sizeof *general) - 1 ? &general[i] : NULL;
-}
-
-enum { ZEROS, SIGN, MEAN, PREVIOUS_ROW, OTHER_HEAD, ROW_ZEROED, BATCH_ZEROED };
-
-int at_decoy_applies(const struct at_op *op, int i) {
-    return i == OTHER_HEAD ? op->next_head_row != NULL : i == BATCH_ZEROED ? op->request_of_row != NULL : 1;
-}
-
-int at_decoy_known(const struct at_op *op, const char *name) {
-    for (int i = 0; general[i].name; i++)
-        if (strcmp(general[i].name, name) == 0)
-            return at_decoy_applies(op, i);
-    for (int i = 0; i < op->n_decoys; i++)
-        if (strcmp(op->decoys[i].name, name) == 0)
-            return 1;
-    return 0;
-}
-
 /* Beyond this the decoys see a spread of rows; the kernel's own comparison always sees every element. */
 static const double SAMPLE_ELEMENTS = 262144, SAMPLE_WORK = 4e7;
 
@@ -121,25 +88,25 @@ static double finite_mean(const struct at_answer *a, int t) {
 
 /* The row a general decoy takes its values from: itself for those that only scale. */
 static int64_t source_row(const struct at_problem *p, int kind, int64_t row) {
-    if (kind == PREVIOUS_ROW)
+    if (kind == AT_DECOY_PREVIOUS_ROW)
         return row > 0 ? row - 1 : row;
-    return kind == OTHER_HEAD && p->op->next_head_row ? p->op->next_head_row(p, row) : row;
+    return kind == AT_DECOY_OTHER_HEAD && p->op->next_head_row ? p->op->next_head_row(p, row) : row;
 }
 
 static void fill_general(const struct at_answer *a, int kind, int t, double *out) {
     const struct at_problem *p = a->problem;
     int64_t lost_row = a->n_sample ? largest_row(a, t) : 0, at = 0;
     int64_t lost_request = a->n_sample ? request_of(p, lost_row) : 0;
-    double mean = kind == MEAN ? finite_mean(a, t) : 0;
+    double mean = kind == AT_DECOY_MEAN ? finite_mean(a, t) : 0;
     for (int64_t s = 0; s < a->n_sample; s++) {
         int64_t row = a->sample[s], from, first, count;
         p->op->row_span(p, t, source_row(p, kind, row), &from, &count);
         p->op->row_span(p, t, row, &first, &count);
         for (int64_t i = 0; i < count; i++, at++) {
             double value = a->value[t][from + i];
-            int lost = kind == ZEROS || (kind == ROW_ZEROED && row == lost_row) ||
-                       (kind == BATCH_ZEROED && request_of(p, row) == lost_request);
-            out[at] = lost ? 0 : kind == SIGN ? -value : kind == MEAN ? mean : value;
+            int lost = kind == AT_DECOY_ZEROS || (kind == AT_DECOY_ROW_ZEROED && row == lost_row) ||
+                       (kind == AT_DECOY_BATCH_ZEROED && request_of(p, row) == lost_request);
+            out[at] = lost ? 0 : kind == AT_DECOY_SIGN ? -value : kind == AT_DECOY_MEAN ? mean : value;
         }
     }
 }
@@ -242,7 +209,7 @@ at_status at_answer_decoys(struct at_answer *a, const struct at_numerics *numeri
         AT_TRY(choose_rows(a));
         for (int g = 0; at_general_decoy(g); g++) {
             struct at_decoy *d = &a->decoys[a->n_decoys++];
-            *d = (struct at_decoy){ .name = general[g].name, .meaning = general[g].meaning };
+            *d = (struct at_decoy){ .name = at_general_decoy(g)->name, .meaning = at_general_decoy(g)->meaning };
             AT_TRY(allocate(a, d));
             for (int o = 0; o < a->n_outputs; o++)
                 fill_general(a, g, a->outputs[o], d->value[a->outputs[o]]);

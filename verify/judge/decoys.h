@@ -3,6 +3,7 @@
 #ifndef AT_DECOYS_H
 #define AT_DECOYS_H
 
+#include "attest/decoy.h"
 #include "verify/judge/answer.h"
 #include "verify/result/result.h"
 
@@ -20,12 +21,5 @@ void at_decoys_count(struct at_answer *answer, int tensor);
  * `limit` and `model`, `interval`: whole tensors; a NULL pointer means that reference does not decide. */
 void at_decoys_try(const struct at_answer *answer, int tensor, const double *limit, const double *model,
                    const double *interval, struct at_decoy_report *report);
-
-/* Names of the general decoys (those every operator gets), for `list` and the case checker; NULL past the end. */
-const struct at_decoy_spec *at_general_decoy(int i);
-/* 1 when general decoy i means something for the operator: only attention has heads and requests to mix up. */
-int at_decoy_applies(const struct at_op *op, int i);
-/* 1 when `name` is a general decoy or one of the operator's own. */
-int at_decoy_known(const struct at_op *op, const char *name);
 
 #endif

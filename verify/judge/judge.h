@@ -28,8 +28,9 @@ at_status at_case_context_create(const struct at_plan_case *item, const struct a
                                  struct at_case_context **context);
 void at_case_context_destroy(struct at_case_context *context); /* after its jobs; NULL is allowed */
 
-/* Judges item->variants[i] and emits its results. Several threads may judge jobs of one case, each with runners of its own.
- * `predictor` runs the same sources on the SIMT machine; NULL: nothing is predicted. A runner that dies costs one job. */
+/* Judges item->variants[i] and emits its results. Several threads may judge jobs of one case, each with runners of its
+ * own. `predictor` runs the same sources on the SIMT machine; NULL: nothing is predicted. A runner that dies costs one
+ * job. */
 at_status at_judge_job(struct at_case_context *context, struct at_runner *runner, struct at_runner *predictor, int i);
 
 #endif

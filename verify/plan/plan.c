@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "attest/buffer.h"
-#include "verify/judge/decoys.h"
+#include "attest/decoy.h"
 #include "verify/plan/nearest.h"
 
 static int variant_selected(const struct at_selection *s, const struct at_variant *v, char *hits) {

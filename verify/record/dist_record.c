@@ -103,11 +103,11 @@ static at_status check_sizes(struct at_dist_recording *x) {
         const int64_t bytes = 2 * keys * s->hk * s->d * (int64_t)at_format_info(x->dtype)->bytes;
         longest = keys > longest ? keys : longest;
         longest = queries > longest ? queries : longest;
-        if (keys > 1 << 24 || bytes > AT_DIST_MOST_BYTES)
+        if (keys > 1 << 24 || bytes > AT_DIST_MAX_BYTES)
             return AT_FAIL(AT_USAGE,
                            "%s: k and v of request %" PRId64 " are %" PRId64 " keys and %" PRId64
                            " MiB, wanted at most %d and %" PRId64 " MiB, which are held in memory",
-                           s->name, r, keys, bytes >> 20, 1 << 24, AT_DIST_MOST_BYTES >> 20);
+                           s->name, r, keys, bytes >> 20, 1 << 24, AT_DIST_MAX_BYTES >> 20);
     }
     x->shape.n_layers = s->n_layers;
     x->shape.h = s->h;

@@ -13,7 +13,7 @@
 #include "attest/names.h"
 #include "datasets/readers/dataset.h"
 
-enum { MOST_LAYERS = 65536, MOST_REQUESTS = 1 << 20 };
+enum { MAX_LAYERS = 65536, MAX_REQUESTS = 1 << 20 };
 
 static const char *const words[AT_DIST_TENSORS] = { "q", "k", "v" };
 
@@ -93,7 +93,7 @@ static at_status list_layers(struct at_dist_source *s) {
         if (i == 0 || s->layer[i] != s->layer[i - 1])
             s->layer[kept++] = s->layer[i];
     s->n_layers = kept;
-    if (kept < 1 || kept > MOST_LAYERS)
+    if (kept < 1 || kept > MAX_LAYERS)
         return AT_FAIL(AT_USAGE, "%s: found %lld layers, wanted tensors named q, k, v or layers.N.q, ...", s->name,
                        (long long)kept);
     s->tensor = calloc((size_t)kept, sizeof *s->tensor);
@@ -165,9 +165,9 @@ static at_status read_starts(struct at_dist_source *s, const char *name, int ten
     const struct at_file_tensor *t = at_reader_tensor(s->reader, tensor);
     at_status status = AT_OK;
     int32_t *read = NULL;
-    if (!t->supported || t->format != AT_I32 || t->rank != 1 || t->count < 2 || t->count > MOST_REQUESTS + 1)
+    if (!t->supported || t->format != AT_I32 || t->rank != 1 || t->count < 2 || t->count > MAX_REQUESTS + 1)
         return AT_FAIL(AT_USAGE, "%s: %s has type %s, rank %d and %lld values, wanted i32 and 2 to %d starts", s->name,
-                       name, t->type_name, t->rank, (long long)t->count, (int)MOST_REQUESTS + 1);
+                       name, t->type_name, t->rank, (long long)t->count, (int)MAX_REQUESTS + 1);
     if (s->requests && t->count != s->requests + 1)
         return AT_FAIL(AT_USAGE, "%s: %s has %lld starts, query_start has %lld", s->name, name, (long long)t->count,
                        (long long)s->requests + 1);

@@ -10,7 +10,7 @@
 enum { AT_DIST_Q, AT_DIST_K, AT_DIST_V, AT_DIST_TENSORS };
 
 /* Most bytes of the codes of k and v of one request, which are held while its queries are read tile by tile. */
-#define AT_DIST_MOST_BYTES ((int64_t)1 << 30)
+#define AT_DIST_MAX_BYTES ((int64_t)1 << 30)
 
 struct at_dist_source {
     char *name;               /* dataset, base name of a file, or case id */

@@ -7,7 +7,7 @@
 
 #include "verify/report/report_text.h"
 
-enum { WIDTH = 120, MOST_LISTED = 20 };
+enum { WIDTH = 120, MAX_LISTED = 20 };
 
 void at_put_wrapped(FILE *out, const char *label, const char *text, int width) {
     int column = at_text_width(label), words = 0;
@@ -113,7 +113,7 @@ static void put_vacuous(const struct at_run_record *record, int strict, FILE *ou
     fprintf(out, "VACUOUS proves nothing for its variant and %s with --strict; %" PRId64 " of these:\n",
             strict ? "fails the run" : "would fail the run", n);
     int listed = 0;
-    for (int64_t i = 0; i < record->n && listed < MOST_LISTED; i++) {
+    for (int64_t i = 0; i < record->n && listed < MAX_LISTED; i++) {
         const struct at_result *r = &record->results[i];
         if (at_state_class(r->state) != AT_CLASS_VACUOUS)
             continue;

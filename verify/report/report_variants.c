@@ -8,7 +8,7 @@
 #include "verify/report/report_summary.h"
 #include "verify/report/report_text.h"
 
-enum { FEW = 2, WIDTH = 120, MOST_NAME = 72 };
+enum { FEW = 2, WIDTH = 120, MAX_NAME = 72 };
 
 struct tally {
     const char *family, *variant;
@@ -69,7 +69,7 @@ void at_put_variants(const struct at_run_record *record, int strict, FILE *out) 
         name_of(&list[i], name, sizeof name);
         width = at_text_width(name) > width ? at_text_width(name) : width;
     }
-    width = width > MOST_NAME ? MOST_NAME : width;
+    width = width > MAX_NAME ? MAX_NAME : width;
     if (n > FEW) {
         fprintf(out, "%-*s  JUDGED    OK FAILING VACUOUS DECLINED WORST RATIO\n", width, title);
         for (int64_t i = 0; i < n; i++)

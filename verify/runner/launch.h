@@ -13,10 +13,10 @@ struct at_outputs {
     int is_dirty;
 };
 
-/* Rows of k and v that no request owns hold what the variant's declared `tail` allows (verify/runner/poison.h). `seed` varies
- * guard bytes and marks from launch to launch, so that what was left by the last one cannot pass as written. Inputs are
- * copied in afresh. `mode` as for at_runner_run; `timeout` as for at_time_limit. Statuses as at_runner_run; hygiene findings are results, in `outputs`.
- */
+/* Rows of k and v that no request owns hold what the variant's declared `tail` allows (verify/runner/poison.h). `seed`
+ * varies guard bytes and marks from launch to launch, so that what was left by the last one cannot pass as written.
+ * Inputs are copied in afresh. `mode` as for at_runner_run; `timeout` as for at_time_limit. Statuses as at_runner_run;
+ * hygiene findings are results, in `outputs`. */
 at_status at_guarded_launch(struct at_runner *runner, int variant, const struct at_problem *problem,
                             enum at_poison_turn turn, const struct at_run_mode *mode, uint64_t seed, double timeout,
                             struct at_run_reply *reply, struct at_outputs *outputs);

@@ -95,8 +95,8 @@ at_status at_runner_memory(struct at_runner *runner, int64_t bytes, uint8_t **ba
 
 /* ---- starting and restarting ---- */
 
-/* What a runner may take to greet: ssh and a GPU's start-up are slow. By the clock not ten times as long, as for a job: what
- * is no runner at all (`cat`) sleeps that long before its user hears of it. */
+/* What a runner may take to greet: ssh and a GPU's start-up are slow. By the clock not ten times as long, as for a job:
+ * what is no runner at all (`cat`) sleeps that long before its user hears of it. */
 static struct at_time_limit start_limit(void) {
     const char *text = getenv("AT_RUNNER_START_SECONDS");
     const double given = text ? strtod(text, NULL) : 0, seconds = given > 0 ? given : 60;

@@ -18,7 +18,7 @@
 
 extern char **environ;
 
-/* How long helpers of an ended child may still hold its standard error, and reads of what one of them floods it with. */
+/* How long helpers of an ended child may still hold its standard error, and reads of what one floods it with. */
 static const double last_words_seconds = 0.2;
 enum { LAST_READS = 1024 };
 

@@ -24,8 +24,8 @@ struct at_child {
 /* argv[0] is a path, or a name found along PATH. Descriptor `memory` becomes AT_INHERITED_FD in the child. */
 at_status at_child_start(struct at_child *child, const char *name, const char *const argv[], int memory);
 
-/* The three below end with AT_HUNG when the countdown, which the caller has started, runs out, with AT_CRASHED when the child
- * is gone, and read its standard error all the while. The child is left as it is; the caller ends it. */
+/* The three below end with AT_HUNG when the countdown, which the caller has started, runs out, with AT_CRASHED when the
+ * child is gone, and read its standard error all the while. The child is left as it is; the caller ends it. */
 at_status at_child_write(struct at_child *child, const void *data, size_t n, struct at_countdown *countdown);
 /* *line is valid until the next call. */
 at_status at_child_line(struct at_child *child, char **line, struct at_countdown *countdown);

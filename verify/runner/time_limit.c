@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 static const double WALL_FACTOR = 10, FIRST_LOOK = 0.1; /* shares of the processor limit */
-static const double LEAST_WAIT = 0.02, MOST_WAIT = 1;   /* seconds between looks at the processor time */
+static const double MIN_WAIT = 0.02, MAX_WAIT = 1;      /* seconds between looks at the processor time */
 
 struct at_time_limit at_time_limit(double seconds) {
     return (struct at_time_limit){ seconds, WALL_FACTOR * seconds };
@@ -24,7 +24,8 @@ void at_countdown_start(struct at_countdown *countdown, struct at_time_limit lim
 }
 
 /* Clock ticks in /proc/PID/stat when the process is of the group; 0 otherwise. proc_pid_stat(5): behind the name, in
- * parentheses, which may hold any character, come state, ppid, pgrp, and as fields 14 to 17 utime stime cutime cstime. */
+ * parentheses, which may hold any character, come state, ppid, pgrp, and as fields 14 to 17 utime stime cutime cstime.
+ */
 static unsigned long long ticks_of(const char *pid, pid_t group) {
     char path[64], text[1024];
     if (snprintf(path, sizeof path, "/proc/%s/stat", pid) >= (int)sizeof path)
@@ -74,7 +75,7 @@ at_status at_countdown_look(struct at_countdown *countdown, pid_t group, const c
         const double left = limit.processor - (until_now - countdown->before);
         if (!(left > 0))
             return AT_FAIL(AT_HUNG, "runner %s used up its %g s of processor time", name, limit.processor);
-        next = fmin(fmax(left / at_threads(), LEAST_WAIT), MOST_WAIT);
+        next = fmin(fmax(left / at_threads(), MIN_WAIT), MAX_WAIT);
     }
     *wait = fmin(next, limit.wall - passed);
     countdown->look_at = now + *wait;

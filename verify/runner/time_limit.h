@@ -1,8 +1,8 @@
 /* How long a runner may take to answer: by its processor time, and by the clock for one that sleeps.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Other work on the machine makes a runner late, and it is late by the clock alone. So the clock decides only for a runner
- * that uses no processor here: one that waits for a device, sleeps, or runs on another host (`ssh HOST attest-cuda`). */
+ * Other work on the machine makes a runner late, and it is late by the clock alone. So the clock decides only for a
+ * runner that uses no processor here: one that waits for a device, sleeps, or runs on another host (`ssh HOST ...`). */
 #ifndef AT_TIME_LIMIT_H
 #define AT_TIME_LIMIT_H
 
@@ -11,7 +11,8 @@
 #include "attest/status.h"
 
 /* In seconds. `processor`: of all processes of the runner's group together, waited-for children included; it ends a
- * runner no sooner than as many seconds have passed by the clock, so that several threads have no less time than one. */
+ * runner no sooner than as many seconds have passed by the clock, so that several threads have no less time than one.
+ */
 struct at_time_limit {
     double processor, wall;
 };
@@ -25,9 +26,9 @@ struct at_countdown {
     double before;         /* processor time of the group at the first look; < 0: not known yet */
 };
 void at_countdown_start(struct at_countdown *countdown, struct at_time_limit limit);
-/* AT_OK, and *wait seconds (> 0) until it wants to be asked again; AT_HUNG with the clock that ran out and its limit, for
- * a message that begins with `name`. Cheap until a tenth of the limit has passed: processor time is counted from then on,
- * since asking for that of a group means reading the whole of /proc. Where /proc does not show it, the clock decides. */
+/* AT_OK, and *wait seconds (> 0) until it wants to be asked again; AT_HUNG with the clock that ran out and its limit,
+ * in a message that names `name`. Cheap until a tenth of the limit has passed: processor time is counted from then on,
+ * because that of a group takes a walk over all of /proc. Where /proc does not show it, the clock decides. */
 at_status at_countdown_look(struct at_countdown *countdown, pid_t group, const char *name, double *wait);
 
 /* Processor time of a process group until now, in seconds; 0 for a group of which nothing is seen. */

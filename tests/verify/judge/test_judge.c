@@ -45,12 +45,9 @@ static struct seen *judge(const char *line, const enum at_launch_kernel *kernels
         globs[i] = names[i];
     }
     struct at_selection selection = { .globs = globs, .n_globs = n, .case_line = line, .shards = 1 };
-    struct at_judge_options options = { .timeout = timeout,
-                                        .threads = 1,
-                                        .limit_factor = 1,
-                                        .runner_spec = "test",
-                                        .emit = emit,
-                                        .context = &seen };
+    struct at_judge_options options = {
+        .timeout = timeout, .threads = 1, .limit_factor = 1, .runner_spec = "test", .emit = emit, .context = &seen
+    };
     struct at_plan plan;
     at_assert_ok(at_plan_make(&selection, runner, &plan));
     assert_int_equal(plan.n_items, 1);

@@ -1,4 +1,4 @@
-/* A run over several runners: jobs of one case side by side, the same results however many, and no more after a failure.
+/* A run over several runners: jobs of one case side by side, the same results however many, none after a failure.
  * SPDX-License-Identifier: Apache-2.0
  *
  * Started with --serve, this program is itself a runner of kernels that misbehave. */
@@ -35,7 +35,7 @@ static void run(const enum at_launch_kernel *kernels, int n, const char *line, i
     at_assert_ok(at_session_run(&o, record));
 }
 
-/* Either kernel comes back only when the other runs at the same time: in one process after the other they would fail. */
+/* Either kernel comes back only when the other runs at the same time: one after the other they would fail. */
 static void jobs_of_one_case_run_side_by_side(void **state) {
     (void)state;
     static const enum at_launch_kernel both[] = { AT_LK_MEETS, AT_LK_MEETS_TOO };

@@ -278,7 +278,7 @@ static void test_runners_that_cannot_serve(void **state) {
     (void)state;
     struct at_runner *runner;
     at_assert_fails(at_runner_open("", &runner), AT_USAGE, "wanted cpu, cuda");
-    at_assert_fails(at_runner_open("cuda", &runner), AT_ENVIRONMENT, "nvcc");
+    at_assert_fails(at_runner_open("cuda", &runner), AT_ENVIRONMENT, "make cuda");
     at_assert_fails(at_runner_open("/nonexistent/runner --fast", &runner), AT_ENVIRONMENT, "exit code 127");
     at_assert_fails(at_runner_open("echo oops >&2; exit 3", &runner), AT_ENVIRONMENT,
                     "exit code 3; its last words: oops");

@@ -15,10 +15,10 @@
 #include "verify/study/accumulate/study_plan.h"
 #include "verify/result/table.h"
 
-enum { MOST_MODES = 64, MOST_LENGTH = 1 << 22 };
+enum { MAX_MODES = 64, MAX_LENGTH = 1 << 22 };
 
 struct study {
-    const struct at_study_mode *modes[MOST_MODES];
+    const struct at_study_mode *modes[MAX_MODES];
     int n_modes, asynct, softmax;
     const char *modes_glob, *data_glob, *attention;
     struct at_study_sizes lengths, d;
@@ -31,8 +31,8 @@ struct study {
 static const char *or_else(const char *text, const char *fallback) { return text ? text : fallback; }
 
 static at_status choose_modes(struct study *s) {
-    const char *names[MOST_MODES];
-    const int n = at_study_mode_count() < MOST_MODES ? at_study_mode_count() : MOST_MODES;
+    const char *names[MAX_MODES];
+    const int n = at_study_mode_count() < MAX_MODES ? at_study_mode_count() : MAX_MODES;
     for (int i = 0; i < n; i++) {
         names[i] = at_study_mode_at(i)->name;
         if (fnmatch(s->modes_glob, names[i], FNM_EXTMATCH) == 0)
@@ -59,7 +59,7 @@ static at_status read_options(const struct at_args *args, struct study *s) {
     AT_TRY(choose_modes(s));
     AT_TRY(at_study_sizes_parse("--lengths",
                                 or_else(at_args_get(args, "--lengths"), quick ? "64,256" : "64,256,1024,4096"), 0,
-                                MOST_LENGTH, &s->lengths));
+                                MAX_LENGTH, &s->lengths));
     AT_TRY(at_study_sizes_parse("--d", or_else(at_args_get(args, "--d"), quick ? "64" : "64,128"), 1, 4096, &s->d));
     AT_TRY(at_args_int(args, "--sums", 1, 1 << 20, quick ? 16 : 128, &s->sums));
     AT_TRY(at_args_int(args, "--seed", 0, INT64_MAX, 1, &s->seed));
