@@ -25,7 +25,8 @@ wants 4 'nothing was timed' "$attest" bench 'asynct_decode/02_*' --runner cpu --
 grep -q 'this runner has no clock worth reading' "$scratch/out" || fail "it does not say why"
 wants 4 'UNSUPPORTED' "$attest" bench 'asynct_decode/02_*' --runner cpu --case 'asynct_decode b=1 h=1 hk=1 sk=3 d=8 dtype=f32'
 wants 2 'no variant' "$attest" bench everything --runner cpu
-wants 2 'no case meets' "$attest" bench '*/*' --runner cpu --cases 'nothing:*'
+wants 2 "no case matches 'nothing:" "$attest" bench '*/*' --runner cpu --cases 'nothing:*'
+wants 2 'no case meets' "$attest" bench 'gemm/*' --runner cpu --cases 'norms:*'
 copy_programs attest attest-cpu # no attest-cuda beside them
 wants 3 attest-cuda "$scratch/attest" bench '*/*'
 
