@@ -1,17 +1,19 @@
-/* The list of contents that archives may have beside results. A feature adds its line here.
+/* The contents that archives may have beside results: those of studies, from their list, and the other features' here.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verify/bench/bench.h"
 #include "verify/record/dist_table.h"
-#include "verify/study/accumulate/study.h"
-#include "verify/study/special/study_exp2.h"
-#include "verify/study/tensor_core/study_tensor_core.h"
+#include "verify/study/study_list.h"
 
-const struct at_content *const at_contents[] = {
-    &at_content_distributions,
-    &at_content_accumulate,
-    &at_content_tensor_core,
-    &at_content_probes,
-    &at_content_exp2,
-    &at_content_bench_kernels,
-    NULL,
-};
+static const struct at_content *const others[] = { &at_content_distributions, &at_content_bench_kernels };
+enum { N_OTHERS = sizeof others / sizeof *others };
+
+const struct at_content *at_content_at(int i) {
+    if (i < N_OTHERS)
+        return others[i];
+    i -= N_OTHERS;
+    for (int s = 0; at_studies[s]; s++)
+        for (const struct at_content *const *c = at_studies[s]->contents; c && *c; c++)
+            if (i-- == 0)
+                return *c;
+    return NULL;
+}

@@ -64,7 +64,7 @@ kernels_as_cxx() {
 format() { sources | xargs clang-format --dry-run -Werror; }
 tidy_some() { # files...; clang-tidy wants them before the compiler's own words
     # shellcheck disable=SC2046
-    clang-tidy --quiet "$@" -- -std=c11 -D_GNU_SOURCE -DAT_VERSION='"x"' -DAT_SOURCE_DIR='"."' -Ireference -I. \
+    clang-tidy --quiet "$@" -- -std=c11 -D_GNU_SOURCE -DAT_VERSION='"x"' -DAT_SOURCE_DIR='"."' -DAT_BUILD_DIR='"."' -Ireference -I. \
         -I"$BUILD/gen" $(pkg-config --cflags openblas hdf5 gsl jansson) 2> /dev/null | grep -E 'warning:|error:'
 }
 export -f tidy_some

@@ -114,9 +114,10 @@ out:
 
 /* The first file says what the others must be. */
 static int run(const struct at_args *args) {
-    for (int i = 0; at_contents[i]; i++)
-        if (at_contents[i]->is && at_contents[i]->is(args->words[0])) {
-            const at_status status = merge_content(at_contents[i], args);
+    const struct at_content *c;
+    for (int i = 0; (c = at_content_at(i)); i++)
+        if (c->is && c->is(args->words[0])) {
+            const at_status status = merge_content(c, args);
             return status == AT_OK ? 0 : at_report_failure(status);
         }
     return merge_run(args);

@@ -80,13 +80,14 @@ static at_status show_tables(const char *path, int *shown) {
     struct at_table_rows rows[MAX_TABLES] = { 0 };
     const struct at_content *of[MAX_TABLES];
     struct at_run_record record;
+    const struct at_content *c;
     int n = 0;
-    for (int i = 0; at_contents[i]; i++)
-        if (at_contents[i]->table) {
+    for (int i = 0; (c = at_content_at(i)); i++)
+        if (c->table) {
             if (n == MAX_TABLES)
                 return AT_FAIL(AT_BUG, "show: more than %d kinds of tables", MAX_TABLES);
-            of[n] = at_contents[i];
-            rows[n++].table = at_contents[i]->table;
+            of[n] = c;
+            rows[n++].table = c->table;
         }
     at_run_record_init(&record);
     const at_status status = at_archive_read_tables(path, rows, n, &record);
@@ -106,10 +107,11 @@ static at_status show_tables(const char *path, int *shown) {
 /* *shown: 1 when the file is of a content with files of its own. */
 static at_status show_own(const char *path, int *shown) {
     *shown = 0;
-    for (int i = 0; at_contents[i] && !*shown; i++)
-        if (at_contents[i]->is && at_contents[i]->is(path)) {
+    const struct at_content *c;
+    for (int i = 0; (c = at_content_at(i)) && !*shown; i++)
+        if (c->is && c->is(path)) {
             *shown = 1;
-            AT_TRY(at_contents[i]->show(path, stdout));
+            AT_TRY(c->show(path, stdout));
         }
     return AT_OK;
 }

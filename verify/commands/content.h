@@ -20,7 +20,7 @@ struct at_content {
     at_status (*merge)(const char *const *paths, int n, const char *out);
 };
 
-/* Every content there is, in the order in which a file's are shown; NULL ends the list. verify/contents.c */
-extern const struct at_content *const at_contents[];
+/* Content i of all there are, NULL past the end. A file's are shown in this order. verify/contents.c */
+const struct at_content *at_content_at(int i);
 
 #endif

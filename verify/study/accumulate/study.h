@@ -1,4 +1,4 @@
-/* attest study: what its kinds share.
+/* attest study accumulate: its rows, and what makes and shows them.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef AT_STUDY_H
 #define AT_STUDY_H
@@ -6,11 +6,11 @@
 #include <stdio.h>
 
 #include "verify/cli/commands.h"
-#include "verify/commands/content.h"
 #include "verify/result/record.h"
 #include "verify/result/result_fields.h"
 #include "verify/study/accumulate/study_inputs.h"
 #include "verify/study/accumulate/study_modes.h"
+#include "verify/study/study_list.h"
 
 /* A mode on the sums of one product of one case: sizes of the errors, what theory has beside them, the ledger.
  * Errors are |sum - exact| / sum |a b| over sums whose operands and result are finite; 0/0 is 0. */
@@ -60,8 +60,19 @@ void at_study_table(const struct at_study_rows *rows, FILE *out);
 at_status at_study_demos(FILE *out);
 at_status at_study_attention_demos(FILE *out); /* those of them that are about attention */
 
-/* The kinds; each is a process's exit code. */
-int at_study_accumulate(const struct at_args *args);
+extern const struct at_study at_study_accumulate, at_study_modes;
+/* clang-format off */
+#define AT_STUDY_ACCUMULATE_OPTIONS                                                                                          \
+    { "--modes", "GLOB", "accumulate: modes, as `attest study modes` lists them (default all)" },                           \
+    { "--lengths", "N,N,..", "accumulate: keys of a row, 0 allowed (default 64,256,1024,4096)" },                           \
+    { "--d", "N,N,..", "accumulate: head sizes (default 64,128)" },                                                         \
+    { "--data", "GLOB", "accumulate: data families, and layers as DATASET/LAYER of AT_DATASETS/activations (default all)" }, \
+    { "--attention", "A", "accumulate: asynct, softmax or both (default)" },                                                \
+    { "--sums", "N", "accumulate: sums looked at of each product of a case (default 128)" },                                \
+    { "--resume", NULL, "accumulate: go on from the journal S.h5.jsonl of an interrupted study" },                          \
+    { "--quick", NULL, "accumulate: lengths 64,256, d 64, 16 sums, unless given" },                                         \
+    { "--demos", NULL, "accumulate: the demonstrations alone" }
+/* clang-format on */
 
 extern const struct at_table at_study_table_accumulate;
 extern const struct at_content at_content_accumulate;

@@ -179,7 +179,7 @@ static int exit_code(const struct study *s) {
     return beyond > 0;
 }
 
-int at_study_accumulate(const struct at_args *args) {
+static int run_command(const struct at_args *args) {
     struct study s = { 0 };
     struct at_run_record record;
     at_run_record_init(&record);
@@ -191,3 +191,14 @@ int at_study_accumulate(const struct at_args *args) {
     at_run_record_release(&record);
     return code;
 }
+
+static int list_modes(const struct at_args *args) {
+    (void)args;
+    for (int i = 0; i < at_study_mode_count(); i++)
+        printf("%-20s %s\n", at_study_mode_at(i)->name, at_study_mode_at(i)->meaning);
+    return 0;
+}
+
+static const struct at_content *const contents[] = { &at_content_accumulate, NULL };
+const struct at_study at_study_accumulate = { .name = "accumulate", .run = run_command, .contents = contents };
+const struct at_study at_study_modes = { .name = "modes", .run = list_modes };

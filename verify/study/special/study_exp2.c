@@ -172,10 +172,13 @@ out:
     return status;
 }
 
-int at_study_exp2(const struct at_args *args) {
+static int run_study(const struct at_args *args) {
     int64_t bad = 0;
     const at_status status = study(args, &bad);
     if (status != AT_OK)
         return at_report_failure(status);
     return bad ? 1 : 0;
 }
+
+static const struct at_content *const contents[] = { &at_content_exp2, NULL };
+const struct at_study at_study_exp2 = { .name = "exp2", .run = run_study, .contents = contents };

@@ -196,10 +196,13 @@ out:
     return status;
 }
 
-int at_study_tensor_core(const struct at_args *args) {
+static int run_study(const struct at_args *args) {
     int bad = 0;
     const at_status status = study(args, &bad);
     if (status != AT_OK)
         return at_report_failure(status);
     return bad ? 1 : 0;
 }
+
+static const struct at_content *const contents[] = { &at_content_tensor_core, &at_content_probes, NULL };
+const struct at_study at_study_tensor_core = { .name = "tensor-core", .run = run_study, .contents = contents };

@@ -7,7 +7,7 @@
 
 #include "datasets/fill/tc_patterns.h"
 #include "verify/cli/options.h"
-#include "verify/commands/content.h"
+#include "verify/study/study_list.h"
 #include "verify/runner/runner.h"
 
 /* Patterns of one instruction and stratum: what ran, and what neighbours of the model would have said. */
@@ -65,7 +65,13 @@ at_status at_tc_study_archive(const char *path, const char *device, uint64_t see
 at_status at_tc_golden_write(const char *path, const struct at_tc_study_row *rows, int n, const char *device);
 at_status at_tc_golden_read(const char *path, struct at_tc_study_row *rows, int most, int *n);
 
-int at_study_tensor_core(const struct at_args *args);
+extern const struct at_study at_study_tensor_core;
+/* clang-format off */
+#define AT_STUDY_TENSOR_CORE_OPTIONS                                                                                         \
+    { "--instructions", "GLOB", "tensor-core: which (default: all that the runner has)" },                                  \
+    { "--patterns", "N", "tensor-core: of each instruction, over all strata (default 1048576)" },                           \
+    { "--golden", "FILE", "tensor-core: with a runner, write its results; without, the model against the file" }
+/* clang-format on */
 
 extern const struct at_table at_study_table_tensor_core, at_study_table_probes;
 extern const struct at_content at_content_tensor_core, at_content_probes;
