@@ -63,6 +63,10 @@ struct at_case_data {
 /* Allocates and fills every input tensor. AT_NO_MEMORY before the kernel would be. */
 at_status at_case_build(const struct at_case *c, struct at_case_data *data);
 void at_case_data_release(struct at_case_data *data);
+/* Is its data drawn from smooth densities (AT_DATA_CONTINUOUS)? */
+int at_case_is_continuous(const struct at_case *c);
+/* The same with data of another seed, which follows from the case and `turn`. */
+at_status at_case_build_again(const struct at_case *c, uint64_t turn, struct at_case_data *data);
 
 /* Where case files, recorded activations, benchmarks and measurements are: AT_DATASETS; else those of the source tree, for
  * a program in its build folder; else `datasets` beside the program (a bundle); else ../share/attest from there (an

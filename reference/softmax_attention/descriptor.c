@@ -32,6 +32,12 @@ static void row_span(const struct at_problem *problem, int tensor, int64_t row, 
     *first = row * *count;
 }
 
+static at_status roundings(const struct at_problem *problem, const struct at_numerics *numerics, int64_t row0,
+                           int64_t row1, struct at_roundings *out) {
+    const struct at_attn_weights weights = { .output = AT_SOFTMAX_O };
+    return at_attn_roundings(problem, numerics, row0, row1, &weights, out);
+}
+
 static const char *const keys[] = { AT_ATTN_KEYS, AT_ATTN_LAST_KEYS };
 
 const struct at_op at_op_softmax_attention = {
@@ -55,4 +61,5 @@ const struct at_op at_op_softmax_attention = {
     .evaluate = at_softmax_evaluate,
     .model = at_softmax_model,
     .decoy = at_softmax_decoy,
+    .roundings = roundings,
 };

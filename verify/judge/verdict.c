@@ -112,6 +112,11 @@ static int is_wrong(const struct at_evidence *e, struct at_result *r) {
         say(r, AT_STATE_WRONG, text);
         return 1;
     }
+    if (e->aggregate && e->aggregate->confirmed) {
+        at_aggregate_say(e->aggregate, text, sizeof text);
+        say(r, AT_STATE_WRONG, text);
+        return 1;
+    }
     /* On the model and yet beyond a finite limit: the derivation of the limit and the model contradict each other. */
     if (e->judgement->has_model && c->beyond_limit > c->overflowed + c->laundered) {
         snprintf(text, sizeof text,
