@@ -130,6 +130,7 @@ static at_status roundings(const struct at_problem *problem, const struct at_num
         gamma[h] = at_tensor_get(&problem->tensors[AT_ASYNCT_GAMMA], h);
     const struct at_attn_weights weights = { .output = AT_ASYNCT_O,
                                              .factor = gamma,
+                                             .factor_first = numerics->gamma_on == AT_GAMMA_ON_P,
                                              .has_ends = 1,
                                              .ends = { (double)params->clip_min, (double)params->clip_max } };
     at_status status = at_attn_roundings(problem, numerics, row0, row1, &weights, out);

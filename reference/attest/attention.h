@@ -75,6 +75,7 @@ double at_attn_flops(const struct at_problem *problem);
 struct at_attn_weights {
     int output;
     const double *factor; /* [h]; NULL: 1 */
+    int factor_first;     /* it is applied before P is rounded */
     int has_ends;
     double ends[2]; /* values of p that stand for a whole range of scores */
 };

@@ -7,7 +7,9 @@
  * u |w_t| |v_tc|. What is of second order stays with the limit too, which charges u for weights with their errors.
  *
  * Left out are keys whose weight another key of the row has to the bit, and weights that stand at an end of a gate: all
- * of them err alike, in every row. */
+ * of them err alike, in every row. An end that is a number of P's format is rounded to itself, and what the limit charges
+ * for it is charged for nothing (keys whose score is within its error of the end apart, which are as few as that is
+ * small). */
 #include <math.h>
 #include <stdlib.h>
 
@@ -22,6 +24,7 @@ struct walk {
     const struct at_problem *problem;
     const struct at_attn_weights *weights;
     struct at_roundings *out;
+    enum at_format format;            /* of P */
     int64_t request, kv_head, loaded; /* keys of v that are there */
     double *v;                        /* [max_sk d] */
     struct weight *sorted;            /* [max_sk] */
@@ -46,8 +49,8 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* One key's rounding error: at most `size` of the weight. */
-static void add_key(const struct walk *w, int64_t row, double size, int64_t key) {
+/* One key's rounding error: at most `size` of the weight; 0 when `is_exact`. */
+static void add_key(const struct walk *w, int64_t row, double size, int64_t key, int is_exact) {
     const int64_t d = w->problem->sizes.d;
     const double *v = w->v + key * d, *x = w->out->exact + row * d;
     double *share = w->out->share + row * d, moved[AT_MOMENT_COUNT] = { 0 };
@@ -56,7 +59,7 @@ static void add_key(const struct walk *w, int64_t row, double size, int64_t key)
         moved[AT_MOMENT_SLOPE] += x[c] * v[c];
         moved[AT_MOMENT_MEAN] += v[c];
     }
-    for (int m = 0; m < AT_MOMENT_COUNT; m++) {
+    for (int m = 0; m < AT_MOMENT_COUNT && !is_exact; m++) {
         w->out->sum[m][row] += size * fabs(moved[m]);
         w->out->square[m][row] += size * moved[m] * (size * moved[m]);
     }
@@ -66,23 +69,34 @@ static int stands_at_an_end(const struct at_attn_weights *weights, double p) {
     return weights->has_ends && (p == weights->ends[0] || p == weights->ends[1]);
 }
 
+/* Is what is rounded in place of p a number of the format already? */
+static int is_of_format(const struct walk *w, double p, double factor) {
+    const double x = w->weights->factor_first ? factor * p : p;
+    return at_round(w->format, x) == x;
+}
+
 static void visit(void *context, int64_t row, enum at_stage stage, int64_t n, const double *p) {
     struct walk *w = context;
     if (stage != AT_STAGE_p)
         return;
     const struct at_attn_row at = at_attn_row(w->problem, row);
-    const double size = w->out->u * fabs(w->weights->factor ? w->weights->factor[at.head] : 1);
+    const double factor = w->weights->factor ? w->weights->factor[at.head] : 1, size = w->out->u * fabs(factor);
     int64_t count = 0;
     load_values(w, &at);
-    for (int64_t t = 0; t < n; t++)
-        if (p[t] != 0 && !isnan(p[t]) && !stands_at_an_end(w->weights, p[t]))
+    for (int64_t t = 0; t < n; t++) {
+        if (p[t] == 0 || isnan(p[t]))
+            continue;
+        if (!stands_at_an_end(w->weights, p[t]))
             w->sorted[count++] = (struct weight){ p[t], t };
+        else if (is_of_format(w, p[t], factor))
+            add_key(w, row, size * fabs(p[t]), t, 1);
+    }
     qsort(w->sorted, (size_t)count, sizeof *w->sorted, by_value);
     for (int64_t i = 0, end; i < count; i = end) {
         for (end = i + 1; end < count && w->sorted[end].p == w->sorted[i].p;)
             end++;
         if (end == i + 1)
-            add_key(w, row, size * fabs(w->sorted[i].p), w->sorted[i].key);
+            add_key(w, row, size * fabs(w->sorted[i].p), w->sorted[i].key, 0);
     }
 }
 
@@ -91,7 +105,7 @@ at_status at_attn_roundings(const struct at_problem *problem, const struct at_nu
     const enum at_format p = (enum at_format)numerics->p;
     const size_t keys = (size_t)problem->sizes.max_sk, d = (size_t)problem->sizes.d;
     at_status status = AT_OK;
-    struct walk w = { .problem = problem, .weights = weights, .out = out, .request = -1 };
+    struct walk w = { .problem = problem, .weights = weights, .out = out, .format = p, .request = -1 };
     struct at_eval eval = { .trace = visit, .trace_context = &w };
     /* f32 says "none narrower" */
     out->u = p == AT_F32 || p == AT_F64 || out->tensor != weights->output ? 0 : at_format_info(p)->u;

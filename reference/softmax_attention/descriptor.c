@@ -34,7 +34,8 @@ static void row_span(const struct at_problem *problem, int tensor, int64_t row, 
 
 static at_status roundings(const struct at_problem *problem, const struct at_numerics *numerics, int64_t row0,
                            int64_t row1, struct at_roundings *out) {
-    const struct at_attn_weights weights = { .output = AT_SOFTMAX_O };
+    /* The one key of a row has weight 1 before and after division. */
+    const struct at_attn_weights weights = { .output = AT_SOFTMAX_O, .has_ends = 1, .ends = { 0, 1 } };
     return at_attn_roundings(problem, numerics, row0, row1, &weights, out);
 }
 

@@ -143,9 +143,11 @@ static void add_row(const struct look *x, int64_t row, struct sums *s) {
         const double want = x->a->value[x->tensor][i], error = at_tensor_get(x->got, i) - want;
         const double rounding = x->u_out * fabs(want);
         const double rest = fmax(0, x->limit[i] - rounding - (x->r.share ? x->r.share[i] : 0));
+        /* Half the spacing of numbers where the kernel's value before its rounding can be. */
+        const double half = x->u_out > 0 ? fmin(rounding, at_ulp(x->got->format, fabs(want) + x->limit[i]) / 2) : 0;
         const double weight[AT_MOMENT_COUNT] = { [AT_MOMENT_SLOPE] = want, [AT_MOMENT_MEAN] = 1 };
         for (int m = 0; m < AT_MOMENT_COUNT; m++) {
-            const double moved = rounding * fabs(weight[m]);
+            const double moved = half * fabs(weight[m]);
             s->size[m] += error * weight[m];
             s->rest[m] += rest * fabs(weight[m]);
             s->square[m] += moved * moved;

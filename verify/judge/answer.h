@@ -10,9 +10,9 @@ enum { AT_MAX_DECOYS = 32 };
 /* Values of a corrupted result on the sampled rows only. */
 struct at_decoy {
     const char *name, *meaning;
-    int is_scaled;                 /* AT_DECOY_SCALED, which counts by other rules */
     double *value[AT_MAX_TENSORS]; /* sampled elements, rows in sample order */
     int counted[AT_MAX_TENSORS];   /* at_decoys_count() */
+    int is_scaled;                 /* AT_DECOY_SCALED, which counts by other rules */
 };
 
 struct at_answer {
