@@ -104,7 +104,7 @@ enum { LINES = sizeof lines / sizeof *lines };
 static void right_kernels_come_no_nearer_than_half(void **state) {
     (void)state;
     static const char *const data[] = { "normal", "same_sign", "uniform", "heavy_tail", "outlier_channel" };
-    static const enum at_format formats[] = { AT_F32, AT_BF16, AT_F16, AT_E4M3 };
+    static const enum at_format formats[] = { AT_F32, AT_BF16, AT_F16, AT_E4M3, AT_E5M2 };
     double most = 0;
     for (int i = 0; i < LINES; i++)
         for (size_t f = 0; f < sizeof formats / sizeof *formats; f++)
@@ -159,15 +159,31 @@ static void errors_inside_every_limit_are_seen(void **state) {
     expect_alarm(SOFTMAX, AT_BF16, &one_head, AT_MOMENT_SLOPE, 2);
 }
 
-/* Every weight at an end of the gate that P's format does not have: all errors have one sign, and nothing is wrong. */
+static void expect_no_alarm(const char *line, enum at_format p, double most) {
+    struct bench b;
+    open_bench(&b, line, p);
+    const struct at_aggregate a = look(&b, &right);
+    at_assert_true(a.judged && a.ratio <= most, "%s, P in %s: judged %d, ratio %g", line, at_format_info(p)->name,
+                   a.judged, a.ratio);
+    close_bench(&b);
+}
+
+/* Weights at an end of the gate that P's format does not have: all errors have one sign, and nothing is wrong. In one row,
+ * and in rows of one key each. */
 static void equal_weights_are_one_rounding(void **state) {
     (void)state;
-    struct bench b;
-    open_bench(&b, "asynct_prefill b=1 h=2 hk=1 sq=40 sk=60 d=32 dtype=bf16 data=same_sign seed=3 clip=0.3:0.3",
-               AT_BF16);
-    const struct at_aggregate a = look(&b, &right);
-    at_assert_true(a.judged && a.ratio <= 1, "judged %d, ratio %g", a.judged, a.ratio);
-    close_bench(&b);
+    expect_no_alarm("asynct_prefill b=1 h=2 hk=1 sq=40 sk=60 d=32 dtype=f16 data=same_sign seed=3 clip=0.3:0.3",
+                    AT_BF16, 1);
+    expect_no_alarm("asynct_decode b=100 h=8 hk=1 sk=1 d=16 dtype=f16 data=same_sign seed=3 clip=0.3:0.3", AT_BF16, 1);
+    /* equal keys have equal scores, and no end of a gate says so */
+    expect_no_alarm("softmax_decode b=100 h=8 hk=1 sk=3 d=16 dtype=f16 data=same_sign seed=3 scale=1e-30", AT_BF16, 1);
+}
+
+/* A format of few bits has cells so wide that a density falls within one: roundings to nearest have a mean. */
+static void wide_cells_have_a_mean(void **state) {
+    (void)state;
+    expect_no_alarm("softmax_prefill b=1 h=16 hk=1 sq=200 sk=20 d=16 dtype=f16 data=same_sign seed=3", AT_E5M2, 0.5);
+    expect_no_alarm("asynct_prefill b=1 h=16 hk=1 sq=200 sk=20 d=16 dtype=f16 data=same_sign seed=3", AT_E5M2, 0.5);
 }
 
 /* Rows that no bound of many roundings is needed for: one element beyond its limit, or one that is no number. */
@@ -223,9 +239,13 @@ static void a_bias_in_words(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(right_kernels_come_no_nearer_than_half),  cmocka_unit_test(errors_inside_every_limit_are_seen),
-        cmocka_unit_test(equal_weights_are_one_rounding),          cmocka_unit_test(what_others_settle_is_left_to_them),
-        cmocka_unit_test(a_scale_error_of_the_resolution_is_seen), cmocka_unit_test(a_bias_in_words),
+        cmocka_unit_test(right_kernels_come_no_nearer_than_half),
+        cmocka_unit_test(errors_inside_every_limit_are_seen),
+        cmocka_unit_test(equal_weights_are_one_rounding),
+        cmocka_unit_test(wide_cells_have_a_mean),
+        cmocka_unit_test(what_others_settle_is_left_to_them),
+        cmocka_unit_test(a_scale_error_of_the_resolution_is_seen),
+        cmocka_unit_test(a_bias_in_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
