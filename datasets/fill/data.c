@@ -7,7 +7,12 @@
 
 #include "datasets/fill/families.h"
 
-enum { ALL = AT_DATA_ATTENTION | AT_DATA_NORM | AT_DATA_PRODUCT, HOT = AT_DATA_HOT, ELEMENTS = AT_DATA_ELEMENTS, SMOOTH = AT_DATA_CONTINUOUS };
+enum {
+    ALL = AT_DATA_ATTENTION | AT_DATA_NORM | AT_DATA_PRODUCT,
+    HOT = AT_DATA_HOT,
+    ELEMENTS = AT_DATA_ELEMENTS,
+    SMOOTH = AT_DATA_CONTINUOUS
+};
 
 /* clang-format off */
 static const struct at_data_family families[] = {

@@ -141,8 +141,8 @@ static void an_alarm_is_drawn_again(void **state) {
         at_assert_ok(at_case_parse(line, "line", "test", &list));
         const int first = bends(&list.items[0], -1), again[2] = { bends(&list.items[0], 0), bends(&list.items[0], 1) };
         const int all = first && again[0] && again[1];
-        const struct at_result *r = expect(line, AT_LK_BENDS, all ? AT_STATE_WRONG : AT_STATE_PASS,
-                                           all ? "biased: " : "");
+        const struct at_result *r =
+            expect(line, AT_LK_BENDS, all ? AT_STATE_WRONG : AT_STATE_PASS, all ? "biased: " : "");
         at_assert_true((r->aggregate_ratio > 1) == first, "%s: ratio %g", line, r->aggregate_ratio);
         at_assert_true(r->resolution > 0 && r->resolution < 4e-3, "%s: resolution %g", line, r->resolution);
         seen[first ? 1 + again[0] + (again[0] && again[1]) : 0]++;
