@@ -199,11 +199,17 @@ static at_status fill_norm_rows(void *context, int64_t begin, int64_t end, int w
     const struct fill *fill = context;
     const struct at_tensor *tensor = fill->tensor;
     int64_t n = tensor->shape[tensor->rank - 1];
+    const struct at_data_family *family = fill->build->c->keys->data;
+    if (family->codes) {
+        char *first = (char *)tensor->data + (size_t)(begin * n) * at_format_info(tensor->format)->bytes;
+        family->codes(&fill->build->data, fill->stream, tensor->format, begin * n, (end - begin) * n, first);
+        return AT_OK;
+    }
     double *row = malloc((size_t)n * sizeof *row);
     if (!row)
         return AT_FAIL(AT_NO_MEMORY, "a row of %lld channels", (long long)n);
     for (int64_t i = begin; i < end; i++) {
-        fill->build->c->keys->data->norm(&fill->build->data, fill->stream, fill->part, i, n, row);
+        family->norm(&fill->build->data, fill->stream, fill->part, i, n, row);
         store_row(tensor, i * n, n, n, row);
     }
     free(row);
