@@ -20,6 +20,8 @@ static struct at_cuda_device *cuda_of(struct at_device *device) { return (struct
 static int grow(uint8_t **memory, int64_t *have, int64_t bytes) {
     if (*memory && bytes <= *have)
         return cudaSuccess;
+    if (*memory) /* it may be had again at the same address: nothing that was kept of it shall read right values */
+        cudaMemset(*memory, POISON, (size_t)*have);
     cudaFree(*memory);
     *memory = NULL;
     *have = 0;
@@ -33,7 +35,10 @@ static int grow(uint8_t **memory, int64_t *have, int64_t bytes) {
 
 static int load(struct at_device *device, void *host, int64_t used, void **base) {
     struct at_cuda_device *cuda = cuda_of(device);
-    int code = grow(&cuda->block, &cuda->block_bytes, used > 0 ? used : 1);
+    /* Room for the launch that attest makes behind this one's tensors: the block would move else, and with it what a
+     * variant keeps of addresses would lead out of it. */
+    enum { ROOM = 64 << 20 };
+    int code = grow(&cuda->block, &cuda->block_bytes, used + (used < ROOM ? used : ROOM) + 4096);
     if (code == cudaSuccess)
         code = (int)cudaMemcpy(cuda->block, host, (size_t)used, cudaMemcpyHostToDevice);
     *base = cuda->block;

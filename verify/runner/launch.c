@@ -15,16 +15,27 @@ static int64_t bytes_of(const struct at_tensor *t) {
     return bytes;
 }
 
-static at_status place(struct at_runner *runner, const struct at_problem *problem, uint64_t seed,
-                       struct at_problem *placed, struct at_buffer *buffer) {
+/* Bytes before the tensors of a launch elsewhere, which hold NaN in every format: all that a launch of the same problem
+ * used, so that what was kept of its addresses leads there, or where that is a lot so much that no tensor lies as it did.
+ * No multiple of 4096, so that other bits of addresses change too. */
+static int64_t gap_of(int64_t need) {
+    enum { MOST = 64 << 20, MORE = 3 * AT_BUFFER_ALIGN };
+    return (need < MOST ? need : MOST) / AT_BUFFER_ALIGN * AT_BUFFER_ALIGN + AT_BUFFER_ALIGN + MORE;
+}
+enum { LEFT_BEHIND = 0xff };
+
+static at_status place(struct at_runner *runner, const struct at_problem *problem, int elsewhere, uint64_t seed,
+                       struct at_problem *placed, struct at_buffer *buffer, int64_t *gap) {
     int n = problem->op->n_tensors, index;
     int64_t bytes[AT_MAX_TENSORS] = { 0 };
     uint8_t *base;
     for (int t = 0; t < n; t++)
         bytes[t] = bytes_of(&problem->tensors[t]);
     int64_t need = at_buffer_need(n, bytes);
-    AT_TRY(at_runner_memory(runner, need, &base));
-    at_buffer_init(buffer, base, need, seed);
+    *gap = elsewhere ? gap_of(need) : 0;
+    AT_TRY(at_runner_memory(runner, gap_of(need) + need, &base)); /* now: growing it later would move the block */
+    memset(base, LEFT_BEHIND, (size_t)*gap);
+    at_buffer_init(buffer, base + *gap, need, seed);
     *placed = *problem;
     for (int t = 0; t < n; t++) {
         struct at_tensor *to = &placed->tensors[t];
@@ -72,6 +83,23 @@ static void check_hygiene(const struct at_problem *placed, const struct at_buffe
     }
 }
 
+/* A write to where a launch before had its tensors. */
+static void check_gap(const struct at_problem *placed, const struct at_buffer *buffer, int64_t gap,
+                      struct at_outputs *out) {
+    const uint8_t *base = buffer->base - gap;
+    int64_t at = 0;
+    int t = 0;
+    while (at < gap && base[at] == LEFT_BEHIND)
+        at++;
+    while (placed->op->tensors[t].role == AT_IN)
+        t++;
+    if (at == gap || out->dirty[t][0])
+        return;
+    snprintf(out->dirty[t], sizeof out->dirty[t], "wrote to where a launch before had its tensors (byte %lld)",
+             (long long)at);
+    out->is_dirty = 1;
+}
+
 static at_status copy_outputs(const struct at_problem *placed, struct at_outputs *out) {
     for (int t = 0; t < placed->op->n_tensors; t++) {
         if (placed->op->tensors[t].role == AT_IN)
@@ -87,23 +115,37 @@ static at_status copy_outputs(const struct at_problem *placed, struct at_outputs
     return AT_OK;
 }
 
-at_status at_guarded_launch(struct at_runner *runner, int variant, const struct at_problem *problem,
-                            enum at_poison_turn turn, const struct at_run_mode *mode, uint64_t seed, double timeout,
-                            struct at_run_reply *reply, struct at_outputs *outputs) {
+static at_status launch(struct at_runner *runner, int variant, const struct at_problem *problem, int elsewhere,
+                        enum at_poison_turn turn, const struct at_run_mode *mode, uint64_t seed, double timeout,
+                        struct at_run_reply *reply, struct at_outputs *outputs) {
     struct at_problem placed;
     struct at_buffer buffer;
+    int64_t gap;
     const enum at_tail tail = (enum at_tail)at_runner_variant(runner, variant)->numerics.tail;
     memset(outputs, 0, sizeof *outputs);
-    AT_TRY(place(runner, problem, seed, &placed, &buffer));
+    AT_TRY(place(runner, problem, elsewhere, seed, &placed, &buffer, &gap));
     AT_TRY(at_poison_unowned(&placed, tail, turn, seed));
     for (int t = 0; t < problem->op->n_tensors; t++)
         if (problem->op->tensors[t].role == AT_IN)
             at_buffer_seal(&buffer, t);
-    AT_TRY(at_runner_run(runner, variant, &placed, buffer.used, mode, at_time_limit(timeout), reply));
+    AT_TRY(at_runner_run(runner, variant, &placed, gap + buffer.used, mode, at_time_limit(timeout), reply));
     if (reply->outcome != AT_RAN)
         return AT_OK;
     check_hygiene(&placed, &buffer, seed, outputs);
+    check_gap(&placed, &buffer, gap, outputs);
     return copy_outputs(&placed, outputs);
+}
+
+at_status at_guarded_launch(struct at_runner *runner, int variant, const struct at_problem *problem,
+                            enum at_poison_turn turn, const struct at_run_mode *mode, uint64_t seed, double timeout,
+                            struct at_run_reply *reply, struct at_outputs *outputs) {
+    return launch(runner, variant, problem, 0, turn, mode, seed, timeout, reply, outputs);
+}
+
+at_status at_guarded_launch_elsewhere(struct at_runner *runner, int variant, const struct at_problem *problem,
+                                      enum at_poison_turn turn, const struct at_run_mode *mode, uint64_t seed,
+                                      double timeout, struct at_run_reply *reply, struct at_outputs *outputs) {
+    return launch(runner, variant, problem, 1, turn, mode, seed, timeout, reply, outputs);
 }
 
 void at_outputs_release(struct at_outputs *outputs) {
