@@ -65,6 +65,7 @@ static void default_scalars(struct at_case_keys *keys) {
     default_int(keys, "d", &keys->d, 128);
     default_int(keys, "tokens", &keys->tokens, 32);
     default_int(keys, "channels", &keys->channels, 1024);
+    default_int(keys, "pool", &keys->pool, -1);
     default_int(keys, "page", &keys->page, keys->scenario ? 16 : 0);
     default_int(keys, "causal", &keys->causal, keys->scenario ? 1 : params.causal);
     default_int(keys, "seed", &keys->seed, 1);

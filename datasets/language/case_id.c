@@ -76,6 +76,10 @@ static int is_silent(const struct at_key *key, const struct at_case *c) {
         return keys->taps.n > 0;
     if (is(key, "taps"))
         return keys->taps.n == 0;
+    if (is(key, "capacity"))
+        return keys->capacity == 0;
+    if (is(key, "pool"))
+        return keys->pool < 0;
     if (is(key, "hot"))
         return keys->hot == 0;
     if (is(key, "require"))

@@ -32,6 +32,8 @@ static const struct at_key table[] = {
     { "tokens",   AT_KEY_INT,      FIELD(tokens), 1, 1 << 26, { 0 }, "rows of a norm, patterns of an instruction; default 32" },
     { "channels", AT_KEY_INT,      FIELD(channels), 1, 1 << 24, { 0 }, "hidden size of a norm; default 1024" },
     { "page",     AT_KEY_INT,      FIELD(page),     0, 65536, { 0 }, "keys per page; default 0: contiguous" },
+    { "capacity", AT_KEY_INT,      FIELD(capacity), 0, 1 << 26, { 0 }, "keys that a request may come to have without a new launch: columns of the block table, grids; default 0: the longest now" },
+    { "pool",     AT_KEY_INT,      FIELD(pool),     0, INT32_MAX, { 0 }, "pages that nobody owns, whose keys are NaN, and the last page is in use; contiguous: rows behind the last request; default: one page in eight, at least 2; no rows" },
     { "padding",  AT_KEY_INT,      FIELD(padding),  0, 1 << 20, { 0 }, "tokens behind the others that have no slot, as graphs of a fixed size have them; default 0" },
     { "causal",   AT_KEY_INT,      FIELD(causal),   0, 1, { 0 }, "1: query i sees keys up to sk - sq + i; default 0" },
     { "stratum",  AT_KEY_STRATUM,  FIELD(stratum),  0, 0, { 0 }, "NAME: what its operands look like; default ordinary" },

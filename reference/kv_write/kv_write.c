@@ -166,8 +166,8 @@ static int64_t moved(const struct at_problem *p, int tensor) {
     return is_cache ? p->sizes.tokens * row_elements(p) : at_tensor_count(&p->tensors[tensor]);
 }
 
-static const char *const keys[] = { "scenario", "b",     "hk",   "sq",   "sk",      "prefix", "d", "page",
-                                    "padding",  "dtype", "data", "seed", "require", "expect", NULL };
+static const char *const keys[] = { "scenario", "b",       "hk",    "sq",   "sk",   "prefix",  "d",      "page",
+                                    "pool",     "padding", "dtype", "data", "seed", "require", "expect", NULL };
 
 const struct at_op at_op_kv_write = {
     .name = "kv_write",

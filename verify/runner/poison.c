@@ -41,7 +41,14 @@ static void poison(const struct at_tensor *x, int is_key, enum at_tail tail, enu
     }
 }
 
-int at_has_unowned(const struct at_problem *p) { return p->op->kind == AT_KIND_ATTENTION && p->sizes.page > 0; }
+int at_has_unowned(const struct at_problem *p) {
+    int64_t keys = 0;
+    if (p->op->kind != AT_KIND_ATTENTION)
+        return 0;
+    for (int64_t r = 0; r < p->sizes.b; r++)
+        keys += at_tensor_i32(&p->tensors[AT_ATTN_SEQ_LENS], r);
+    return p->sizes.slots > keys;
+}
 
 at_status at_poison_unowned(const struct at_problem *p, enum at_tail tail, enum at_poison_turn turn, uint64_t seed) {
     if (!at_has_unowned(p))
