@@ -8,6 +8,7 @@
 
 #include "attest/attention.h"
 #include "attest/env.h"
+#include "datasets/fill/pool.h"
 #include "datasets/fill/tc_patterns.h"
 
 /* The tensor that is filled so, NULL when the problem has none. */
@@ -253,10 +254,25 @@ static at_status fill_factor_rows(void *context, int64_t begin, int64_t end, int
 
 enum { CHUNK = 64, ELEMENTS = 256 };
 
+/* Of a large pool only what is near a page in use. */
+static at_status poison_pool(const struct at_problem *problem, struct at_tensor *tensor) {
+    struct at_pool_span *spans;
+    int64_t n;
+    at_status status = AT_OK;
+    AT_TRY(at_pool_spans(problem, &spans, &n));
+    if (at_pool_is_large(problem, AT_ATTN_K))
+        for (int64_t i = 0; i < n && status == AT_OK; i++)
+            status = poison(tensor, spans[i].first, spans[i].end, 0);
+    else
+        status = at_parallel(tensor->shape[0], CHUNK, at_threads(), poison, tensor);
+    free(spans);
+    return status;
+}
+
 static at_status fill_attention(const struct at_build *build, struct fill *fill) {
     const int is_query = fill->what == AT_FILL_QUERIES;
     if (!is_query && build->problem->sizes.slots > build->key_start[build->problem->sizes.b])
-        AT_TRY(at_parallel(fill->tensor->shape[0], CHUNK, at_threads(), poison, fill->tensor));
+        AT_TRY(poison_pool(build->problem, fill->tensor));
     const int64_t rows = (is_query ? build->query_start : build->key_start)[build->problem->sizes.b];
     return at_parallel(rows, CHUNK, at_threads(), fill_rows, fill);
 }
