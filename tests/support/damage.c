@@ -9,7 +9,8 @@
 static size_t below(struct splitmix *random, size_t n) { return (size_t)(splitmix_next(random) % n); }
 
 static int is_signature(const uint8_t *at) {
-    static const char *const all[] = { "\x89HDF", "TREE", "SNOD", "HEAP", "GCOL", "OHDR", "OCHK", "FRHP", "FHDB", "BTHD", "BTLF" };
+    static const char *const all[] = { "\x89HDF", "TREE", "SNOD", "HEAP", "GCOL", "OHDR",
+                                       "OCHK",    "FRHP", "FHDB", "BTHD", "BTLF" };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (memcmp(at, all[i], 4) == 0)
             return 1;
@@ -60,8 +61,8 @@ static void splice(const struct at_bytes *other, struct at_bytes *out, struct sp
     snprintf(name, AT_DAMAGE_NAME, "%zu bytes of another file at %zu", n, to);
 }
 
-void at_damage(const struct at_bytes *good, const struct at_bytes *other, struct splitmix *random,
-               struct at_bytes *out, char name[AT_DAMAGE_NAME]) {
+void at_damage(const struct at_bytes *good, const struct at_bytes *other, struct splitmix *random, struct at_bytes *out,
+               char name[AT_DAMAGE_NAME]) {
     at_bytes_add(out, good->data, good->n);
     switch (below(random, 20)) {
     case 0:

@@ -12,7 +12,7 @@ enum { AT_DAMAGE_NAME = 96 };
 /* *out, which is empty: `good` with flipped bits, with bytes overwritten, cut short, or with a piece of `other` in it, as
  * `random` says. Half of the places are near what HDF5 has signatures for (superblock, object headers, nodes of groups and
  * chunks, heaps of names and of texts), which are a small part of a file and lead everywhere else. */
-void at_damage(const struct at_bytes *good, const struct at_bytes *other, struct splitmix *random,
-               struct at_bytes *out, char name[AT_DAMAGE_NAME]);
+void at_damage(const struct at_bytes *good, const struct at_bytes *other, struct splitmix *random, struct at_bytes *out,
+               char name[AT_DAMAGE_NAME]);
 
 #endif

@@ -110,7 +110,9 @@ static const char *judge(int status, double seconds, const char *path, const cha
         snprintf(text, sizeof text, "exit %d", code);
         return text;
     }
-    return (code == 2 || code == 3) && !strstr(said, path) && !strstr(said, other) ? "refuses without the name of the file" : NULL;
+    return (code == 2 || code == 3) && !strstr(said, path) && !strstr(said, other)
+               ? "refuses without the name of the file"
+               : NULL;
 }
 
 static void give(struct state *s, long number, int command, const char *path, const char *damage, int good) {
@@ -131,7 +133,8 @@ static void give(struct state *s, long number, int command, const char *path, co
     };
     const int status = run((char **)argv[command], out, said, &seconds);
     const char *fault = judge(status, seconds, path, command == DRIFT ? other : path, said);
-    const int died = strstr(said, "the HDF5 library died") != NULL, late = strstr(said, "does not come to an end") != NULL;
+    const int died = strstr(said, "the HDF5 library died") != NULL,
+              late = strstr(said, "does not come to an end") != NULL;
     if (stat(merged, &info) == 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != 0) && !fault)
         fault = "has failed and left an archive";
     snprintf(exported, sizeof exported, "%s/merged", s->folder);
@@ -198,8 +201,8 @@ int main(int argc, char **argv) {
             fprintf(stderr, "%s: cannot be written to\n", s.folder);
             return 3;
         }
-    printf("sums %ld runs, %ld answered, %ld refused, %ld died in the library, %ld late, %ld faults\n", s.runs, s.answered,
-           s.refused, s.killed, s.late, s.faults);
+    printf("sums %ld runs, %ld answered, %ld refused, %ld died in the library, %ld late, %ld faults\n", s.runs,
+           s.answered, s.refused, s.killed, s.late, s.faults);
     for (int i = 0; i < s.n_good; i++)
         at_bytes_release(&s.good[i]);
     return s.faults > 0;

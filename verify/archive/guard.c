@@ -79,14 +79,19 @@ void at_guard_end(void) {
     setrlimit(RLIMIT_AS, &memory_before);
 }
 
-void at_guard_enter(void) {
-    static const int faults[] = { SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGXCPU };
+/* Without a core file for each damaged one. */
+static void become_child(struct place *at) {
     const struct rlimit none = { 0, 0 };
     setrlimit(RLIMIT_CORE, &none);
+    place = at;
+    place->depth = 0;
+}
+
+void at_guard_enter(void) {
+    static const int faults[] = { SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGXCPU };
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
         signal(faults[i], SIG_DFL);
-    own.depth = 0;
-    place = &own;
+    become_child(&own);
 }
 
 /* Written by gcc's coverage runtime where a build has it: _exit would lose the child's counts. */
@@ -207,8 +212,7 @@ at_status at_guard_split(int *ended, int *code) {
     sigprocmask(SIG_BLOCK, &all, &mask); /* until the parent forwards and the child is one */
     const pid_t parent = getpid(), child = fork();
     if (child == 0) {
-        at_guard_enter();
-        place = seen;
+        become_child(seen); /* with a sanitizer's handlers, which report */
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent)
             _exit(1);
