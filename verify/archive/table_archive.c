@@ -176,8 +176,7 @@ out:
     return status;
 }
 
-static at_status read_file(const char *path, struct at_table_rows *tables, int n_tables,
-                           struct at_run_record *record) {
+static at_status read_file(const char *path, struct at_table_rows *tables, int n_tables, struct at_run_record *record) {
     uint64_t bytes;
     hid_t id;
     AT_TRY(at_archive_open(path, &id, &bytes));
