@@ -120,7 +120,14 @@ at_status at_dist_parts_take(const char *out, const struct at_dist_recording *x,
     char path[PATH_BYTES];
     struct part part = { path, x, i, n, layer, units };
     AT_TRY(path_of(out, x->source.layer[i], path));
-    AT_TRY(at_guard_probe(path, take, &part));
+    const at_status status = at_guard_probe(path, take, &part);
+    if (status == AT_USAGE)
+        return AT_FAIL(
+            status,
+            "%s: a process that read it died of it or did not come to an end: the file is damaged; delete it, "
+            "and --resume counts the layer anew",
+            path);
+    AT_TRY(status);
     return take(&part);
 }
 
