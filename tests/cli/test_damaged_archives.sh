@@ -35,6 +35,9 @@ read -r runs answered refused died late <<< "$(awk '$1 == "sums" { r += $2; a +=
 echo "$files files: $runs runs, $answered answered, $refused refused, $died died in the HDF5 library, $late did not come back"
 ((runs == 4 * files && answered > 0 && refused > 0 && answered + refused + died + late == runs)) || fail "these do not add up"
 
+# Refused, and the library (1.10.8) then died where the process takes leave of it.
+seed=2 give 3778 1 3779 > "$scratch/out" || { cat "$scratch/out"; fail "a refusal that is not the end of it"; }
+
 # Those which the library did not survive end attest where nothing is between them: this test would see it.
 n=0
 while read -r _ number command _; do

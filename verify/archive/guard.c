@@ -3,6 +3,7 @@
 #include "verify/archive/guard.h"
 
 #include <errno.h>
+#include <hdf5.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdint.h>
@@ -212,6 +213,7 @@ at_status at_guard_split(int *ended, int *code) {
     sigprocmask(SIG_BLOCK, &all, &mask); /* until the parent forwards and the child is one */
     const pid_t parent = getpid(), child = fork();
     if (child == 0) {
+        H5dont_atexit();    /* what a damaged file has left in the library is not worth a last look */
         become_child(seen); /* with a sanitizer's handlers, which report */
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent)
