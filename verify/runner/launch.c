@@ -63,8 +63,8 @@ static at_status hash_pool(const struct at_problem *placed, int t, uint64_t *has
  * used, so that what was kept of its addresses leads there, or where that is a lot so much that no tensor lies as it did.
  * No multiple of 4096, so that other bits of addresses change too. */
 static int64_t gap_of(int64_t need) {
-    enum { MOST = 64 << 20, MORE = 3 * AT_BUFFER_ALIGN };
-    return (need < MOST ? need : MOST) / AT_BUFFER_ALIGN * AT_BUFFER_ALIGN + AT_BUFFER_ALIGN + MORE;
+    enum { GAP_MAX = 64 << 20, MORE = 3 * AT_BUFFER_ALIGN };
+    return (need < GAP_MAX ? need : GAP_MAX) / AT_BUFFER_ALIGN * AT_BUFFER_ALIGN + AT_BUFFER_ALIGN + MORE;
 }
 enum { LEFT_BEHIND = 0xff };
 
