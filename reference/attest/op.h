@@ -205,6 +205,10 @@ struct at_op {
     at_status (*decoy)(const struct at_problem *problem, const struct at_numerics *numerics, int decoy, int64_t row0,
                        int64_t row1, struct at_eval *eval);
 
+    /* NULL: the result is values. Of an operator that only moves bits (AT_KIND_COPY): the codes of output
+     * tensor `tensor`, in its format, payloads of NaNs and signs of zeros as they must be. */
+    void (*bits)(const struct at_problem *problem, int tensor, void *codes);
+
     /* ---- errors that average out; NULL: no intermediate is known to be rounded to nearest ----
      * Fills out->u, and for rows [row0, row1) the arrays of *out, which are 0 before. */
     at_status (*roundings)(const struct at_problem *problem, const struct at_numerics *numerics, int64_t row0,

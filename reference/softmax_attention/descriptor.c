@@ -39,7 +39,7 @@ static at_status roundings(const struct at_problem *problem, const struct at_num
     return at_attn_roundings(problem, numerics, row0, row1, &weights, out);
 }
 
-static const char *const keys[] = { AT_ATTN_KEYS, AT_ATTN_LAST_KEYS };
+static const char *const keys[] = { AT_ATTN_KEYS, "capacity", "pool", AT_ATTN_LAST_KEYS };
 
 const struct at_op at_op_softmax_attention = {
     .name = "softmax_attention",
