@@ -14,9 +14,10 @@
 /* An order of summation: what no sum shows to be another, no equal launch or other batch can show either. */
 static const unsigned ORDER = AT_DECLARES(qk_lanes) | AT_DECLARES(qk_run) | AT_DECLARES(qk_tree) | AT_DECLARES(block) |
                               AT_DECLARES(pv_chunk) | AT_DECLARES(split);
-/* What a declaration without an order still says: the formats that its limit is made of. */
-static const unsigned FORMATS = AT_DECLARES(qk_unit) | AT_DECLARES(pv_unit) | AT_DECLARES(p) | AT_DECLARES(scale_on) |
-                                AT_DECLARES(gamma_on) | AT_DECLARES(exp);
+/* What a declaration without an order still says: the formats that its limit is made of. Its exponential is none of them:
+ * what another one is off by is less than what the sum in its argument may be. */
+static const unsigned FORMATS =
+    AT_DECLARES(qk_unit) | AT_DECLARES(pv_unit) | AT_DECLARES(p) | AT_DECLARES(scale_on) | AT_DECLARES(gamma_on);
 
 enum at_refuted at_declared_refuted(const struct at_op *op, const struct at_numerics *declared, int field) {
     switch (field) {
@@ -158,6 +159,30 @@ static int is_rejected(struct trial *t, int64_t row) {
     return 0;
 }
 
+/* A limit only says "not worse than": a neighbour whose own limit is nowhere wider claims no less. *is = -1 for those and
+ * for neighbours that do not fit the problem. */
+static at_status try_limit(struct trial *t, const struct at_numerics *neighbour, int *is) {
+    struct at_eval eval = { 0 };
+    memcpy(eval.limit, t->got.of, sizeof eval.limit);
+    memcpy(eval.value, t->model.of, sizeof eval.value); /* which no order means is free */
+    *is = -1;
+    for (int64_t i = 0; i < t->n_rows && *is < 0; i++) {
+        const struct at_op *op = t->problem->op;
+        const at_status status = op->evaluate(t->problem, neighbour, t->row[i], t->row[i] + 1, &eval);
+        if (status == AT_USAGE || status == AT_UNSUPPORTED)
+            return AT_OK;
+        AT_TRY(status);
+        for (int o = 0; o < t->n_outputs; o++) {
+            int64_t first, count;
+            op->row_span(t->problem, t->outputs[o], t->row[i], &first, &count);
+            for (int64_t e = first; e < first + count; e++)
+                if (t->got.of[t->outputs[o]][e] > t->limit.of[t->outputs[o]][e])
+                    *is = 0;
+        }
+    }
+    return AT_OK;
+}
+
 /* *is = 1 when the comparison tells the neighbour from the declaration, on the first row that does; -1: no model. */
 static at_status try_neighbour(struct trial *t, const struct at_numerics *neighbour, int *is) {
     struct at_numerics ordered = *neighbour;
@@ -165,7 +190,9 @@ static at_status try_neighbour(struct trial *t, const struct at_numerics *neighb
     ordered.free_order = 0; /* of a declaration without an order, a kernel that has some order */
     memcpy(eval.value, t->got.of, sizeof eval.value);
     *is = 0;
-    for (int64_t i = 0; i < t->n_rows && !*is; i++) {
+    if (t->declared->free_order)
+        AT_TRY(try_limit(t, neighbour, is));
+    for (int64_t i = 0; i < t->n_rows && *is == 0; i++) {
         const at_status status = t->problem->op->model(t->problem, &ordered, t->row[i], t->row[i] + 1, &eval);
         if (status == AT_USAGE || status == AT_UNSUPPORTED) {
             *is = -1;
