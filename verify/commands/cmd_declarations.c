@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "attest/env.h"
+#include "attest/names.h"
 #include "verify/cli/commands.h"
 #include "verify/run/declarations.h"
 
@@ -17,6 +18,7 @@ static const struct at_option options[] = {
       "exit 1 for a field that no case tests and whose variant does not say why, for one that says so and is tested, "
       "and "
       "for a variant that took no case" },
+    { "--field", "NAME", "only this field of the declarations (default: all)" },
     { "--enough", "N",
       "leave a field alone once N cases test it: says sooner which fields none does (default: count all)" },
     { "--work", "N", "multiply-adds of the rows that a neighbour is modelled on, of a case (default 1000000)" },
@@ -150,8 +152,8 @@ static void count(enum at_field_state state, const char *mark, struct totals *su
     sum->no_claim += state == AT_FIELD_NO_CLAIM;
 }
 
-static void put_variant(const struct at_args *args, const struct at_declarations *d, const struct at_variant_cases *v,
-                        struct totals *sum) {
+static void put_variant(const struct at_args *args, unsigned fields, const struct at_declarations *d,
+                        const struct at_variant_cases *v, struct totals *sum) {
     const int json = at_args_has(args, "--json"), quiet = at_args_has(args, "--quiet");
     int shown = 0;
     struct marks marks;
@@ -165,6 +167,8 @@ static void put_variant(const struct at_args *args, const struct at_declarations
         fprintf(stderr, "attest: %s/%s: the declaration fits %lld of %lld cases not: %s\n", v->v->family, v->v->name,
                 (long long)v->ill, (long long)v->taken, v->ill_reason);
     for (int f = 0; f < AT_FIELD_COUNT; f++) {
+        if (!(fields >> f & 1))
+            continue;
         const enum at_field_state state = at_field_state(v, f);
         const char *mark = marks.reason[f];
         const int odd = state == AT_FIELD_UNMET || (state == AT_FIELD_VACUOUS) != (mark[0] != 0);
@@ -180,6 +184,18 @@ static void put_variant(const struct at_args *args, const struct at_declarations
     }
 }
 
+static at_status read_field(const char *name, unsigned *fields) {
+    const char *names[AT_FIELD_COUNT];
+    for (int f = 0; f < AT_FIELD_COUNT; f++)
+        if (strcmp(names[f] = at_numerics_field_at(f).name, name) == 0) {
+            *fields = 1u << f;
+            return AT_OK;
+        }
+    const char *nearest = at_nearest_name(name, names, AT_FIELD_COUNT);
+    return AT_FAIL(AT_USAGE, "--field: found '%.40s'%s%s%s; `attest help numerics` lists them", name,
+                   nearest ? ", did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+}
+
 static at_status read_options(const struct at_args *args, struct at_declarations_options *o) {
     const char *text;
     int64_t jobs;
@@ -188,7 +204,10 @@ static at_status read_options(const struct at_args *args, struct at_declarations
                                                           .cases_glob = "smoke:*",
                                                           .case_line = at_args_get(args, "--case"),
                                                           .shards = 1 },
-                                           .runner = "cpu" };
+                                           .runner = "cpu",
+                                           .fields = ~0u };
+    if ((text = at_args_get(args, "--field")) != NULL)
+        AT_TRY(read_field(text, &o->fields));
     if ((text = at_args_get(args, "--cases")) != NULL)
         o->selection.cases_glob = strcmp(text, "*") == 0 ? "*:*" : text;
     if (o->selection.case_line && text)
@@ -219,7 +238,7 @@ static int run(const struct at_args *args) {
         return at_report_failure(status);
     for (int i = 0; i < d.n; i++)
         if (d.variants[i].met)
-            put_variant(args, &d, &d.variants[i], &sum);
+            put_variant(args, o.fields, &d, &d.variants[i], &sum);
     at_declarations_release(&d);
     if (!at_args_has(args, "--json"))
         printf("%lld fields: %lld tested, %lld VACUOUS, %lld that no case can test, %lld without another value; %lld "

@@ -81,25 +81,31 @@ static int ends_request(const struct at_problem *p, int64_t row, int64_t rows) {
            (p->op->request_of_row && p->op->request_of_row(p, row) != p->op->request_of_row(p, row + 1));
 }
 
-/* Rows in the order in which they are looked at. */
+/* 1 while there is room for one more row. */
+static int take_row(struct trial *t, int64_t row, double *work) {
+    *work -= t->problem->op->row_work(t->problem, row);
+    if (t->n_rows > 0 && *work < 0)
+        return 0;
+    t->row[t->n_rows++] = row;
+    return 1;
+}
+
+/* Rows in the order in which they are looked at: those that end requests, the last first, then ever finer grids. */
 static at_status choose_rows(struct trial *t, double work) {
-    const struct at_problem *p = t->problem;
-    const int64_t rows = p->op->rows(p), spread = 64;
-    double sum = 0;
+    const int64_t rows = t->problem->op->rows(t->problem);
+    int64_t step = 1;
     t->row = malloc(((size_t)rows + 1) * sizeof *t->row);
     if (!t->row)
         return AT_FAIL(AT_NO_MEMORY, "no memory for %lld rows", (long long)rows);
-    for (int turn = 0; turn < 2; turn++)
-        for (int64_t r = 0; r < rows; r++) {
-            const int64_t row = rows - 1 - r;
-            const int is_end = ends_request(p, row, rows);
-            if (is_end != !turn || (turn && rows > spread && row % (rows / spread)))
-                continue;
-            sum += p->op->row_work(p, row);
-            if (t->n_rows > 0 && sum > work)
+    for (int64_t row = rows - 1; row >= 0; row--)
+        if (ends_request(t->problem, row, rows) && !take_row(t, row, &work))
+            return AT_OK;
+    while (step < rows)
+        step *= 2;
+    for (int64_t before = 0; step > 0; before = step, step /= 2) /* what was on the grid before has been taken */
+        for (int64_t row = 0; row < rows; row += step)
+            if ((!before || row % before) && !ends_request(t->problem, row, rows) && !take_row(t, row, &work))
                 return AT_OK;
-            t->row[t->n_rows++] = row;
-        }
     return AT_OK;
 }
 

@@ -35,7 +35,8 @@ static unsigned wanted_of(struct declaring *d, int variant) {
     unsigned wanted = 0;
     for (int f = 0; f < AT_FIELD_COUNT; f++) {
         const struct at_field_cases *c = &v->field[f];
-        if (c->refuted == AT_REFUTED_NOT || (d->options->enough && c->tested >= d->options->enough))
+        if (c->refuted == AT_REFUTED_NOT || !(d->options->fields >> f & 1) ||
+            (d->options->enough && c->tested >= d->options->enough))
             continue;
         wanted |= c->refuted == AT_REFUTED_RELAUNCH || c->refuted == AT_REFUTED_BATCHES ? ~0u : 1u << f;
     }

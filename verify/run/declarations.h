@@ -35,8 +35,9 @@ struct at_declarations_options {
     struct at_selection selection;
     const char *runner;
     int jobs;
-    int64_t enough; /* a field is left alone once so many cases test it; 0: never */
-    double work;    /* multiply-adds of the rows that a neighbour is modelled on, a case */
+    int64_t enough;  /* a field is left alone once so many cases test it; 0: never */
+    unsigned fields; /* only these: bit f, field f of the list */
+    double work;     /* multiply-adds of the rows that a neighbour is modelled on, a case */
 };
 
 at_status at_declarations_run(const struct at_declarations_options *options, struct at_declarations *out);
