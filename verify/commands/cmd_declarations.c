@@ -107,19 +107,38 @@ static void alike(const struct at_variant_cases *v, int f, char *text, size_t si
                                    value_text(&near.of[i], f, number, sizeof number));
 }
 
+/* What a wrong declaration that the example rejects has instead: "pv_unit=f32_fma pv_chunk=1". */
+static void instead(const struct at_variant_cases *v, int f, char *text, size_t size) {
+    struct at_neighbours near;
+    char number[16];
+    size_t at = 0;
+    text[0] = 0;
+    if (!v->field[f].example_rejected)
+        return;
+    at_field_neighbours(v->v, f, &near);
+    const struct at_numerics *n = &near.of[__builtin_ctz(v->field[f].example_rejected)];
+    for (int i = 0; i < AT_FIELD_COUNT && at < size; i++)
+        if (i == f || ((at_op_find(at_family_find(v->v->family)->op)->declares >> i & 1) &&
+                       at_numerics_get(n, i) != at_numerics_get(&v->v->numerics, i)))
+            at += (size_t)snprintf(text + at, size - at, "%s%s=%s", at ? " " : "", at_numerics_field_at(i).name,
+                                   value_text(n, i, number, sizeof number));
+}
+
 static const char *example_of(const struct at_declarations *d, const struct at_field_cases *c) {
     return c->example < 0 ? "" : d->plan.items[c->example].c->id;
 }
 
 static void put_json(const struct at_declarations *d, const struct at_variant_cases *v, int f, const char *mark) {
     const struct at_field_cases *c = &v->field[f];
-    char number[16], same[160];
+    char number[16], same[160], other[160];
     alike(v, f, same, sizeof same);
-    json_t *object = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:s}", "family", v->v->family, "variant", v->v->name,
-        "field", at_numerics_field_at(f).name, "value", value_text(&v->v->numerics, f, number, sizeof number), "state",
-        state_name(at_field_state(v, f)), "by", how(c->refuted), "cases", (json_int_t)c->tested, "taken",
-        (json_int_t)v->taken, "example", example_of(d, c), "not_told_apart", same, "not_tested", mark);
+    instead(v, f, other, sizeof other);
+    json_t *object = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:s, s:s, s:b}", "family",
+                               v->v->family, "variant", v->v->name, "field", at_numerics_field_at(f).name, "value",
+                               value_text(&v->v->numerics, f, number, sizeof number), "state",
+                               state_name(at_field_state(v, f)), "by", how(c->refuted), "cases", (json_int_t)c->tested,
+                               "taken", (json_int_t)v->taken, "example", example_of(d, c), "instead", other,
+                               "not_told_apart", same, "not_tested", mark, "free_order", v->v->numerics.free_order);
     char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
     printf("%s\n", text ? text : "{}");
     free(text);

@@ -53,6 +53,7 @@ static void note(struct at_field_cases *c, const struct at_declared_test *test, 
     if (c->example < 0 || work < c->example_work || (!(work > c->example_work) && item < c->example)) {
         c->example = item;
         c->example_work = work;
+        c->example_rejected = test->rejected[f];
     }
 }
 

@@ -14,7 +14,8 @@ struct at_field_cases {
     int64_t tested;   /* cases on which it would have been rejected */
     int64_t example;  /* item of the plan with the least work that tests it, -1: none */
     double example_work;
-    unsigned has_model, rejected; /* neighbours, over all cases; bits as in struct at_declared_test */
+    /* Neighbours: over all cases, on the example; bits as in struct at_declared_test. */
+    unsigned has_model, rejected, example_rejected;
 };
 
 struct at_variant_cases {
