@@ -2,7 +2,7 @@
 # attest declarations: every field of every declaration is tested by a case of @check or its variant says why not, marks that
 # are not true are seen, and variants that are declared wrongly are WRONG on the cases that are said to test them.
 # SPDX-License-Identifier: Apache-2.0
-. "$(dirname "$0")/lib.sh"
+source "$(dirname "$0")/lib.sh"
 fields=$scratch/fields.jsonl
 globs=('asynct_decode/0[0-2]*' 'gemm/*' '*norm/0[01]*') parts=12
 [[ ${AT_EFFORT:-full} == fast ]] || globs=('*') parts=3
