@@ -80,6 +80,34 @@ AT_FAMILY_ROW(at_cancel_value) {
         row[c] = rest[c] - row[c];
 }
 
+/* ---- swamped: every key of a request and kv head is the same, so the weights are equal to the bit and those of the
+ * softmax are 1. In the even channels V comes in threes, a small one, a large one and its negative: the exact sum is
+ * that of the small ones, 13 bits below what a running sum holds, so that which of their bits are lost, and with them
+ * the order of the sum, shows in outputs of 8 and 11 bits. The odd channels are normal: there a limit made from sizes is
+ * of use. ---- */
+
+enum { SWAMPED_FROM = 6 }; /* the first keys of a filter see fewer scores, and their weights differ */
+
+AT_FAMILY_ROW(at_swamped_query) {
+    at_along(data, "q", at_data_query_row(data, request, i, head), request, kv_head_of(data, head), 1, 0.3, row);
+}
+
+AT_FAMILY_ROW(at_swamped_key) {
+    (void)i;
+    at_along(data, "k", at_data_key_row(data, request, 0, head), request, head, 0.8 / ((double)data->d * data->scale),
+             0.3 / ((double)data->d * data->scale), row);
+}
+
+AT_FAMILY_ROW(at_swamped_value) {
+    double large[AT_DATA_MAX_D];
+    at_along(data, "v", at_data_key_row(data, request, i, head), request, 0, 0, 1, row);
+    if (i % 3 == 0 || i < SWAMPED_FROM)
+        return;
+    at_along(data, "v", at_data_key_row(data, request, i - i % 3 + 1, head), request, 0, 0, 8192, large);
+    for (int64_t c = 0; c < data->d; c += 2)
+        row[c] = i % 3 == 1 ? large[c] : -large[c];
+}
+
 /* ---- subnormal: V an eighth of the least normal number and below, so P*V and o are subnormal; every fourth key
  * is 2^-14 of the others, so its score is subnormal in f16. Hardware that flushes, or a build with
  * -ffast-math's start-up code, gives 0. ---- */

@@ -18,6 +18,7 @@ static int launch(const struct at_launch *launch);
 AT_KERNEL(asynct_decode, 00_blas_pbf16) = {
     .summary = "OpenBLAS sgemm for q.k and P.V, P in bf16",
     .source = "ours",
+    /* not tested: gamma_on: bf16 has f32's range, so before or after its rounding is one limit */
     .numerics = {
         .free_order = 1,
         .qk_unit = AT_UNIT_F32, /* whether the BLAS fuses depends on the core: the looser of the two */

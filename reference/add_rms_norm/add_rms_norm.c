@@ -92,6 +92,7 @@ const struct at_op at_op_add_rms_norm = {
     .n_decoys = sizeof decoys / sizeof *decoys,
     .uses = AT_USES(tokens) | AT_USES(channels) | AT_USES(eps) | AT_USES(from),
     .keys = keys,
+    .declares = AT_DECLARES_QK,
     .takes_mean_square = 1,
     AT_NORM_FUNCTIONS,
 };

@@ -76,5 +76,6 @@ const struct at_op at_op_add_uclip_norm = {
     .n_decoys = sizeof decoys / sizeof *decoys,
     .uses = AT_USES(tokens) | AT_USES(channels) | AT_USES(lo) | AT_USES(hi) | AT_USES(from),
     .keys = keys,
+    .declares = AT_UCLIP_DECLARES,
     AT_NORM_FUNCTIONS,
 };

@@ -83,6 +83,9 @@ static void set(struct at_numerics *numerics, const struct field *field, int val
 
 int at_numerics_field_count(void) { return FIELDS; }
 
+int at_numerics_get(const struct at_numerics *numerics, int i) { return get(numerics, &fields[i]); }
+void at_numerics_set(struct at_numerics *numerics, int i, int value) { set(numerics, &fields[i], value); }
+
 struct at_numerics_field at_numerics_field_at(int i) {
     const struct at_numerics defaults = at_numerics_default();
     const struct field *f = &fields[i];

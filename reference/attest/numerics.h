@@ -118,6 +118,14 @@ enum at_pv_zero { AT_PV_ZERO_LIST(X) };
     X(pv_zero,   pv_zero,    AT_PV_ZERO_MULTIPLIED, "V rows whose p is 0")
 /* clang-format on */
 
+/* The fields as numbers, in the order of the list. */
+enum at_numerics_index {
+#define X(kind, name, value, meaning) AT_FIELD_##name,
+    AT_NUMERICS_LIST(X)
+#undef X
+        AT_FIELD_COUNT
+};
+
 struct at_numerics {
 #define X(kind, name, value, meaning) int name;
     AT_NUMERICS_LIST(X)
@@ -139,6 +147,9 @@ struct at_numerics_field {
 };
 int at_numerics_field_count(void);
 struct at_numerics_field at_numerics_field_at(int i);
+/* The value of field i: a place in its words, or the number. */
+int at_numerics_get(const struct at_numerics *numerics, int i);
+void at_numerics_set(struct at_numerics *numerics, int i, int value);
 
 /* "qk_unit=f32_fma qk_lanes=1 ...": every field, fixed order. Fails if `size` is too small. */
 at_status at_numerics_format(const struct at_numerics *numerics, char *text, size_t size);

@@ -65,6 +65,11 @@ enum at_shared_index {
 
 /* ---- tensors ---- */
 
+/* A field of struct at_numerics as a bit; an order of the terms of q.k, of any dot product of the operator's rows. */
+#define AT_DECLARES(field) (1u << AT_FIELD_##field)
+#define AT_DECLARES_QK \
+    (AT_DECLARES(qk_unit) | AT_DECLARES(qk_lanes) | AT_DECLARES(qk_run) | AT_DECLARES(qk_tree) | AT_DECLARES(guard))
+
 enum at_role { AT_IN, AT_OUT, AT_INOUT };
 /* The format of a tensor: the problem's activation type, fixed, or what op->own_format says. */
 enum at_format_rule { AT_FORMAT_DTYPE, AT_FORMAT_F32, AT_FORMAT_I32, AT_FORMAT_OWN, AT_FORMAT_F64 };
@@ -170,6 +175,7 @@ struct at_op {
     int has_ledger;        /* evaluations fill a ledger worth keeping */
     int has_trace;         /* and call at_eval.trace */
     int takes_mean_square; /* rows: exact data make it a square */
+    unsigned declares;     /* AT_DECLARES of each field of a declaration that its model reads */
 
     /* NULL: nothing to add. Sets sizes, shared or own, and own parameters that follow from others once a case's keys are
      * read; `given` says which of its own table the case set: bit i, entry i. */

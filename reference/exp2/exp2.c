@@ -187,6 +187,7 @@ const struct at_op at_op_exp2 = {
     .own = own,
     .n_own = sizeof own / sizeof *own,
     .keys = keys,
+    .declares = AT_DECLARES(exp),
     .check = check,
     .rows = rows,
     .row_span = row_span,

@@ -144,6 +144,7 @@ const struct at_op at_op_gemm = {
     .own = own,
     .n_own = FIELDS,
     .keys = keys,
+    .declares = AT_DECLARES_QK | AT_DECLARES(split),
     .dtypes = 1u << AT_F32 | 1u << AT_F16 | 1u << AT_BF16 | 1u << AT_E4M3 | 1u << AT_E5M2,
     .has_ledger = 1,
     .complete = complete,

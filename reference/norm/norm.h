@@ -135,6 +135,8 @@ double at_norm_row_work(const struct at_problem *problem, int64_t row);
                            int64_t row0, int64_t row1, struct at_eval *eval) { \
         return at_norm_walk(problem, numerics, AT_NORM_DECOY, which, row0, row1, eval, row); \
     }
+/* What a UClip step reads of a declaration. */
+#define AT_UCLIP_DECLARES (AT_DECLARES(qk_unit) | AT_DECLARES(fir_fma) | AT_DECLARES(clamp))
 /* The rest of a norm's descriptor. */
 #define AT_NORM_FUNCTIONS \
     .kind = AT_KIND_ROWS, .batch = AT_DIM_tokens, .check = at_norm_check, .rows = at_norm_rows, \

@@ -100,5 +100,6 @@ const struct at_op at_op_post_attn_pre_mlp_uclip = {
     .n_decoys = sizeof decoys / sizeof *decoys,
     .uses = AT_USES(tokens) | AT_USES(channels) | AT_USES(lo) | AT_USES(hi) | AT_USES(from),
     .keys = keys,
+    .declares = AT_UCLIP_DECLARES,
     AT_NORM_FUNCTIONS,
 };

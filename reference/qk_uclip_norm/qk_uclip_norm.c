@@ -74,5 +74,6 @@ const struct at_op at_op_qk_uclip_norm = {
     .n_decoys = sizeof decoys / sizeof *decoys,
     .uses = AT_USES(h) | AT_USES(hk) | AT_USES(d) | AT_USES(tokens) | AT_USES(lo) | AT_USES(hi),
     .keys = keys,
+    .declares = AT_DECLARES(qk_unit) | AT_DECLARES(clamp), /* there is no shift to fuse */
     AT_NORM_FUNCTIONS,
 };

@@ -52,6 +52,8 @@ const struct at_op at_op_softmax_attention = {
     .weights = AT_WEIGHTS_SOFTMAX,
     .uses = AT_ATTN_USES,
     .keys = keys,
+    .declares = AT_DECLARES_QK | AT_DECLARES(scale_on) | AT_DECLARES(p) | AT_DECLARES(exp) | AT_DECLARES(block) |
+                AT_DECLARES(pv_unit) | AT_DECLARES(pv_chunk) | AT_DECLARES(split) | AT_DECLARES(pv_zero),
     .has_trace = 1,
     .flops = at_attn_flops,
     AT_ATTN_FUNCTIONS,

@@ -54,5 +54,6 @@ const struct at_op at_op_uclip_norm = {
     .n_decoys = sizeof decoys / sizeof *decoys,
     .uses = AT_USES(tokens) | AT_USES(channels) | AT_USES(lo) | AT_USES(hi),
     .keys = keys,
+    .declares = AT_UCLIP_DECLARES,
     AT_NORM_FUNCTIONS,
 };

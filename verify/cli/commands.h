@@ -8,6 +8,7 @@
 extern const struct at_command at_command_list;
 extern const struct at_command at_command_verify;
 extern const struct at_command at_command_replay;
+extern const struct at_command at_command_declarations;
 extern const struct at_command at_command_show;
 extern const struct at_command at_command_selftest;
 extern const struct at_command at_command_bench;

@@ -203,6 +203,7 @@ static void compare_element(struct at_comparison *c, struct at_result *r, struct
     c->off_model += c->model && !f.equal;
     if (f.other_bits && c->other_bits++ == 0)
         c->first_other = i;
+    c->reclassed += !f.within && f.equal && !isfinite(got) && !isfinite(want);
     r->model_equal += f.equal;
     if (f.wrong && r->wrong++ == 0)
         c->first_wrong = i;
@@ -238,7 +239,7 @@ at_status at_compare(struct at_comparison *c, struct at_result *r) {
         return AT_FAIL(AT_NO_MEMORY, "no memory to compare %lld elements", (long long)c->count);
     double edge = overflow_edge(c->got->format);
     c->first_wrong = c->first_laundered = -1;
-    c->beyond_limit = c->off_model = c->laundered = c->overflowed = c->undecided = c->other_bits = 0;
+    c->beyond_limit = c->off_model = c->laundered = c->overflowed = c->reclassed = c->undecided = c->other_bits = 0;
     r->worst_index = -1;
     r->ratio_max = 0;
     r->total = r->compared = c->count;

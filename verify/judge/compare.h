@@ -17,7 +17,9 @@ struct at_comparison {
     int64_t count;
     int64_t first_wrong;                                    /* filled in: -1 when none */
     int64_t beyond_limit, off_model, laundered, overflowed; /* filled in */
-    int64_t undecided;                                      /* no limit, no model, no class to judge by */
+    int64_t
+        reclassed; /* of those beyond the limit: infinite or NaN as the exact value, but not the same, on the model */
+    int64_t undecided; /* no limit, no model, no class to judge by */
     int64_t first_laundered;
     int64_t other_bits, first_other; /* right as values, wrong as codes */
 };

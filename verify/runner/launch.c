@@ -199,6 +199,15 @@ at_status at_guarded_launch_elsewhere(struct at_runner *runner, int variant, con
     return launch(runner, variant, problem, 1, turn, mode, seed, timeout, reply, outputs);
 }
 
+at_status at_ask(struct at_runner *runner, int variant, const struct at_problem *problem, struct at_run_reply *reply) {
+    static const double SECONDS = 100;
+    const struct at_run_mode mode = { .ask = 1 };
+    struct at_problem placed;
+    struct at_buffer buffer;
+    AT_TRY(place(runner, problem, 1, &placed, &buffer));
+    return at_runner_run(runner, variant, &placed, buffer.used, &mode, at_time_limit(SECONDS), reply);
+}
+
 void at_outputs_release(struct at_outputs *outputs) {
     for (int t = 0; t < AT_MAX_TENSORS; t++)
         free(outputs->tensors[t].data);

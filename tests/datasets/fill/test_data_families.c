@@ -131,6 +131,28 @@ static void test_cancelling(void **state) {
     at_drop_case(&built);
 }
 
+/* Keys of a kv head are one and the same; in the even channels V is small or has its negative beside it, and is far larger. */
+static void test_swamped(void **state) {
+    (void)state;
+    struct at_built_case built = at_build_line("softmax_decode b=2 h=2 hk=1 sk=90/31 d=32 data=swamped dtype=f16");
+    const struct at_attn_row at = at_attn_row(&built.data.problem, 0);
+    double largest = 0, small = 0;
+    for (int64_t t = 0; t < 90; t++)
+        for (int64_t c = 0; c < 32; c++) {
+            const double v = at_built_kv(&built, AT_ATTN_V, at, t, c);
+            assert_true(at_built_kv(&built, AT_ATTN_K, at, t, c) == at_built_kv(&built, AT_ATTN_K, at, 0, c));
+            assert_true(isfinite(v));
+            if (t >= 6 && t % 3 == 2 && c % 2 == 0)
+                assert_true(v == -at_built_kv(&built, AT_ATTN_V, at, t - 1, c));
+            if (t % 3 == 0 || t < 6 || c % 2)
+                small = fmax(small, fabs(v));
+            else
+                largest = fmax(largest, fabs(v));
+        }
+    at_assert_true(small < 6 && largest > 1000 * small && largest < 65504, "%g beside %g", largest, small);
+    at_drop_case(&built);
+}
+
 /* Share of p that the exact gate makes 0, over the problem. */
 static double zero_share(const struct at_built_case *built) {
     int64_t zeros = 0, n = 0;
@@ -357,19 +379,13 @@ static void test_hot_stays_finite(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_distributions),
-        cmocka_unit_test(test_outlier_channels),
-        cmocka_unit_test(test_ends_of_f16),
-        cmocka_unit_test(test_cancelling),
-        cmocka_unit_test(test_masks),
-        cmocka_unit_test(test_sink),
-        cmocka_unit_test(test_ties),
-        cmocka_unit_test(test_nonfinite),
-        cmocka_unit_test(test_random_bits),
-        cmocka_unit_test(test_adversarial),
-        cmocka_unit_test(test_norm_families),
-        cmocka_unit_test(test_elements),
-        cmocka_unit_test(test_hot_stays_finite),
+        cmocka_unit_test(test_distributions), cmocka_unit_test(test_outlier_channels),
+        cmocka_unit_test(test_ends_of_f16),   cmocka_unit_test(test_cancelling),
+        cmocka_unit_test(test_swamped),       cmocka_unit_test(test_masks),
+        cmocka_unit_test(test_sink),          cmocka_unit_test(test_ties),
+        cmocka_unit_test(test_nonfinite),     cmocka_unit_test(test_random_bits),
+        cmocka_unit_test(test_adversarial),   cmocka_unit_test(test_norm_families),
+        cmocka_unit_test(test_elements),      cmocka_unit_test(test_hot_stays_finite),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,6 +36,7 @@ static void test_job(void **state) {
                                                 { .order = INT64_MAX },
                                                 { .counters = 1 },
                                                 { .unchecked = 1 },
+                                                { .ask = 1 },
                                                 { .timings = 20 } };
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         const struct at_run_mode got = through(modes[i]);
@@ -43,6 +44,7 @@ static void test_job(void **state) {
         assert_true(got.graph_max_sk == modes[i].graph_max_sk && got.order == modes[i].order);
         assert_int_equal(got.counters, modes[i].counters);
         assert_int_equal(got.unchecked, modes[i].unchecked);
+        assert_int_equal(got.ask, modes[i].ask);
         assert_int_equal(got.timings, modes[i].timings);
     }
 }
@@ -50,7 +52,8 @@ static void test_job(void **state) {
 static void test_job_refuses(void **state) {
     (void)state;
     static const char *const bad[][2] = { { "graph", "-1" },    { "order", "-5" },        { "counters", "2" },
-                                          { "unchecked", "x" }, { "timings", "1000001" }, { "graph", "" } };
+                                          { "unchecked", "x" }, { "timings", "1000001" }, { "graph", "" },
+                                          { "ask", "2" } };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct at_line line;
         struct at_message message;
