@@ -79,7 +79,7 @@ HOST_SRC := $(wildcard kernels/host/*.c)
 SIMT_SRC := $(wildcard kernels/simt/*.c)
 CUDA_SRC := kernels/runner/main_cuda.c kernels/runner/cuda_device.c kernels/runner/cuda_graph.c # make/cuda.mk builds them
 RUNNER_SHARED_SRC := kernels/runner/serve.c kernels/runner/block.c kernels/runner/main_shared.c
-RUNNER_SRC := $(filter-out kernels/runner/main_%.c $(CUDA_SRC),$(wildcard kernels/runner/*.c))
+RUNNER_SRC := $(filter-out kernels/runner/main_%.c kernels/runner/coverage.c $(CUDA_SRC),$(wildcard kernels/runner/*.c))
 ORACLE_SRC := $(wildcard tests/oracle/*.c) \
               $(filter-out tests/support/make_%.c,$(wildcard tests/support/*.c))
 TEST_SRC := $(filter-out $(if $(filter thread,$(SAN)),tests/kernels/simt/%.c),$(call found,tests,test_*.c))
@@ -191,7 +191,7 @@ $(FUZZER): $(call obj,tests/fuzz/fuzz_reader.c tests/support/reader_exercise.c t
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) -fsanitize=fuzzer $^ -o $@ $(PKG_LIBS) -lm
 
-include make/mutants.mk make/cuda.mk make/demo.mk make/install.mk
+include make/mutants.mk make/cuda.mk make/demo.mk make/install.mk make/kernel_coverage.mk
 
 # --- what people type --------------------------------------------------------------------------
 .PHONY: help
