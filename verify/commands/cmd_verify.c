@@ -11,7 +11,10 @@
 #include "verify/run/session.h"
 
 static const struct at_option options[] = {
-    { "--cases", "GLOB", "which cases, as role:id (default 'smoke:*'; '*' for all)" },
+    { "--cases", "GLOB",
+      "which cases, as role:id (default 'smoke:*'; '*' for all), or @NAME for those that NAME.selection lists: @check "
+      "has "
+      "what `make check` judges" },
     { "--case", "LINE", "one case given as text instead of the case files" },
     { "--runner", "R", "cpu (default), cuda, or any command line that speaks the protocol" },
     { "--strict", NULL,

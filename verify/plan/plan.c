@@ -10,6 +10,7 @@
 
 #include "attest/buffer.h"
 #include "attest/decoy.h"
+#include "verify/plan/case_globs.h"
 #include "verify/plan/nearest.h"
 
 static int variant_selected(const struct at_selection *s, const struct at_variant *v, char *hits) {
@@ -24,20 +25,33 @@ static int variant_selected(const struct at_selection *s, const struct at_varian
     return selected;
 }
 
-static int case_selected(const struct at_selection *s, const struct at_case *c) {
+static int case_selected(const struct at_selection *s, struct at_case_globs *globs, const struct at_case *c) {
     char name[AT_CASE_ID_BYTES + 40];
     if (s->case_line)
         return 1;
     snprintf(name, sizeof name, "%s:%s", c->role, c->id);
-    return fnmatch(s->cases_glob, name, FNM_EXTMATCH) == 0;
+    return at_case_globs_match(globs, name);
 }
 
-static at_status load_cases(const struct at_selection *s, struct at_case_list *cases) {
+static at_status load_cases(const struct at_selection *s, struct at_case_list *cases, struct at_case_globs *globs) {
     if (s->case_line)
         return at_case_parse(s->case_line, "line", "command line", cases);
     char dir[1024];
     snprintf(dir, sizeof dir, "%s/%s", at_datasets_dir(), s->cases_dir ? s->cases_dir : "cases");
+    AT_TRY(at_case_globs_open(dir, s->cases_glob, globs));
     return at_case_load_dir(dir, cases);
+}
+
+/* A line of a selection that has come to match nothing would let its cases go unnoticed. */
+static at_status check_globs(const struct at_case_globs *globs, const struct at_case_list *cases) {
+    for (int i = 0; i < globs->n; i++) {
+        const struct at_case_glob *glob = &globs->items[i];
+        if (!glob->hits && !glob->line)
+            return at_no_case(cases, glob->text);
+        if (!glob->hits)
+            return AT_FAIL(AT_NOT_FOUND, "%s:%d: no case matches '%s'", globs->path, glob->line, glob->text);
+    }
+    return AT_OK;
 }
 
 /* The selected variants that belong to the case's family; their indices go to item->variants. */
@@ -61,19 +75,18 @@ static at_status check_required(const struct at_case *c) {
     return AT_OK;
 }
 
-static at_status add_cases(const struct at_selection *s, const struct at_runner *runner, const char *chosen,
-                           struct at_plan *plan) {
+static at_status add_cases(const struct at_selection *s, struct at_case_globs *globs, const struct at_runner *runner,
+                           const char *chosen, struct at_plan *plan) {
     plan->items = calloc((size_t)plan->cases.n + 1, sizeof *plan->items);
     if (!plan->items)
         return AT_FAIL(AT_NO_MEMORY, "no memory for %lld cases", (long long)plan->cases.n);
-    int64_t index = 0, n_selected = 0;
+    int64_t index = 0;
     plan->cases_hash = AT_HASH_START;
     for (int64_t i = 0; i < plan->cases.n; i++) {
         const struct at_case *c = &plan->cases.items[i];
         struct at_plan_case item = { .c = c, .first_index = index };
-        if (!case_selected(s, c))
+        if (!case_selected(s, globs, c))
             continue;
-        n_selected++;
         AT_TRY(check_required(c));
         AT_TRY(match_variants(runner, chosen, &item));
         index += item.n_variants;
@@ -86,15 +99,14 @@ static at_status add_cases(const struct at_selection *s, const struct at_runner 
             free(item.variants);
         }
     }
-    if (n_selected == 0 && !s->case_line)
-        return at_no_case(&plan->cases, s->cases_glob);
-    return AT_OK;
+    return check_globs(globs, &plan->cases);
 }
 
 at_status at_plan_make(const struct at_selection *selection, const struct at_runner *runner, struct at_plan *plan) {
     at_status status = AT_OK;
     int n = at_runner_variant_count(runner);
     char *chosen = calloc((size_t)n + 1, 1), *hits = calloc((size_t)selection->n_globs + 1, 1);
+    struct at_case_globs globs = { 0 };
     memset(plan, 0, sizeof *plan);
     if (!chosen || !hits)
         AT_FAIL_OUT(AT_NO_MEMORY, "no memory for a plan");
@@ -105,9 +117,10 @@ at_status at_plan_make(const struct at_selection *selection, const struct at_run
             status = at_no_variant(runner, selection->globs[i]);
             goto out;
         }
-    AT_TRY_OUT(load_cases(selection, &plan->cases));
-    AT_TRY_OUT(add_cases(selection, runner, chosen, plan));
+    AT_TRY_OUT(load_cases(selection, &plan->cases, &globs));
+    AT_TRY_OUT(add_cases(selection, &globs, runner, chosen, plan));
 out:
+    at_case_globs_close(&globs);
     free(chosen);
     free(hits);
     if (status != AT_OK)

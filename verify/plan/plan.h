@@ -24,14 +24,14 @@ struct at_plan {
 struct at_selection {
     const char *const *globs; /* family/variant; none: all */
     int n_globs;
-    const char *cases_glob; /* role:id */
+    const char *cases_glob; /* role:id, or @NAME: case_globs.h */
     const char *cases_dir;  /* folder of the case files below datasets; NULL: cases */
     const char *case_line;  /* one case given as text instead of the case files; NULL otherwise */
     int shard, shards;      /* 0-based; shards 1: everything */
 };
 
-/* Builds the plan. A GLOB that matches no variant, or a glob that matches no case, is AT_NOT_FOUND and
- * names the nearest. */
+/* Builds the plan. A GLOB that matches no variant, or a glob that matches no case (a selection has several), is
+ * AT_NOT_FOUND and names the nearest. */
 at_status at_plan_make(const struct at_selection *selection, const struct at_runner *runner, struct at_plan *plan);
 void at_plan_release(struct at_plan *plan);
 
