@@ -41,7 +41,8 @@ static void close_host(void *context) { at_host_device_release(context); }
 
 int main(int argc, char **argv) {
     struct at_host_device host;
-    const struct at_runner_place place = { "this machine's processor", &host, open_host, close_host, at_coverage_write };
+    const struct at_runner_place place = { "this machine's processor", &host, open_host, close_host,
+                                           at_coverage_write };
     at_blas_alone();
     at_blas_core_choose();
     return at_runner_main(argc, argv, &place);
