@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "attest/program_dir.h"
+#include "verify/coverage/source.h"
 
 static const char remedy[] = "`make coverage-runner` builds it, in a tree with sources";
 
@@ -125,35 +126,88 @@ static int is_kernel_source(const char *path) {
     return path && strncmp(path, "kernels/", 8) == 0 && strncmp(path, "kernels/simt/", 13) != 0;
 }
 
-static at_status add_line(struct at_cover_file *file, const json_t *line) {
-    enum { MOST = 256 };
-    const json_t *branches = json_object_get(line, "branches");
-    int64_t taken[MOST];
-    const size_t n = json_array_size(branches);
-    if (n > MOST)
-        return AT_FAIL(AT_UNSUPPORTED, "%s:%d: %zu branches on a line", file->path, (int)number(line, "line_number"),
-                       n);
-    for (size_t i = 0; i < n; i++)
-        taken[i] = number(json_array_get(branches, i), "count");
-    return at_cover_add_line(file, (int)number(line, "line_number"), number(line, "count"), taken, (int)n);
+/* A lambda of a template, of which gcc notes no end: gcov then lists the branches of the lines within one instance after
+ * another. */
+struct lambda {
+    int line, end, instances;
+};
+struct lambdas {
+    int n;
+    struct lambda *items; /* owned */
+};
+
+static at_status find_lambdas(const struct at_gcov *g, const char *path, const json_t *functions, struct lambdas *l) {
+    struct at_cover_source source = { 0 };
+    at_status status = AT_OK;
+    size_t i;
+    const json_t *f;
+    int column = 0;
+    *l = (struct lambdas){ .items = calloc(json_array_size(functions) + 1, sizeof *l->items) };
+    if (!l->items)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for the lambdas of %s", path);
+    AT_TRY_OUT(at_cover_source_open(g->tree, path, &source));
+    json_array_foreach(functions, i, f) { /* instances of one follow each other */
+        const int line = (int)number(f, "start_line"), at = (int)number(f, "start_column");
+        if (l->n && l->items[l->n - 1].line == line && column == at) {
+            l->items[l->n - 1].instances++;
+            continue;
+        }
+        const int end = at_cover_lambda_end(&source, line, at);
+        column = at;
+        if (end > line && number(f, "end_line") == line)
+            l->items[l->n++] = (struct lambda){ line, end, 1 };
+        else
+            column = 0;
+    }
+out:
+    at_cover_source_close(&source);
+    return status;
 }
 
-static at_status add_file(const json_t *from, struct at_cover *cover) {
+/* How often the branches of a line that belongs to no function by itself are listed. */
+static size_t times_listed(const struct lambdas *l, int line) {
+    const struct lambda *inner = NULL;
+    for (int i = 0; i < l->n; i++)
+        if (l->items[i].line < line && line <= l->items[i].end && (!inner || inner->line < l->items[i].line))
+            inner = &l->items[i];
+    return inner ? (size_t)inner->instances : 1;
+}
+
+static at_status add_line(const struct lambdas *lambdas, const json_t *line, struct at_cover_file *file) {
+    enum { MOST = 256 };
+    const json_t *branches = json_object_get(line, "branches");
+    const int at = (int)number(line, "line_number");
+    const size_t listed = json_array_size(branches), times = times_listed(lambdas, at);
+    const size_t n = listed % times == 0 ? listed / times : listed; /* else instances differ: then all are wanted */
+    int64_t taken[MOST] = { 0 };
+    if (n > MOST)
+        return AT_FAIL(AT_UNSUPPORTED, "%s:%d: %zu branches on a line", file->path, at, n);
+    for (size_t i = 0; i < listed; i++)
+        taken[i % n] += number(json_array_get(branches, i), "count");
+    return at_cover_add_line(file, at, number(line, "count"), taken, (int)n);
+}
+
+static at_status add_file(const struct at_gcov *g, const json_t *from, struct at_cover *cover) {
     const char *path = json_string_value(json_object_get(from, "file"));
     size_t i;
     const json_t *item;
+    struct lambdas lambdas = { 0 };
+    at_status status = AT_OK;
     if (!is_kernel_source(path))
         return AT_OK;
     struct at_cover_file *file = at_cover_file(cover, path);
     if (!file)
         return AT_FAIL(AT_NO_MEMORY, "no memory for the counts of %s", path);
-    json_array_foreach(json_object_get(from, "lines"), i, item) AT_TRY(add_line(file, item));
+    AT_TRY_OUT(find_lambdas(g, path, json_object_get(from, "functions"), &lambdas));
+    json_array_foreach(json_object_get(from, "lines"), i, item) AT_TRY_OUT(add_line(&lambdas, item, file));
     json_array_foreach(json_object_get(from, "functions"), i, item) {
         const char *name = json_string_value(json_object_get(item, "demangled_name"));
-        AT_TRY(at_cover_add_instance(file, name ? name : "?", (int)number(item, "start_line"),
-                                     (int)number(item, "start_column"), number(item, "execution_count")));
+        AT_TRY_OUT(at_cover_add_instance(file, name ? name : "?", (int)number(item, "start_line"),
+                                         (int)number(item, "start_column"), number(item, "execution_count")));
     }
-    return AT_OK;
+out:
+    free(lambdas.items);
+    return status;
 }
 
 /* ---- a variant ---- */
@@ -186,7 +240,7 @@ static at_status read_counters(const struct at_gcov *g, const char *stem, const 
     if (symlink(notes, link) != 0 && errno != EEXIST)
         return AT_FAIL(AT_IO, "cannot make %s: %s", link, strerror(errno));
     AT_TRY_OUT(run_gcov(g, counters, &json));
-    json_array_foreach(json_object_get(json, "files"), i, file) AT_TRY_OUT(add_file(file, cover));
+    json_array_foreach(json_object_get(json, "files"), i, file) AT_TRY_OUT(add_file(g, file, cover));
     if (cover->n == 0)
         AT_FAIL_OUT(AT_ENVIRONMENT,
                     "coverage: %s finds no source in %s; is it that of the compiler? GCOV=PROGRAM names another",

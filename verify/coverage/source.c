@@ -42,6 +42,43 @@ void at_cover_source_close(struct at_cover_source *s) {
     *s = (struct at_cover_source){ 0 };
 }
 
+/* ---- lambdas ---- */
+
+/* A place in the text. Comments and strings do not hold brackets here: clang-format and the kernels' style see to it. */
+struct cursor {
+    const struct at_cover_source *source;
+    int line; /* index; source->n past the end */
+    const char *at;
+};
+
+static int next(struct cursor *c) {
+    while (c->line < c->source->n && !*c->at)
+        c->at = ++c->line < c->source->n ? c->source->lines[c->line] : c->at;
+    return c->line < c->source->n ? *c->at++ : 0;
+}
+
+/* Goes behind what closes the bracket that has just been read. */
+static void close_bracket(struct cursor *c, int open, int close) {
+    for (int depth = 1, k; depth > 0 && (k = next(c)) != 0;)
+        depth += (k == open) - (k == close);
+}
+
+int at_cover_lambda_end(const struct at_cover_source *s, int line, int column) {
+    if (line < 1 || line > s->n || column < 1 || column > (int)strlen(s->lines[line - 1]))
+        return line;
+    struct cursor c = { s, line - 1, s->lines[line - 1] + column - 1 };
+    int k;
+    if (next(&c) != '[')
+        return line;
+    close_bracket(&c, '[', ']');
+    while ((k = next(&c)) != 0 && k != '{')
+        continue;
+    close_bracket(&c, '{', '}');
+    return c.line + 1;
+}
+
+/* ---- marks ---- */
+
 /* The words of the comment whose first line begins at `from`, in one line; *last = the index of the line that it ends in. */
 static at_status words_of(const struct at_cover_source *s, const char *path, int line, const char *from, char **words,
                           int *last) {

@@ -15,6 +15,10 @@ struct at_cover_source {
 at_status at_cover_source_open(const char *tree, const char *path, struct at_cover_source *source);
 void at_cover_source_close(struct at_cover_source *source);
 
+/* Line (1-based) in which the lambda ends whose `[` stands at that line and column (both 1-based); `line` itself where none
+ * begins there. */
+int at_cover_lambda_end(const struct at_cover_source *source, int line, int column);
+
 /* Gives lines of `file` the reasons that the source states: a comment that begins with `not reached: ` speaks of its own
  * line, or, where it stands alone, of the line after it. AT_USAGE for one without a reason, and for one of a line that has
  * no code. */
