@@ -174,10 +174,16 @@ out:
     return status;
 }
 
+static at_status write_reports(const struct at_args *args, const struct at_cover_report *r) {
+    at_cover_table(r, at_args_has(args, "--gate"), stdout);
+    if (at_args_get(args, "--html"))
+        AT_TRY(at_cover_html(r, at_args_get(args, "--html")));
+    return at_args_get(args, "--json") ? at_cover_json(r, at_args_get(args, "--json")) : AT_OK;
+}
+
 static int run(const struct at_args *args) {
     struct at_cover_report r = { 0 };
     int signal = 0, code = 0;
-    const int gate = at_args_has(args, "--gate");
     at_status status = measure(args, &r, &signal);
     if (status != AT_OK) {
         code = at_report_failure(status);
@@ -187,8 +193,8 @@ static int run(const struct at_args *args) {
         fprintf(stderr, "attest: nothing was launched: no selected case met a variant that runs on the SIMT machine\n");
         code = 4;
     } else {
-        at_cover_table(&r, gate, stdout);
-        code = gate && !at_cover_gate(&r);
+        status = write_reports(args, &r);
+        code = status != AT_OK ? at_report_failure(status) : at_args_has(args, "--gate") && !at_cover_gate(&r);
     }
     release(&r);
     return code;
