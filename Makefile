@@ -76,7 +76,7 @@ PLOTS_SRC := $(wildcard notebooks_export/plots/*.c)
 EXPORT_SRC := $(filter-out notebooks_export/template_put.c,$(wildcard notebooks_export/*.c)) # that one is of every page
 TEMPLATES := $(sort $(wildcard notebooks_export/templates/*.py notebooks_export/templates/*.css))
 HOST_SRC := $(wildcard kernels/host/*.c)
-SIMT_SRC := $(wildcard kernels/simt/*.c)
+SIMT_SRC := $(wildcard kernels/simt/*.c) kernels/device/tensor_box.c
 CUDA_SRC := kernels/runner/main_cuda.c kernels/runner/cuda_device.c kernels/runner/cuda_graph.c # make/cuda.mk builds them
 RUNNER_SHARED_SRC := kernels/runner/serve.c kernels/runner/block.c kernels/runner/main_shared.c
 RUNNER_SRC := $(filter-out kernels/runner/main_%.c kernels/runner/coverage.c $(CUDA_SRC),$(wildcard kernels/runner/*.c))
@@ -220,11 +220,11 @@ RECURSE = $(MAKE) --no-print-directory
 tests-built: deps-present $(TESTS) $(MAKERS) $(BUILD)/attest-demo
 check: ## every test, full effort (installs what is missing first)
 	@$(if $(filter 1,$(DEPS)),make/dependencies.sh install test)
-	@$(RECURSE) -j$(JOBS) programs tests-built $(MECHANICAL)
+	@$(RECURSE) -j$(JOBS) programs tests-built $(MECHANICAL) $(TESTED_COVERAGE)
 	@$(SLOW) AT_EFFORT=full BUILD=$(abspath $(BUILD)) tests/run_tests.sh $(TESTS) $(sort $(wildcard tests/*/test_*.sh tests/python/test_*.py))
 check-fast: ## every test on fewer inputs, under a minute on two quiet cores
 	@$(if $(filter 1,$(DEPS)),make/dependencies.sh install test)
-	@$(RECURSE) -j$(JOBS) programs tests-built $(MECHANICAL)
+	@$(RECURSE) -j$(JOBS) programs tests-built $(MECHANICAL) $(TESTED_COVERAGE)
 	@$(SLOW) AT_EFFORT=fast BUILD=$(abspath $(BUILD)) tests/run_tests.sh $(TESTS) $(sort $(wildcard tests/*/test_*.sh tests/python/test_*.py))
 
 .PHONY: check-units
@@ -281,4 +281,4 @@ clean: ## remove build/
 	$(Q)rm -rf build
 
 .SECONDARY:
--include $(shell find $(BUILD) $(SIMT) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) $(SIMT) $(wildcard $(COVER)) -name '*.d' 2>/dev/null)

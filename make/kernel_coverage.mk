@@ -8,7 +8,8 @@ COVER_STAMP := $(COVER)/flags
 COVER_FLAGS = $(patsubst -O%,-O0,$(filter-out -fsanitize=thread -fno-hoist-adjacent-loads,$(SIMT_FLAGS))) \
               -Dalways_inline=unused --coverage -fprofile-info-section=at_coverage -fprofile-update=single
 COVER_OBJ := $(patsubst %.cu,$(COVER)/%.o,$(DEVICE_VARIANTS))
-$(shell mkdir -p $(COVER); $(call stamp,$(COVER_STAMP),$(CXX) $(COVER_FLAGS)))
+$(COVER_STAMP): .always
+	$(Q)mkdir -p $(@D); $(call stamp,$@,$(CXX) $(COVER_FLAGS))
 
 $(COVER)/%.o: %.cu $(COVER_STAMP) make/simt_object.sh
 	$(call say,COVER,$<)
@@ -22,6 +23,8 @@ $(BUILD)/attest-cpu-coverage.txt: $(COVER_OBJ)
 $(BUILD)/attest-cpu-coverage: $(RUNNER_FRAME) $(call obj,kernels/runner/coverage.c) $(BUILD)/gen/coverage_table.o $(COVER_OBJ) $(BUILD)/libreference.a | $(BUILD)/attest-cpu-coverage.txt
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -o $@ $(BLAS_LIBS) -lgcov -ldw -lm
+# Tested in the plain build alone: the others hold the same kernels.
+TESTED_COVERAGE := $(if $(SAN)$(filter 1,$(COVERAGE))$(findstring clang,$(CC)),,$(BUILD)/attest-cpu-coverage)
 
 .PHONY: coverage-runner
 coverage-runner: deps-present $(BUILD)/attest $(BUILD)/attest-cpu-coverage ## what `attest coverage` counts a kernel's branches with

@@ -12,6 +12,7 @@
 
 static const struct at_option options[] = {
     { "--cases", "GLOB", "which cases, as role:id, or a selection of cases as @NAME (default @check)" },
+    { "--case", "LINE", "one case given as text instead of the case files" },
     { "--gate", NULL,
       "exit code 1 unless every branch of every kernel is taken and every function called, or the source says why not "
       "in a comment on "
@@ -30,11 +31,14 @@ static at_status read_options(const struct at_args *args, struct at_session_opti
     o->selection.globs = args->words;
     o->selection.n_globs = args->n_words;
     o->selection.cases_glob = at_args_get(args, "--cases") ? at_args_get(args, "--cases") : "@check";
+    o->selection.case_line = at_args_get(args, "--case");
     o->runner = "coverage";
     o->launch_only = 1;
     o->quiet = at_args_has(args, "--quiet");
     AT_TRY(at_args_int(args, "--jobs", 1, 256, o->jobs, &jobs));
     o->jobs = (int)jobs;
+    if (o->selection.case_line && at_args_has(args, "--cases"))
+        return AT_FAIL(AT_USAGE, "--case and --cases exclude each other");
     return at_atomic_check_files(files, 2, NULL, 0);
 }
 
@@ -71,6 +75,41 @@ static at_status tally(const struct at_run_record *record, struct at_cover_repor
     }
     qsort(r->variants, (size_t)r->n_variants, sizeof *r->variants, by_path);
     return AT_OK;
+}
+
+/* Launches a variant whose first launch fails: the error must come out, and what then runs is counted. */
+static at_status fail_first(const struct at_session_options *of_run, const char *case_id, struct at_cover_variant *v) {
+    char glob[192];
+    const char *globs[] = { glob };
+    struct at_session_options o = *of_run;
+    struct at_run_record record;
+    snprintf(glob, sizeof glob, "%s/%s", v->family, v->name);
+    o.selection.globs = globs;
+    o.selection.n_globs = 1;
+    o.selection.case_line = case_id;
+    o.jobs = o.quiet = 1;
+    const at_status status = at_session_run(&o, &record);
+    for (int64_t i = 0; status == AT_OK && i < record.n; i++)
+        if (record.results[i].state != AT_STATE_ERROR && v->broken++ == 0)
+            snprintf(v->why, sizeof v->why, "its first launch failed, and it did not say so: %s, %.200s",
+                     at_state_name(record.results[i].state), record.results[i].cause);
+    at_run_record_release(&record);
+    return status;
+}
+
+static at_status fail_all_first(const struct at_session_options *o, const struct at_run_record *record,
+                                struct at_cover_report *r) {
+    at_status status = AT_OK;
+    setenv("AT_SIMT_FIRST_FAILS", "1", 1);
+    for (int k = 0; k < r->n_variants && status == AT_OK && !at_session_signal(); k++)
+        for (int64_t i = 0; i < record->n; i++)
+            if (record->results[i].state == AT_STATE_SKIPPED &&
+                strcmp(record->results[i].path, r->variants[k].path) == 0) {
+                status = fail_first(o, record->results[i].case_id, &r->variants[k]);
+                break;
+            }
+    unsetenv("AT_SIMT_FIRST_FAILS");
+    return status;
 }
 
 /* Each variant's own counts, and all of them together. */
@@ -158,7 +197,9 @@ static at_status measure(const struct at_args *args, struct at_cover_report *r, 
     at_status status = AT_OK;
     at_run_record_init(&record);
     AT_TRY_OUT(read_options(args, &o));
-    *r = (struct at_cover_report){ .globs = args->words, .n_globs = args->n_words, .cases = o.selection.cases_glob };
+    *r = (struct at_cover_report){ .globs = args->words,
+                                   .n_globs = args->n_words,
+                                   .cases = o.selection.case_line ? o.selection.case_line : o.selection.cases_glob };
     AT_TRY_OUT(at_gcov_open(&gcov));
     AT_TRY_OUT(at_gcov_begin(&gcov));
     AT_TRY_OUT(at_session_run(&o, &record));
@@ -166,6 +207,9 @@ static at_status measure(const struct at_args *args, struct at_cover_report *r, 
     if (record.signal)
         goto out;
     AT_TRY_OUT(tally(&record, r));
+    AT_TRY_OUT(fail_all_first(&o, &record, r));
+    if ((*signal = at_session_signal()) != 0)
+        goto out;
     AT_TRY_OUT(read_counts(&gcov, r));
     AT_TRY_OUT(read_sources(&gcov, r));
 out:

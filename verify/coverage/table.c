@@ -60,8 +60,8 @@ static void put_fault(void *context, const struct at_cover_report *r, int file, 
 static void put_broken(const struct at_cover_report *r, FILE *out) {
     for (int i = 0; i < r->n_variants; i++)
         if (r->variants[i].broken)
-            fprintf(out, "%s: %" PRId64 " launches did not end, and what they reached is lost: %s\n",
-                    r->variants[i].path, r->variants[i].broken, r->variants[i].why);
+            fprintf(out, "%s: %" PRId64 " jobs went wrong, the first: %s\n", r->variants[i].path, r->variants[i].broken,
+                    r->variants[i].why);
 }
 
 static void put_explained(const struct at_cover_report *r, FILE *out) {

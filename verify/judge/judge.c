@@ -216,6 +216,9 @@ static at_status run_job(struct at_job *j) {
         return AT_OK;
     }
     if (c->options->launch_only) {
+        status = at_job_other_batches(j);
+        if (status != AT_OK)
+            return launch_failed(j, status);
         one_fate(j, AT_STATE_SKIPPED, "launched, and not judged");
         return AT_OK;
     }
