@@ -97,17 +97,22 @@ static at_status fail_first(const struct at_session_options *of_run, const char 
     return status;
 }
 
+/* The last case that the variant was launched on: the first ones may have no keys, and launch nothing. */
+static const char *last_case(const struct at_run_record *record, const char *path) {
+    for (int64_t i = record->n - 1; i >= 0; i--)
+        if (record->results[i].state == AT_STATE_SKIPPED && strcmp(record->results[i].path, path) == 0)
+            return record->results[i].case_id;
+    return NULL;
+}
+
 static at_status fail_all_first(const struct at_session_options *o, const struct at_run_record *record,
                                 struct at_cover_report *r) {
     at_status status = AT_OK;
+    const char *case_id;
     setenv("AT_SIMT_FIRST_FAILS", "1", 1);
     for (int k = 0; k < r->n_variants && status == AT_OK && !at_session_signal(); k++)
-        for (int64_t i = 0; i < record->n; i++)
-            if (record->results[i].state == AT_STATE_SKIPPED &&
-                strcmp(record->results[i].path, r->variants[k].path) == 0) {
-                status = fail_first(o, record->results[i].case_id, &r->variants[k]);
-                break;
-            }
+        if ((case_id = last_case(record, r->variants[k].path)) != NULL)
+            status = fail_first(o, case_id, &r->variants[k]);
     unsetenv("AT_SIMT_FIRST_FAILS");
     return status;
 }

@@ -212,17 +212,23 @@ out:
 
 /* ---- a variant ---- */
 
-/* A source that is newer than the notes has other lines than those that were counted. */
-static at_status check_age(const struct at_gcov *g, const char *notes, const struct at_cover *cover) {
-    struct stat of_notes, of_source;
+static int is_later(struct timespec a, struct timespec b) {
+    return a.tv_sec > b.tv_sec || (a.tv_sec == b.tv_sec && a.tv_nsec > b.tv_nsec);
+}
+
+/* A source that is newer than the variant's object has other lines than those that were counted. */
+static at_status check_age(const struct at_gcov *g, const char *family, const char *variant,
+                           const struct at_cover *cover) {
+    struct stat of_object, of_source;
     char path[4096];
-    if (stat(notes, &of_notes) != 0)
-        return AT_FAIL(AT_ENVIRONMENT, "coverage: there is no %s; %s", notes, remedy);
+    snprintf(path, sizeof path, "%s/kernels/%s/%s.o", g->notes, family, variant);
+    if (stat(path, &of_object) != 0)
+        return AT_FAIL(AT_ENVIRONMENT, "coverage: there is no %s; %s", path, remedy);
     for (int i = 0; i < cover->n; i++) {
         snprintf(path, sizeof path, "%s/%s", g->tree, cover->files[i].path);
         if (stat(path, &of_source) != 0)
             return AT_FAIL(AT_ENVIRONMENT, "coverage: %s: %s; %s", path, strerror(errno), remedy);
-        if (of_source.st_mtim.tv_sec > of_notes.st_mtim.tv_sec)
+        if (is_later(of_source.st_mtim, of_object.st_mtim))
             return AT_FAIL(AT_ENVIRONMENT, "coverage: %s is newer than the runner that counts it; %s", path, remedy);
     }
     return AT_OK;
@@ -270,7 +276,7 @@ at_status at_gcov_read(const struct at_gcov *g, const char *family, const char *
     }
     if (!found) /* never launched: the notes alone say what there is */
         AT_TRY_OUT(read_counters(g, prefix, notes, cover));
-    status = check_age(g, notes, cover);
+    status = check_age(g, family, variant, cover);
 out:
     closedir(folder);
     return status;

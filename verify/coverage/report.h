@@ -41,7 +41,7 @@ int64_t at_cover_faults(const struct at_cover_report *r,
                         void *context);
 /* Of the whole files together. */
 void at_cover_whole(const struct at_cover_report *r, struct at_cover_sum *sum);
-/* 1 when nothing is left open and under 1 % of all branches are explained away. */
+/* 1 when nothing is left open, no job went wrong and, where no file is left out, under 1 % of all branches are explained. */
 int at_cover_gate(const struct at_cover_report *r);
 /* "2 of 4 branches never taken", "never run": what a line lacks; "" for nothing. */
 void at_cover_words(const struct at_cover_line *line, char *text, size_t size);
