@@ -55,7 +55,8 @@ plant '    /* not reached: no case has as many rows */\n    if (launch->problem-
 planted 1 'no case has as many rows' '[o for o in d["open"] if o["file"] == "'"$kernel"'"] == [] and d["asked"]["branches_explained"] >= 1' # of one kernel too large a share
 plant '    /* not reached: so it says */\n    for (int i = 0; i < 2; i++)\n        (void)launch;'
 planted 1 'marked as not reached, and is reached' "$(opens 'marked as not reached, and reached')"
-plant '    /* not reached: so it says */\n\n    (void)launch;' && build
+plant '    /* not reached: so it says */\n\n    (void)launch;'
+build
 wants 2 'has no code' env AT_DATASETS="$PWD/datasets" "$tree/$name/attest" coverage --quiet --cases 'shapes:uclip_norm*'
 cp "$kernel" "$tree/$kernel"
 printf '\nstatic int nobody_calls() { return 1; }\nint (*const volatile at_kept)() = nobody_calls;\n' >> "$tree/$kernel"

@@ -24,7 +24,7 @@ rule() { # folder -> sets own, outside
         kernels/host) own='attest/|tensor_core/|kernels/host/|('"$operators"')/' outside='cblas.h' ;;
         kernels/device) own="attest/|kernels/device/|kernels/simt/(device|wgmma|tma|warp_roles|cluster|store_matrix)_simt.h" outside="cuda(_|.h)" ;;
         kernels/simt) own='attest/|tensor_core/|kernels/simt/' outside='elfutils/|sanitizer/|tuple' ;;
-        kernels/runner) own='attest/|kernels/runner/|kernels/simt/simt_job.h|build_info.h' outside='cuda_runtime_api.h' ;;
+        kernels/runner) own='attest/|kernels/runner/|kernels/simt/simt_job.h|build_info.h' outside='cuda_runtime_api.h|gcov.h' ;;
         kernels/attention | kernels/norm) own="attest/|kernels/device/|$1/|($operators)/" outside='' ;;
         kernels/*) own="attest/|kernels/(host|device|attention|norm)/|$1/|($operators)/" outside='' ;;
         notebooks_export/plots) own='notebooks_export/plots/' outside='' ;;

@@ -3,7 +3,7 @@
 #include "verify/coverage/report.h"
 
 /* Of every hundred branches. */
-enum { MOST_EXPLAINED = 1 };
+enum { MAX_EXPLAINED = 1 };
 
 typedef void put_fault(void *context, const struct at_cover_report *r, int file, int line, enum at_cover_fault fault);
 
@@ -73,5 +73,5 @@ int at_cover_gate(const struct at_cover_report *r) {
     for (int i = 0; i < r->cover.n; i++)
         all &= r->is_whole[i];
     return at_cover_faults(r, NULL, NULL) == 0 && !broken &&
-           (!all || 100 * sum.explained < MOST_EXPLAINED * sum.branches);
+           (!all || 100 * sum.explained < MAX_EXPLAINED * sum.branches);
 }

@@ -174,13 +174,13 @@ static size_t times_listed(const struct lambdas *l, int line) {
 }
 
 static at_status add_line(const struct lambdas *lambdas, const json_t *line, struct at_cover_file *file) {
-    enum { MOST = 256 };
+    enum { MAX_BRANCHES = 256 };
     const json_t *branches = json_object_get(line, "branches");
     const int at = (int)number(line, "line_number");
     const size_t listed = json_array_size(branches), times = times_listed(lambdas, at);
     const size_t n = listed % times == 0 ? listed / times : listed; /* else instances differ: then all are wanted */
-    int64_t taken[MOST] = { 0 };
-    if (n > MOST)
+    int64_t taken[MAX_BRANCHES] = { 0 };
+    if (n > MAX_BRANCHES)
         return AT_FAIL(AT_UNSUPPORTED, "%s:%d: %zu branches on a line", file->path, at, n);
     for (size_t i = 0; i < listed; i++)
         taken[i % n] += number(json_array_get(branches, i), "count");
