@@ -176,8 +176,8 @@ static at_status read_sources(const struct at_gcov *gcov, struct at_cover_report
     AT_TRY(at_runner_open("coverage", &runner));
     for (int i = 0; i < r->cover.n; i++) {
         AT_TRY_OUT(at_cover_source_open(gcov->tree, r->cover.files[i].path, &r->sources[i]));
-        AT_TRY_OUT(at_cover_mark(&r->sources[i], &r->cover.files[i]));
         r->is_whole[i] = (char)is_whole(r, runner, r->cover.files[i].path);
+        AT_TRY_OUT(at_cover_mark(&r->sources[i], r->is_whole[i], &r->cover.files[i]));
     }
 out:
     at_runner_close(runner);

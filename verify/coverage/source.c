@@ -106,7 +106,7 @@ static at_status words_of(const struct at_cover_source *s, const char *path, int
     return AT_OK;
 }
 
-at_status at_cover_mark(const struct at_cover_source *s, struct at_cover_file *file) {
+at_status at_cover_mark(const struct at_cover_source *s, int is_whole, struct at_cover_file *file) {
     at_status status = AT_OK;
     for (int i = 0; i < s->n; i++) {
         const char *found = strstr(s->lines[i], mark);
@@ -116,7 +116,12 @@ at_status at_cover_mark(const struct at_cover_source *s, struct at_cover_file *f
             continue;
         status = words_of(s, file->path, i, found + sizeof mark - 1, &words, &last);
         const int alone = s->lines[i] + strspn(s->lines[i], " ") == found, of = alone ? last + 1 : i;
-        if (status == AT_OK && (of >= file->n || !file->lines[of].is_code || file->lines[of].reason))
+        const int is_code = of < file->n && file->lines[of].is_code;
+        if (status == AT_OK && !is_code && !is_whole) { /* the selected variants have no instance of it */
+            free(words);
+            continue;
+        }
+        if (status == AT_OK && (!is_code || file->lines[of].reason))
             status = AT_FAIL(AT_USAGE, "%s:%d: the mark is of line %d, which has no code or a mark already", file->path,
                              i + 1, of + 1);
         if (status != AT_OK) {

@@ -20,8 +20,8 @@ void at_cover_source_close(struct at_cover_source *source);
 int at_cover_lambda_end(const struct at_cover_source *source, int line, int column);
 
 /* Gives lines of `file` the reasons that the source states: a comment that begins with `not reached: ` speaks of its own
- * line, or, where it stands alone, of the line after it. AT_USAGE for one without a reason, and for one of a line that has
- * no code. */
-at_status at_cover_mark(const struct at_cover_source *source, struct at_cover_file *file);
+ * line, or, where it stands alone, of the line after it. AT_USAGE for one without a reason, and, where all
+ * variants that may include the file were selected, for one of a line that has no code. */
+at_status at_cover_mark(const struct at_cover_source *source, int is_whole, struct at_cover_file *file);
 
 #endif
