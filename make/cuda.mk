@@ -18,7 +18,7 @@ CUDA_STAMP := $(CUDA_DIR)/flags
 $(if $(NVCC),$(shell mkdir -p $(CUDA_DIR); $(call stamp,$(CUDA_STAMP),$(NVCC) $(NVCC_FLAGS))))
 
 CUDA_KERNEL_OBJ := $(patsubst %.cu,$(CUDA_DIR)/%.o,$(DEVICE_VARIANTS))
-CUDA_FRAME := $(call obj,$(CUDA_SRC) $(RUNNER_SHARED_SRC))
+CUDA_FRAME := $(call obj,$(CUDA_SRC) $(RUNNER_SHARED_SRC) kernels/device/tensor_box.c)
 $(BUILD)/gen/cuda_kernel_table.c: .always
 	$(Q)make/write_tables.sh kernels $(DEVICE_VARIANTS) > $@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
 $(CUDA_DIR)/%.o: %.cu $(CUDA_STAMP)

@@ -205,13 +205,20 @@ static void note_counters(const struct at_counters *counters, struct at_result *
 static at_status run_job(struct at_job *j) {
     struct at_case_context *c = j->context;
     struct at_run_reply reply;
-    const struct at_run_mode mode = { .counters = c->options->counters };
+    const struct at_run_mode mode = { .counters = c->options->counters, .unchecked = c->options->launch_only };
     at_status status = at_guarded_launch(j->runner, j->variant, &c->data.problem, AT_POISON_JUDGED, &mode,
                                          at_job_seed(j, 0), at_job_time_limit(j), &reply, &j->outputs);
     if (status != AT_OK)
         return launch_failed(j, status);
     if (reply.outcome != AT_RAN) {
         one_fate(j, at_job_fate(reply.outcome), reply.reason);
+        return AT_OK;
+    }
+    if (c->options->launch_only) {
+        status = at_job_other_batches(j);
+        if (status != AT_OK)
+            return launch_failed(j, status);
+        one_fate(j, AT_STATE_SKIPPED, "launched, and not judged");
         return AT_OK;
     }
     j->path = reply.path;

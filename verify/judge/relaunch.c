@@ -217,7 +217,9 @@ static at_status compare_part(struct at_job *j, const struct at_batch_part *part
     struct at_run_reply reply;
     struct at_outputs got;
     const struct at_problem *whole = &j->context->data.problem;
-    const struct at_run_mode mode = { .order = (int64_t)launch };
+    if (j->context->options->launch_only && whole->op->rows(&part->problem) > 0)
+        return AT_OK;
+    const struct at_run_mode mode = { .order = (int64_t)launch, .unchecked = j->context->options->launch_only };
     AT_TRY(at_guarded_launch(j->runner, j->variant, &part->problem, AT_POISON_AGAIN, &mode, at_job_seed(j, launch),
                              at_job_time_limit(j), &reply, &got));
     if (reply.outcome != AT_RUN_UNSUPPORTED)

@@ -286,6 +286,7 @@ static struct at_judge_options judge_options(struct session *s) {
                                       .runner_spec = o->runner,
                                       .dump = o->dump,
                                       .counters = o->counters,
+                                      .launch_only = o->launch_only,
                                       .keep = o->keep,
                                       .witness = s->witness,
                                       .emit = emit,
@@ -305,7 +306,7 @@ at_status at_session_run(const struct at_session_options *options, struct at_run
     watch_signals();
     if (options->out)
         AT_TRY_OUT(open_journal(&s));
-    at_progress_start(&s.progress, "judging", s.plan.n_jobs);
+    at_progress_start(&s.progress, options->launch_only ? "launching" : "judging", s.plan.n_jobs);
     status = run_workers(&s, runner);
     at_progress_end(&s.progress);
     if (status == AT_OK)

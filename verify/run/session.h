@@ -11,6 +11,7 @@ struct at_session_options {
     const char *runner; /* spec */
     const char *out;    /* RUN.h5; NULL: no archive, no journal */
     int resume, fail_fast, strict, jobs, quiet, counters;
+    int launch_only; /* as in struct at_judge_options */
     uint64_t seed;
     double timeout, limit_factor;
     const char *dump;
