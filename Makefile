@@ -191,7 +191,7 @@ $(FUZZER): $(call obj,tests/fuzz/fuzz_reader.c tests/support/reader_exercise.c t
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) -fsanitize=fuzzer $^ -o $@ $(PKG_LIBS) -lm
 
-include make/mutants.mk make/cuda.mk make/demo.mk make/install.mk
+include make/mutants.mk make/mutate.mk make/cuda.mk make/demo.mk make/install.mk
 
 # --- what people type --------------------------------------------------------------------------
 .PHONY: help

@@ -1,0 +1,92 @@
+/* mutate: token-level mutants of kernels, for make/mutate.sh.
+ *   mutate sites FILE...                      every site: FILE:LINE, kind, what stands there, what can stand instead
+ *   mutate draw SEED FIRST N FOLDER FILE...   draws FIRST to FIRST + N - 1, numbers from 1: number, file, line, bytes from
+ *                                             the file's beginning, kind, old, new; the mutated source as FOLDER/NUMBER
+ *   mutate score FOLDER EQUIVALENT.txt COMMAND MIN          survivors and score of what was judged (tests/mutate/score.h)
+ * Lines of fields with tabs between; a text that has several lines is written on one.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/mutate/draw.h"
+#include "tests/mutate/score.h"
+
+/* White space as one space, so that a text is one field. */
+static void put_field(const char *text, size_t n) {
+    int space = 0;
+    putchar('\t');
+    for (size_t i = 0; i < n; i++) {
+        if (strchr(" \t\n", text[i])) {
+            space = 1;
+            continue;
+        }
+        if (space)
+            putchar(' ');
+        space = 0;
+        putchar(text[i]);
+    }
+}
+
+static void put_site(const struct source *s, const struct site *site) {
+    printf("%s\t%d\t%zu\t%s", s->path, site->line, site->begin, site_kind_name(site->kind));
+    put_field(s->text + site->begin, site->end - site->begin);
+}
+
+static at_status list_sites(const struct population *p) {
+    for (int f = 0; f < p->n_sources; f++)
+        for (int i = 0; i < p->sites[f].n; i++) {
+            const struct site *site = &p->sites[f].items[i];
+            put_site(&p->sources[f], site);
+            for (int t = 0; t < site->n; t++)
+                put_field(site->texts[t], strlen(site->texts[t]));
+            putchar('\n');
+        }
+    return AT_OK;
+}
+
+static at_status draw(const struct population *p, char **args) {
+    const uint64_t seed = strtoull(args[0], NULL, 10);
+    const int64_t first = strtoll(args[1], NULL, 10), n = strtoll(args[2], NULL, 10);
+    uint32_t *order = population_order(p, seed);
+    at_status status = AT_OK;
+    if (!order)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for an order");
+    for (int64_t i = first - 1; i < first - 1 + n && i < p->n; i++) {
+        char path[4096];
+        const struct drawn drawn = population_draw(p, order, seed, i);
+        snprintf(path, sizeof path, "%s/%lld", args[3], (long long)i + 1);
+        AT_TRY_OUT(drawn_write(&drawn, path));
+        printf("%lld\t", (long long)i + 1);
+        put_site(drawn.source, drawn.site);
+        put_field(drawn.text, strlen(drawn.text));
+        putchar('\n');
+    }
+out:
+    free(order);
+    return status;
+}
+
+int main(int argc, char **argv) {
+    struct population p = { 0 };
+    int bad = 0;
+    if (argc == 6 && strcmp(argv[1], "score") == 0) {
+        const at_status scored = score_print(argv[2], argv[3], argv[4], strtod(argv[5], NULL), &bad);
+        if (scored != AT_OK)
+            fprintf(stderr, "mutate: %s\n", at_error_message());
+        return scored != AT_OK ? at_status_exit_code(scored) : bad != 0;
+    }
+    const int drawing = argc > 6 && strcmp(argv[1], "draw") == 0, files = drawing ? 6 : 2;
+    if (!drawing && (argc < 3 || strcmp(argv[1], "sites") != 0)) {
+        fprintf(stderr, "usage: mutate sites FILE... | mutate draw SEED FIRST N FOLDER FILE... | mutate score FOLDER "
+                        "EQUIVALENT COMMAND MIN\n");
+        return 2;
+    }
+    at_status status = population_open((const char *const *)argv + files, argc - files, &p);
+    if (status == AT_OK)
+        status = drawing ? draw(&p, argv + 2) : list_sites(&p);
+    if (status != AT_OK)
+        fprintf(stderr, "mutate: %s\n", at_error_message());
+    population_release(&p);
+    return at_status_exit_code(status);
+}
