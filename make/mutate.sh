@@ -85,9 +85,10 @@ while ((real < N && first <= total)); do
     echo "mutate: $real of $N mutants compiled in $((SECONDS - start)) s"
 done
 
+: > "$folder/nothing"
 # Controls: variants that nothing was changed in but a comment. They must pass, or what the mutants get means nothing.
 cut -f9 "$folder/mutants" | sed -n 's/.*\/\([^/]*\/\)m[0-9]*_\(.*\)\.patch$/\1\2/p' | sort -u | awk 'NR % 20 == 1 && n++ < 6' | while read -r variant; do
-    number=$((total + 1 + $(wc -l < "$folder/nothing" 2> /dev/null || echo 0)))
+    number=$((total + 1 + $(wc -l < "$folder/nothing")))
     file=kernels/$variant.cu; [[ -e "$file" ]] || file=kernels/$variant.c
     { cat "$file"; echo '/* nothing else */'; } > "$folder/drawn/$number"
     printf '%s\t%s\t1\t0\tnothing\t\t\t%s\n' "$number" "$file" "$variant" >> "$folder/nothing"

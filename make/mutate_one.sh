@@ -8,7 +8,8 @@
 set -euo pipefail
 source "$(dirname "$0")/mutant_copy.sh"
 folder=$1 plain=$PLAIN
-IFS=$'\t' read -r number file line place kind old new variants <<< "$2"
+# A tab is white space, of which `read` takes several for one: an empty field (nothing in a statement's place) would be lost.
+IFS=$'\x1f' read -r number file line place kind old new variants <<< "${2//$'\t'/$'\x1f'}"
 work=$folder/work.$number
 trap 'rm -rf "$work"' EXIT
 
