@@ -217,7 +217,7 @@ SLOW := $(if $(SAN)$(filter 1,$(COVERAGE)),AT_SLOW_BUILD=1)
 RECURSE = $(MAKE) --no-print-directory
 
 .PHONY: check check-fast tests-built
-tests-built: deps-present $(TESTS) $(MAKERS) $(BUILD)/attest-demo
+tests-built: deps-present $(TESTS) $(MAKERS) $(MUTATE) $(BUILD)/attest-demo
 check: ## every test, full effort (installs what is missing first)
 	@$(if $(filter 1,$(DEPS)),make/dependencies.sh install test)
 	@$(RECURSE) -j$(JOBS) programs tests-built $(MECHANICAL)

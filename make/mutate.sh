@@ -11,25 +11,28 @@ die() { echo "mutate: $*" >&2; exit 1; }
 folder=${MUTATE_DIR:-build/mutate}/$SEED mutate=$BUILD/tests/mutate/mutate
 rm -rf "$folder"; mkdir -p "$folder/drawn" "$folder/fate"
 
-# What kernels are made of, and which variants are made of it, by what the compiler read.
-for object in $VARIANT_OBJECTS; do
-    variant=${object#*kernels/}; variant=${variant%.o}
-    sed 's/:/ /g; s/\\$//' "${object%.o}.d" | tr -s ' ' '\n' | grep '^kernels/.*/' | sort -u | sed "s|\$|\t$variant|"
-done | awk -F '\t' '$1 !~ /^kernels\/(simt|runner)\// && $1 !~ /_cuda\.h$/ && $1 !~ /\.o$/' > "$folder/users"
-for source in kernels/host/*.c; do # linked with every host variant
-    grep '/00_[^/]*$' "$folder/users" | cut -f2 | sort -u | sed "s|^|$source\t|"
-done >> "$folder/users"
+# What kernels are made of, and which variants are made of it, by what the compiler read. Bodies of host variants are linked.
+# shellcheck disable=SC2086
+awk -v OFS='\t' 'FNR == 1 { variant = FILENAME; sub(/.*kernels\//, "", variant); sub(/\.d$/, "", variant) }
+    { for (i = 1; i <= NF; i++) {
+          file = $i; sub(/:$/, "", file)
+          if (file ~ /^kernels\/.*\.(c|cu|h)$/ && file !~ /^kernels\/(simt|runner)\/|_cuda\.h$/ && !seen[file, variant]++) print file, variant
+      } }' ${VARIANT_OBJECTS//.o/.d} > "$folder/users"
+for source in kernels/host/*.c; do
+    awk -F '\t' -v source="$source" '$2 ~ /\/00_/ && !seen[$2]++ { print source "\t" $2 }' "$folder/users"
+done > "$folder/users.host"
+cat "$folder/users.host" >> "$folder/users"
 mapfile -t files < <(cut -f1 "$folder/users" | sort -u | while read -r file; do
     # shellcheck disable=SC2053
     [[ -z "${ONLY:-}" || "$file" == $ONLY ]] && echo "$file" || true; done)
 [[ ${#files[@]} != 0 ]] || die "ONLY=$ONLY: no kernel's source matches"
 
-# The lines of which a variant's object has code: of a header, a mutant goes into a variant that uses the line.
-for object in $VARIANT_OBJECTS; do
-    [[ "$object" != */00_* ]] || continue
-    variant=${object#*kernels/}; variant=${variant%.o}
-    objdump --dwarf=decodedline "$object" | awk -v v="$variant" '/^CU: |^[^ ]*:$/ { file = $0; sub(/^CU: /, "", file); sub(/:$/, "", file); sub(/^\.\//, "", file); next }
-        $2 ~ /^[0-9]+$/ && file ~ /^kernels\// && !seen[file, $2]++ { print file ":" $2 "\t" v }'
+# The lines of headers of which a variant's object has code: a mutant goes into a variant that uses the line.
+printf '%s\n' "${files[@]}" | awk -F '\t' 'FILENAME == "-" { drawn[$1]; next }
+    $1 ~ /\.h$/ && $1 in drawn && !seen[$2]++ { print $2 }' - "$folder/users" | sort | while read -r variant; do
+    [[ -e "kernels/$variant.cu" ]] || continue
+    objdump --dwarf=decodedline "$SIMT/kernels/$variant.o" | awk -v v="$variant" '/^CU: |^[^ ]*:$/ { file = $0; sub(/^CU: /, "", file); sub(/:$/, "", file); sub(/^\.\//, "", file); next }
+        $2 ~ /^[0-9]+$/ && file ~ /^kernels\/.*\.h$/ && !seen[file, $2]++ { print file ":" $2 "\t" v }'
 done > "$folder/held"
 
 total=$("$mutate" sites "${files[@]}" | wc -l)
@@ -58,14 +61,6 @@ compile_drawn() { # FILE of draws
 PLAIN=${MUTATE_DIR:-build/mutate}/plain
 stamp=$( { echo "$CC $PLAIN_CFLAGS $CXX $PLAIN_SIMT_FLAGS"; find kernels reference -name '*.[ch]*' -exec sha256sum {} + | sort; } | sha256sum)
 [[ -e "$PLAIN/stamp" && "$(< "$PLAIN/stamp")" == "$stamp" ]] || { rm -rf "$PLAIN"; mkdir -p "$PLAIN"; echo "$stamp" > "$PLAIN/stamp"; }
-for source in kernels/host/*.c kernels/*/00_*.c; do
-    object=$PLAIN/host/${source%.c}.o
-    [[ -e "$object" ]] && continue
-    mkdir -p "${object%/*}"
-    # shellcheck disable=SC2086
-    $CC $PLAIN_CFLAGS -w -c "$source" -o "$object"
-done
-
 start=$SECONDS first=1 real=0
 while ((real < N && first <= total)); do
     count=$(((N - real) * 3 / 2 + 4))
@@ -87,7 +82,8 @@ done
 
 : > "$folder/nothing"
 # Controls: variants that nothing was changed in but a comment. They must pass, or what the mutants get means nothing.
-cut -f9 "$folder/mutants" | sed -n 's/.*\/\([^/]*\/\)m[0-9]*_\(.*\)\.patch$/\1\2/p' | sort -u | awk 'NR % 20 == 1 && n++ < 6' | while read -r variant; do
+cut -f9 "$folder/mutants" | sed -n 's/.*\/\([^/]*\/\)m[0-9]*_\(.*\)\.patch$/\1\2/p' | sort -u | awk '{ v[NR] = $0 }
+    END { for (i = 0; i < 5 && i < NR; i++) print v[1 + int(i * NR / (NR < 5 ? NR : 5))] }' | while read -r variant; do
     number=$((total + 1 + $(wc -l < "$folder/nothing")))
     file=kernels/$variant.cu; [[ -e "$file" ]] || file=kernels/$variant.c
     { cat "$file"; echo '/* nothing else */'; } > "$folder/drawn/$number"

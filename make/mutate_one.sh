@@ -13,10 +13,22 @@ IFS=$'\x1f' read -r number file line place kind old new variants <<< "${2//$'\t'
 work=$folder/work.$number
 trap 'rm -rf "$work"' EXIT
 
+# The bodies of host variants and this one as they are, compiled once by whoever comes first.
+host_parts() (
+    exec 9> "$plain/lock"; flock 9
+    for source in "$variant_source" kernels/host/*.c; do
+        object=$plain/host/${source%.c}.o
+        [[ ! -e "$object" ]] || continue
+        mkdir -p "${object%/*}"
+        # shellcheck disable=SC2086
+        $CC $PLAIN_CFLAGS -w -c "$source" -o "$object"
+    done
+)
 # The code that a variant's machine-independent part becomes, to compare: no debug information, no hooks of the SIMT machine,
 # which keep apart what is the same. Of host variants without the functions that this variant does not call.
 plain_code() { # WORK OBJECT
     if is_host; then
+        host_parts
         # shellcheck disable=SC2086
         compile_host "$1" "$plain/host" $PLAIN_CFLAGS 2>/dev/null || return 1
         ld -r --gc-sections -u "at_kernel_${variant//\//_}" -o "$2" "${host_objects[@]}"

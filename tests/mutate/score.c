@@ -145,9 +145,12 @@ static void count_control(struct totals *t, const struct mutant *m) {
         printf("           %s on %s\n", at_state_name(m->state), m->by);
 }
 
+/* What is changed, as much as fits a line of a table: the patch has it all. */
 static void print_mutant(const char *fate, const struct mutant *m) {
-    printf("%-10s %s:%s  %s  %s: %s -> %s\n", fate, m->file, m->at, m->of, m->kind, m->old,
-           *m->new ? m->new : "(nothing)");
+    enum { MOST = 60 };
+    const char *new = *m->new ? m->new : "(nothing)";
+    printf("%-10s %s:%s  %s  %s: %.*s%s -> %.*s%s\n", fate, m->file, m->at, m->of, m->kind, MOST, m->old,
+           strlen(m->old) > MOST ? "..." : "", MOST, new, strlen(new) > MOST ? "..." : "");
 }
 
 static void count_mutant(struct totals *t, const struct mutant *m, const struct equivalent *e) {
