@@ -22,9 +22,11 @@ for source in kernels/host/*.c; do
     awk -F '\t' -v source="$source" '$2 ~ /\/00_/ && !seen[$2]++ { print source "\t" $2 }' "$folder/users"
 done > "$folder/users.host"
 cat "$folder/users.host" >> "$folder/users"
-mapfile -t files < <(cut -f1 "$folder/users" | sort -u | while read -r file; do
+files=()
+while read -r file; do
     # shellcheck disable=SC2053
-    [[ -z "${ONLY:-}" || "$file" == $ONLY ]] && echo "$file" || true; done)
+    [[ -n "${ONLY:-}" && "$file" != $ONLY ]] || files+=("$file")
+done < <(cut -f1 "$folder/users" | sort -u)
 [[ ${#files[@]} != 0 ]] || die "ONLY=$ONLY: no kernel's source matches"
 
 # The lines of headers of which a variant's object has code: a mutant goes into a variant that uses the line.
@@ -105,4 +107,5 @@ code=0
     --json "$folder/results.jsonl" --quiet > "$folder/verify.log" || code=$?
 ((code <= 1)) || die "attest verify: exit $code, see $folder/verify.log"
 echo "mutate: judged in $((SECONDS - start)) s, compiling included"
-"$mutate" score "$folder" tests/mutants/equivalent.txt "make mutate N=$N SEED=$SEED${ONLY:+ ONLY='$ONLY'}" "${MUTATE_MIN:-0}"
+[[ -z "${ONLY:-}" ]] || only=" ONLY='$ONLY'"
+"$mutate" score "$folder" tests/mutants/equivalent.txt "make mutate N=$N SEED=$SEED${only:-}" "${MUTATE_MIN:-0}"

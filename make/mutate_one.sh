@@ -49,7 +49,7 @@ original() { # the plain code of the variant as it is, made once
     cmp -s "$object" "$work/plain.o"
 }
 
-fate=refused patch='' name=''
+fate=refused patch=''
 for variant in $variants; do
     of_variant "$variant"
     rm -rf "$work"; copy_variant "$work"
@@ -64,7 +64,8 @@ for variant in $variants; do
     mkdir -p "$folder/$family"
     { printf 'mutant-of: %s\nfault: %s:%s: %s: %s -> %s\n\n' "$variant" "$file" "$line" "$kind" "$old" "$new"
       diff -u --label "a/$file" --label "b/$file" "$file" "$folder/drawn/$number" || [[ $? == 1 ]]; } > "$patch"
-    make/build_mutant.sh "$patch" "${patch%.patch}.o" "$BUILD" 2>"$work/log" && fate=mutant || { fate=refused; rm -f "$patch"; }
+    fate=mutant
+    make/build_mutant.sh "$patch" "${patch%.patch}.o" "$BUILD" 2>"$work/log" || { rm -f "$patch"; fate=refused patch=; }
     break
 done
 mkdir -p "$folder/fate"

@@ -71,7 +71,7 @@ done < "$scratch/one.tsv"
 of_stamp() { sed "s/ -std=.*//" "$1"; } # the compilers that everything was built with
 [[ "${AT_EFFORT:-full}" == fast ]] && n=3 || n=8
 make --no-print-directory -n CC="$(of_stamp "$BUILD/flags")" CXX="$(of_stamp build/simt/flags)" DEPS=0 BUILD="$BUILD" JOBS=2 \
-    ONLY='kernels/rms_norm/*.cu' CASES='smoke:*' N=$n SEED=3 mutate 2> /dev/null | sed -n "/^N='/,\$p" > "$scratch/command"
+    ONLY='kernels/rms_norm/*.cu' CASES='smoke:*' N="$n" SEED=3 mutate 2> /dev/null | sed -n "/^N='/,\$p" > "$scratch/command"
 [[ -s "$scratch/command" ]] || fail "no command of make mutate"
 export MUTATE_DIR=$scratch/mutate
 sample() { bash "$scratch/command"; }
@@ -80,7 +80,7 @@ tail -n 1 "$scratch/out" | grep -qE ": [0-9]+ of $n killed, raw score [0-9.]+ %\
 folder=$MUTATE_DIR/3
 [[ $(awk -F '\t' '$5 == "nothing"' "$folder/mutants" | wc -l) -ge 1 ]] || fail "no control"
 grep -q ' 1 controls passed$' "$scratch/out" || fail "the control did not pass"
-killed=$(sed -n 's/.*: \([0-9]*\) of '$n' killed, raw.*/\1/p' "$scratch/out")
+killed=$(sed -n 's/.*: \([0-9]*\) of '"$n"' killed, raw.*/\1/p' "$scratch/out")
 [[ "$killed" -ge $((n / 2)) ]] || fail "only $killed of $n mutants of a small kernel are killed"
 # The patch is all of a mutant, and applies to the sources.
 patch=$(find "$folder" -name 'm*.patch' | sort | head -n 1)
@@ -89,10 +89,9 @@ patch --dry-run -p1 < "$patch" > /dev/null || fail "$patch does not apply"
 # --- fates: what does not compile, what is the same code, what is a mutant ---
 fate() { # NUMBER 'sed command'
     sed "$2" kernels/rms_norm/01_warp_per_row.cu > "$folder/drawn/$1"
-    sed 's|make/mutate.sh$|make/mutate_one.sh "$folder" "$line"|' "$scratch/command" > "$scratch/one_command"
-    sed -n "/^export BUILD PLAIN/p" make/mutate.sh > "$scratch/exports"
-    folder=$folder PLAIN=$MUTATE_DIR/plain line=$(printf '%s\tkernels/rms_norm/01_warp_per_row.cu\t1\t0\tswap\ta\tb\trms_norm/01_warp_per_row' "$1") \
-        bash -c "export folder line PLAIN; $(< "$scratch/one_command")"
+    printf '%s\tkernels/rms_norm/01_warp_per_row.cu\t1\t0\tswap\ta\tb\trms_norm/01_warp_per_row' "$1" > "$scratch/line"
+    sed "s|make/mutate.sh\$|make/mutate_one.sh '$folder' \"\$(cat '$scratch/line')\"|" "$scratch/command" > "$scratch/single"
+    PLAIN=$MUTATE_DIR/plain bash "$scratch/single" || fail "make/mutate_one.sh"
     cut -f8 "$folder/fate/$1"
 }
 [[ $(fate 9001 's/int launch(/int launch((/') == refused ]] || fail "what does not compile is no mutant"
