@@ -16,5 +16,5 @@ mutate: programs $(MUTATE) ## judge N=300 mutants of the kernels, drawn by SEED 
 	@N='$(N)' SEED='$(SEED)' ONLY='$(ONLY)' CASES='$(CASES)' TIMEOUT='$(TIMEOUT)' MUTATE_MIN='$(MUTATE_MIN)' JOBS='$(JOBS)' BUILD='$(BUILD)' SIMT='$(SIMT)' \
 	   VARIANT_OBJECTS='$(DEVICE_OBJ) $(call obj,$(VARIANTS))' CC='$(CC)' CXX='$(CXX)' CFLAGS='$(CFLAGS_ALL)' SIMT_FLAGS='$(SIMT_FLAGS)' \
 	   PLAIN_CFLAGS='$(filter-out -g,$(CFLAGS_ALL)) -ffunction-sections -fdata-sections' \
-	   PLAIN_SIMT_FLAGS='$(filter-out -g1 -fsanitize=thread,$(SIMT_FLAGS))' LINK_FLAGS='$(LDFLAGS_ALL)' \
+	   LINK_FLAGS='$(LDFLAGS_ALL)' \
 	   RUNNER_FRAME='$(RUNNER_FRAME)' RUNNER_LIBS='$(BLAS_LIBS) -ldw -lm' make/mutate.sh

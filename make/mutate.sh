@@ -54,58 +54,64 @@ with_variants() {
               } }
           print $0, substr(text, 2) }' "$folder/users" "$folder/held" "$1"
 }
-export BUILD PLAIN PLAIN_CFLAGS PLAIN_SIMT_FLAGS CC CFLAGS CXX SIMT_FLAGS
-compile_drawn() { # FILE of draws
-    with_variants "$1" | tr '\n' '\0' | xargs -0 -r -n 1 -P "$JOBS" make/mutate_one.sh "$folder"
+export PLAIN BUILD SIMT PLAIN_CFLAGS CC CFLAGS CXX SIMT_FLAGS
+each() { tr '\n' '\0' | xargs -0 -r -n 1 -P "$JOBS" make/mutate_one.sh "$folder"; } # of the lines of stdin
+
+PLAIN=$folder/plain; mkdir "$PLAIN" # parts of host variants, to compare
+
+# Draws and compiles until there are N mutants; all that was drawn until then goes to FOLDER/numbers, in the order of the draw.
+first=1 real=0
+compile() {
+    local count number
+    while ((real < N && first <= total)); do
+        count=$(((N - real) * 3 / 2 + 4))
+        "$mutate" draw "$SEED" "$first" "$count" "$folder/drawn" "${files[@]}" > "$folder/draws"
+        with_variants "$folder/draws" | each
+        while ((real < N && count > 0 && first <= total)); do
+            echo "$first" >> "$folder/numbers"
+            [[ $(cut -f8 "$folder/fate/$first") != mutant ]] || real=$((real + 1))
+            first=$((first + 1)) count=$((count - 1))
+        done
+    done
+    echo "mutate: $real of $N mutants compiled after $SECONDS s"
 }
 
-# The originals' code, kept while nothing that it is made of changes.
-PLAIN=${MUTATE_DIR:-build/mutate}/plain
-stamp=$( { echo "$CC $PLAIN_CFLAGS $CXX $PLAIN_SIMT_FLAGS"; find kernels reference -name '*.[ch]*' -exec sha256sum {} + | sort; } | sha256sum)
-[[ -e "$PLAIN/stamp" && "$(< "$PLAIN/stamp")" == "$stamp" ]] || { rm -rf "$PLAIN"; mkdir -p "$PLAIN"; echo "$stamp" > "$PLAIN/stamp"; }
-start=$SECONDS first=1 real=0
-while ((real < N && first <= total)); do
-    count=$(((N - real) * 3 / 2 + 4))
-    "$mutate" draw "$SEED" "$first" "$count" "$folder/drawn" "${files[@]}" > "$folder/draws"
-    compile_drawn "$folder/draws"
-    while IFS=$'\t' read -r number _; do
-        fate=$(cut -f8 "$folder/fate/$number")
-        if ((real >= N)); then # more than were asked for: as if they had not been drawn
-            patch=$(cut -f9 "$folder/fate/$number")
-            [[ -z "$patch" ]] || rm -f "$patch" "${patch%.patch}".{o,d}
-            continue
-        fi
-        cat "$folder/fate/$number" >> "$folder/mutants"
-        [[ "$fate" != mutant ]] || real=$((real + 1))
-    done < "$folder/draws"
-    first=$((first + count))
-    echo "mutate: $real of $N mutants compiled in $((SECONDS - start)) s"
-done
+# Controls: variants in which nothing but a comment was changed. They must pass, or what the mutants get means nothing.
+add_controls() {
+    local number=$total variant file
+    patches | sed -n 's/.*\/\([^/]*\/\)m[0-9]*_\(.*\)\.patch$/\1\2/p' | sort -u |
+        awk '{ v[NR] = $0 } END { n = NR < 5 ? NR : 5; for (i = 0; i < n; i++) print v[1 + int(i * NR / n)] }' > "$folder/controls"
+    while read -r variant; do
+        file=kernels/$variant.cu number=$((number + 1))
+        [[ -e "$file" ]] || file=kernels/$variant.c
+        { cat "$file"; echo '/* nothing else */'; } > "$folder/drawn/$number"
+        printf '%s\t%s\t1\t0\tnothing\t\t\t%s\n' "$number" "$file" "$variant" | each
+        echo "$number" >> "$folder/numbers"
+    done < "$folder/controls"
+}
+mutants() { while read -r number; do cat "$folder/fate/$number"; done < "$folder/numbers"; } # with their fates
+patches() { mutants | awk -F '\t' '$8 == "mutant" { print $9 }'; }
 
-: > "$folder/nothing"
-# Controls: variants that nothing was changed in but a comment. They must pass, or what the mutants get means nothing.
-cut -f9 "$folder/mutants" | sed -n 's/.*\/\([^/]*\/\)m[0-9]*_\(.*\)\.patch$/\1\2/p' | sort -u | awk '{ v[NR] = $0 }
-    END { for (i = 0; i < 5 && i < NR; i++) print v[1 + int(i * NR / (NR < 5 ? NR : 5))] }' | while read -r variant; do
-    number=$((total + 1 + $(wc -l < "$folder/nothing")))
-    file=kernels/$variant.cu; [[ -e "$file" ]] || file=kernels/$variant.c
-    { cat "$file"; echo '/* nothing else */'; } > "$folder/drawn/$number"
-    printf '%s\t%s\t1\t0\tnothing\t\t\t%s\n' "$number" "$file" "$variant" >> "$folder/nothing"
-    make/mutate_one.sh "$folder" "$(tail -n 1 "$folder/nothing")"
-    cat "$folder/fate/$number" >> "$folder/mutants"
-done
+# One program of all mutants, judged at once.
+judge() {
+    local code=0 list
+    mapfile -t list < <(patches)
+    ((${#list[@]} > 0)) || die "nothing that was drawn compiles to other code"
+    make/write_tables.sh kernels "${list[@]}" > "$folder/table.c"
+    # shellcheck disable=SC2086
+    $CC $CFLAGS -c "$folder/table.c" -o "$folder/table.o"
+    # shellcheck disable=SC2086
+    $CC $LINK_FLAGS $RUNNER_FRAME "${list[@]/%.patch/.o}" "$folder/table.o" "$BUILD/libreference.a" -o "$folder/attest-mutate" $RUNNER_LIBS
+    "$BUILD/attest" verify --runner "$folder/attest-mutate" --cases "$CASES" --first-failure --timeout "$TIMEOUT" --jobs "$JOBS" \
+        --json "$folder/results.jsonl" --quiet > "$folder/verify.log" || code=$?
+    ((code <= 1 || code == 4)) || die "attest verify: exit $code, see $folder/verify.log"
+    echo "mutate: judged after $SECONDS s"
+}
 
-mapfile -t patches < <(cut -f9 "$folder/mutants" | grep .)
-[[ ${#patches[@]} != 0 ]] || die "nothing that was drawn compiles to other code"
-make/write_tables.sh kernels "${patches[@]}" > "$folder/table.c"
-# shellcheck disable=SC2086
-$CC $CFLAGS -c "$folder/table.c" -o "$folder/table.o"
-# shellcheck disable=SC2086
-$CC $LINK_FLAGS $RUNNER_FRAME "${patches[@]/%.patch/.o}" "$folder/table.o" "$BUILD/libreference.a" -o "$folder/attest-mutate" $RUNNER_LIBS
-echo "mutate: judging"
-code=0
-"$BUILD/attest" verify --runner "$folder/attest-mutate" --cases "$CASES" --first-failure --timeout "$TIMEOUT" --jobs "$JOBS" \
-    --json "$folder/results.jsonl" --quiet > "$folder/verify.log" || code=$?
-((code <= 1)) || die "attest verify: exit $code, see $folder/verify.log"
-echo "mutate: judged in $((SECONDS - start)) s, compiling included"
+: > "$folder/numbers"
+compile
+add_controls
+mutants > "$folder/mutants"
+judge
 [[ -z "${ONLY:-}" ]] || only=" ONLY='$ONLY'"
 "$mutate" score "$folder" tests/mutants/equivalent.txt "make mutate N=$N SEED=$SEED${only:-}" "${MUTATE_MIN:-0}"

@@ -16,7 +16,7 @@ static void f(int n, int m) {
     for (int i = 0; i < n; i++)
         x[i][n] += g<4>(i, m) - 0.5f;
     if (p->h && p->hk) at_sync();
-    y = fminf(p->h, 0x10u) >> 1;
+    y = fminf(p->h, 0x10u) >> 1; /* whose arguments are in no order */
     const T *q = a > b ? c : d;
 }
 AT_KERNEL(any, 01_all) = { .pv_chunk = 16 + 1 };
@@ -40,7 +40,6 @@ cat > "$scratch/want" <<'SITES'
 8 deletion at_sync()|
 9 deletion y = fminf(p->h, 0x10u) >> 1|
 9 extreme fminf|fmaxf
-9 swap p->h, 0x10u|0x10u, p->h
 9 member h|d|hk
 9 integer 0x10u|0x11u|0xfu
 9 bits >>|<<
@@ -91,7 +90,7 @@ fate() { # NUMBER 'sed command'
     sed "$2" kernels/rms_norm/01_warp_per_row.cu > "$folder/drawn/$1"
     printf '%s\tkernels/rms_norm/01_warp_per_row.cu\t1\t0\tswap\ta\tb\trms_norm/01_warp_per_row' "$1" > "$scratch/line"
     sed "s|make/mutate.sh\$|make/mutate_one.sh '$folder' \"\$(cat '$scratch/line')\"|" "$scratch/command" > "$scratch/single"
-    PLAIN=$MUTATE_DIR/plain bash "$scratch/single" || fail "make/mutate_one.sh"
+    PLAIN=$folder/plain bash "$scratch/single" || fail "make/mutate_one.sh"
     cut -f8 "$folder/fate/$1"
 }
 [[ $(fate 9001 's/int launch(/int launch((/') == refused ]] || fail "what does not compile is no mutant"

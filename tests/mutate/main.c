@@ -67,26 +67,32 @@ out:
     return status;
 }
 
+static int usage(void) {
+    fprintf(stderr, "usage: mutate sites FILE... | mutate draw SEED FIRST N FOLDER FILE... | "
+                    "mutate score FOLDER EQUIVALENT COMMAND MIN\n");
+    return 2;
+}
+
 int main(int argc, char **argv) {
+    const char *what = argc > 2 ? argv[1] : "";
     struct population p = { 0 };
     int bad = 0;
-    if (argc == 6 && strcmp(argv[1], "score") == 0) {
-        const at_status scored = score_print(argv[2], argv[3], argv[4], strtod(argv[5], NULL), &bad);
-        if (scored != AT_OK)
-            fprintf(stderr, "mutate: %s\n", at_error_message());
-        return scored != AT_OK ? at_status_exit_code(scored) : bad != 0;
+    at_status status = AT_OK;
+    if (strcmp(what, "score") == 0 && argc == 6) {
+        status = score_print(argv[2], argv[3], argv[4], strtod(argv[5], NULL), &bad);
+    } else if (strcmp(what, "sites") == 0) {
+        status = population_open((const char *const *)argv + 2, argc - 2, &p);
+        if (status == AT_OK)
+            status = list_sites(&p);
+    } else if (strcmp(what, "draw") == 0 && argc > 6) {
+        status = population_open((const char *const *)argv + 6, argc - 6, &p);
+        if (status == AT_OK)
+            status = draw(&p, argv + 2);
+    } else {
+        return usage();
     }
-    const int drawing = argc > 6 && strcmp(argv[1], "draw") == 0, files = drawing ? 6 : 2;
-    if (!drawing && (argc < 3 || strcmp(argv[1], "sites") != 0)) {
-        fprintf(stderr, "usage: mutate sites FILE... | mutate draw SEED FIRST N FOLDER FILE... | mutate score FOLDER "
-                        "EQUIVALENT COMMAND MIN\n");
-        return 2;
-    }
-    at_status status = population_open((const char *const *)argv + files, argc - files, &p);
-    if (status == AT_OK)
-        status = drawing ? draw(&p, argv + 2) : list_sites(&p);
+    population_release(&p);
     if (status != AT_OK)
         fprintf(stderr, "mutate: %s\n", at_error_message());
-    population_release(&p);
-    return at_status_exit_code(status);
+    return status != AT_OK ? at_status_exit_code(status) : bad != 0;
 }

@@ -195,6 +195,12 @@ static void print_totals(const struct totals *t, const char *folder, const char 
     printf("%s: %d of %d killed, raw score %.1f %%\n", command, t->killed, t->mutants, percent(t->killed, t->mutants));
 }
 
+static void release(struct sample *sample) {
+    for (int i = 0; i < sample->n; i++)
+        free(sample->items[i].line);
+    free(sample->items);
+}
+
 at_status score_print(const char *folder, const char *equivalents, const char *command, double least, int *bad) {
     struct sample sample = { 0 };
     struct equivalent_list list = { 0 };
@@ -221,9 +227,7 @@ at_status score_print(const char *folder, const char *equivalents, const char *c
     }
 out:
     *bad = t.bad;
-    for (int i = 0; i < sample.n; i++)
-        free(sample.items[i].line);
-    free(sample.items);
+    release(&sample);
     equivalents_release(&list);
     return status;
 }

@@ -202,6 +202,12 @@ static int same_text(const struct source *s, int a, int a_end, int b, int b_end)
            memcmp(text_of(s, a), text_of(s, b), (size_t)length_of(s, a, a_end)) == 0;
 }
 
+/* 1: the first two arguments of this function can be exchanged and nothing is changed. */
+static int commutes(const struct source *s, int name) {
+    static const char *const names[] = { "fminf", "fmaxf", "fmin", "fmax", "min", "max", "fmaf", "fma", NULL };
+    return is_any(s, name, names);
+}
+
 /* Neighbours among the arguments of a call f(a, b), or of T{ a, b }, which begins at bracket i. */
 static void find_arguments(const struct source *s, int i, struct site_list *list) {
     static const char *const words[] = {
@@ -215,8 +221,8 @@ static void find_arguments(const struct source *s, int i, struct site_list *list
         return;
     for (int first = i + 1, last = end_of_argument(s, first, close); last + 1 < close;) {
         const int next = last + 2, end = end_of_argument(s, next, close);
-        if (!declares(s, first, last) && !declares(s, next, end) && whole(s, first, last) && whole(s, next, end) &&
-            !same_text(s, first, last, next, end)) {
+        if (!(first == i + 1 && commutes(s, i - 1)) && !declares(s, first, last) && !declares(s, next, end) &&
+            whole(s, first, last) && whole(s, next, end) && !same_text(s, first, last, next, end)) {
             const char *between = s->text + s->tokens[last].end;
             add_text(add_site(s, list, SITE_swap, first, end), "%.*s%.*s%.*s", length_of(s, next, end),
                      text_of(s, next), (int)(s->tokens[next].begin - s->tokens[last].end), between,
