@@ -94,14 +94,16 @@ patches() { mutants | awk -F '\t' '$8 == "mutant" { print $9 }'; }
 
 # One program of all mutants, judged at once.
 judge() {
-    local code=0 list
+    local code=0 list originals
     mapfile -t list < <(patches)
     ((${#list[@]} > 0)) || die "nothing that was drawn compiles to other code"
-    make/write_tables.sh kernels "${list[@]}" > "$folder/table.c"
+    make/write_tables.sh drawn "${list[@]}" > "$folder/table.c"
+    mapfile -t originals < <(sed -n 's/^mutant-of: *//p' "${list[@]}" | sort -u | while read -r variant; do
+        [[ -e "$SIMT/kernels/$variant.o" ]] && echo "$SIMT/kernels/$variant.o" || echo "$BUILD/kernels/$variant.o"; done)
     # shellcheck disable=SC2086
     $CC $CFLAGS -c "$folder/table.c" -o "$folder/table.o"
     # shellcheck disable=SC2086
-    $CC $LINK_FLAGS $RUNNER_FRAME "${list[@]/%.patch/.o}" "$folder/table.o" "$BUILD/libreference.a" -o "$folder/attest-mutate" $RUNNER_LIBS
+    $CC $LINK_FLAGS $RUNNER_FRAME "${list[@]/%.patch/.o}" "${originals[@]}" "$folder/table.o" "$BUILD/libreference.a" -o "$folder/attest-mutate" $RUNNER_LIBS
     "$BUILD/attest" verify --runner "$folder/attest-mutate" --cases "$CASES" --first-failure --timeout "$TIMEOUT" --jobs "$JOBS" \
         --json "$folder/results.jsonl" --quiet > "$folder/verify.log" || code=$?
     ((code <= 1 || code == 4)) || die "attest verify: exit $code, see $folder/verify.log"
