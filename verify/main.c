@@ -9,6 +9,7 @@
 #include "attest/env.h"
 #include "attest/names.h"
 #include "build_info.h"
+#include "verify/archive/guard.h"
 #include "verify/archive/reader_hdf5.h"
 #include "verify/cli/commands.h"
 
@@ -68,6 +69,14 @@ static int flush_stdout(int code) {
     return code;
 }
 
+static int run_guarded(const struct at_command *command, const struct at_args *args) {
+    int ended = 0, code = 0;
+    const at_status status = command->reads_archives ? at_guard_split(&ended, &code) : AT_OK;
+    if (status != AT_OK)
+        return at_report_failure(status);
+    return ended ? code : command->run(args);
+}
+
 static int run(const struct at_command *command, int argc, char **argv) {
     struct at_args args;
     int help, code;
@@ -78,7 +87,7 @@ static int run(const struct at_command *command, int argc, char **argv) {
         at_command_help(command);
         code = 0;
     } else {
-        code = command->run(&args);
+        code = run_guarded(command, &args);
     }
     at_args_release(&args);
     return flush_stdout(code);
