@@ -40,17 +40,20 @@ done > "$folder/held"
 total=$("$mutate" sites "${files[@]}" | wc -l)
 echo "mutate: seed $SEED, $total places in ${#files[@]} files"
 
-# Up to three variants for a header (all for a host body, which costs a link each), from one on that the draw chooses.
+# Which variants to try, in turn: those that have code of the line, then all that are made of the file, in steps that take
+# neighbours, which are alike, far from each other.
 with_variants() {
     awk -F '\t' -v OFS='\t' -v seed="$SEED" '
+        function divisor(a, b) { return b ? divisor(b, a % b) : a }
         FILENAME == ARGV[1] { users[$1] = users[$1] " " $2; next }
         FILENAME == ARGV[2] { held[$1] = held[$1] " " $2; next }
-        { most = $2 ~ /^kernels\/host\// ? 1000 : 3; n = 0; text = ""; split("", taken)
+        { text = ""; split("", taken)
           for (pass = 0; pass < 2; pass++) {
               m = split(pass == 0 ? held[$2 ":" $3] : users[$2], list, " ")
-              for (i = 0; i < m && n < most; i++) {
-                  v = list[1 + (i + $1 * 7919 + seed) % m]
-                  if (!taken[v]++) { text = text " " v; n++ }
+              for (step = int(0.382 * m) + 1; m && divisor(step, m) != 1; step++) ;
+              for (i = 0; i < m; i++) {
+                  v = list[1 + (i * step + $1 * 7919 + seed) % m]
+                  if (!taken[v]++) text = text " " v
               } }
           print $0, substr(text, 2) }' "$folder/users" "$folder/held" "$1"
 }
@@ -79,7 +82,7 @@ compile() {
 # Controls: variants in which nothing but a comment was changed. They must pass, or what the mutants get means nothing.
 add_controls() {
     local number=$total variant file
-    patches | sed -n 's/.*\/\([^/]*\/\)m[0-9]*_\(.*\)\.patch$/\1\2/p' | sort -u |
+    mutants | patches | sed -n 's/.*\/\([^/]*\/\)m[0-9]*_\(.*\)\.patch$/\1\2/p' | sort -u |
         awk '{ v[NR] = $0 } END { n = NR < 5 ? NR : 5; for (i = 0; i < n; i++) print v[1 + int(i * NR / n)] }' > "$folder/controls"
     while read -r variant; do
         file=kernels/$variant.cu number=$((number + 1))
@@ -90,30 +93,42 @@ add_controls() {
     done < "$folder/controls"
 }
 mutants() { while read -r number; do cat "$folder/fate/$number"; done < "$folder/numbers"; } # with their fates
-patches() { mutants | awk -F '\t' '$8 == "mutant" { print $9 }'; }
+patches() { awk -F '\t' '$8 == "mutant" { print $9 }' "$@"; }
 
-# One program of all mutants, judged at once.
-judge() {
+# One program of all mutants until now. What the judge says of those of FILE goes to FOLDER/results.jsonl.
+judge() { # FILE
     local code=0 list originals
-    mapfile -t list < <(patches)
-    ((${#list[@]} > 0)) || die "nothing that was drawn compiles to other code"
+    mapfile -t list < <(patches "$folder/mutants")
     make/write_tables.sh drawn "${list[@]}" > "$folder/table.c"
     mapfile -t originals < <(sed -n 's/^mutant-of: *//p' "${list[@]}" | sort -u | while read -r variant; do
         [[ -e "$SIMT/kernels/$variant.o" ]] && echo "$SIMT/kernels/$variant.o" || echo "$BUILD/kernels/$variant.o"; done)
     # shellcheck disable=SC2086
     $CC $CFLAGS -c "$folder/table.c" -o "$folder/table.o"
     # shellcheck disable=SC2086
-    $CC $LINK_FLAGS $RUNNER_FRAME "${list[@]/%.patch/.o}" "${originals[@]}" "$folder/table.o" "$BUILD/libreference.a" -o "$folder/attest-mutate" $RUNNER_LIBS
-    "$BUILD/attest" verify --runner "$folder/attest-mutate" --cases "$CASES" --first-failure --timeout "$TIMEOUT" --jobs "$JOBS" \
-        --json "$folder/results.jsonl" --quiet > "$folder/verify.log" || code=$?
+    $CC $LINK_FLAGS $RUNNER_FRAME "${list[@]/%.patch/.o}" "${originals[@]}" "$folder/table.o" "$BUILD/libreference.a" \
+        -o "$folder/attest-mutate" $RUNNER_LIBS
+    mapfile -t list < <(patches "$1" | sed 's|.*/\([^/]*/[^/]*\)\.patch$|\1|')
+    "$BUILD/attest" verify "${list[@]}" --runner "$folder/attest-mutate" --cases "$CASES" --first-failure --timeout "$TIMEOUT" \
+        --jobs "$JOBS" --json "$folder/new.jsonl" --quiet > "$folder/verify.log" || code=$?
     ((code <= 1 || code == 4)) || die "attest verify: exit $code, see $folder/verify.log"
-    echo "mutate: judged after $SECONDS s"
+    cat "$folder/new.jsonl" >> "$folder/results.jsonl"
+    echo "mutate: judged $(patches "$1" | wc -l) after $SECONDS s"
 }
 
-: > "$folder/numbers"
+: > "$folder/numbers"; : > "$folder/results.jsonl"
 compile
+[[ -n "$(mutants | patches)" ]] || die "nothing that was drawn compiles to other code"
 add_controls
 mutants > "$folder/mutants"
-judge
+judge "$folder/mutants"
+# A mutant of what several variants are made of is seen when one of them fails: survivors go into a second and a third.
+for round in 2 3; do
+    mkdir "$folder/fate$round"
+    "$mutate" survivors "$folder" | FATES=$folder/fate$round each
+    find "$folder/fate$round" -type f -exec cat {} + | sort -n | awk -F '\t' '$8 == "mutant"' > "$folder/more"
+    [[ -s "$folder/more" ]] || break
+    cat "$folder/more" >> "$folder/mutants"
+    judge "$folder/more"
+done
 [[ -z "${ONLY:-}" ]] || only=" ONLY='$ONLY'"
 "$mutate" score "$folder" tests/mutants/equivalent.txt "make mutate N=$N SEED=$SEED${only:-}" "${MUTATE_MIN:-0}"

@@ -3,7 +3,8 @@
 # to other code; if so an object with one global symbol, as of a patch, and the patch.
 #   mutate_one.sh FOLDER 'NUMBER file line place kind old new variants'   (tabs between fields, spaces between variants)
 # FOLDER/drawn/NUMBER holds the mutated source. FOLDER/fate/NUMBER becomes the line with, instead of the variants, the fate
-# (refused: does not compile; same: to the code of the original; mutant) and the patch.
+# (refused: does not compile; same: to the code of the original; mutant), the patch, and the variants that were not tried.
+# FATES names another folder than fate.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 source "$(dirname "$0")/mutant_copy.sh"
@@ -74,9 +75,12 @@ try_variant() { # sets fate, and patch for a mutant
 }
 
 fate=refused patch=''
-for variant in $variants; do
+read -ra left <<< "$variants"
+while ((${#left[@]} > 0)); do
+    variant=${left[0]} left=("${left[@]:1}")
     copy_mutated || continue
     try_variant
     [[ $fate == same ]] || break
 done
-printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$number" "$file" "$at" "$place" "$kind" "$old" "$new" "$fate" "$patch" > "$folder/fate/$number"
+printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$number" "$file" "$at" "$place" "$kind" "$old" "$new" "$fate" "$patch" "${left[*]}" \
+    > "${FATES:-$folder/fate}/$number"

@@ -110,6 +110,14 @@ results() { grep -v "\"variant\":\"${variant#*/}\"" "$folder/all.jsonl"; grep "\
 cp "$folder/results.jsonl" "$folder/all.jsonl"
 results PASS > "$folder/results.jsonl"
 wants 0 "SURVIVED   $file:" score 0
+# In a second variant it fails: then it is killed, and counted once.
+cp "$folder/mutants" "$scratch/mutants"
+grep -F "$name" "$folder/mutants" | sed "s|$name|${name%.patch}_again.patch|" >> "$folder/mutants"
+results WRONG | grep "\"variant\":\"${variant#*/}\"" | sed "s/\"variant\":\"${variant#*/}\"/\"variant\":\"${variant#*/}_again\"/" >> "$folder/results.jsonl"
+wants 0 " of $n killed, raw score" score 0
+grep -q "^SURVIVED   $file:.* $old -> $new\$" "$scratch/out" && fail "a mutant that one of its variants shows has survived"
+cp "$scratch/mutants" "$folder/mutants"
+results PASS > "$folder/results.jsonl"
 echo "$file '$text' '$old' -> '$new' : as planted by this test" > "$scratch/equivalent"
 wants 0 'of those not equivalent (1 of tests' score 0
 grep -q "^equivalent $file:" "$scratch/out" || fail "the equivalent mutant is not named"
@@ -123,7 +131,7 @@ echo "$file is right anyway" > "$scratch/equivalent"
 wants 2 "equivalent:1: wanted FILE 'text" score 0
 # A control that is killed says that a verdict here means nothing.
 : > "$scratch/equivalent"
-sed -i "s|\t[a-z]*\t\([^\t]*\t[^\t]*\tmutant\t$name\)\$|\tnothing\t\1|" "$folder/mutants"
+sed -i "s|\t[a-z]*\t\([^\t]*\t[^\t]*\tmutant\t$name\t.*\)\$|\tnothing\t\1|" "$folder/mutants"
 wants 1 'which nothing is wrong with, was killed' score 0
 # The list in the tree fits the sources of today.
 cp tests/mutants/equivalent.txt "$scratch/equivalent"

@@ -2,6 +2,7 @@
  *   mutate sites FILE...                      every site: FILE:LINE, kind, what stands there, what can stand instead
  *   mutate draw SEED FIRST N FOLDER FILE...   draws FIRST to FIRST + N - 1, numbers from 1: number, file, line, bytes from
  *                                             the file's beginning, kind, old, new; the mutated source as FOLDER/NUMBER
+ *   mutate survivors FOLDER                                 what was not killed and can go into further variants
  *   mutate score FOLDER EQUIVALENT.txt COMMAND MIN          survivors and score of what was judged (tests/mutate/score.h)
  * Lines of fields with tabs between; a text that has several lines is written on one.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -68,7 +69,7 @@ out:
 }
 
 static int usage(void) {
-    fprintf(stderr, "usage: mutate sites FILE... | mutate draw SEED FIRST N FOLDER FILE... | "
+    fprintf(stderr, "usage: mutate sites FILE... | mutate draw SEED FIRST N FOLDER FILE... | mutate survivors FOLDER | "
                     "mutate score FOLDER EQUIVALENT COMMAND MIN\n");
     return 2;
 }
@@ -78,7 +79,9 @@ int main(int argc, char **argv) {
     struct population p = { 0 };
     int bad = 0;
     at_status status = AT_OK;
-    if (strcmp(what, "score") == 0 && argc == 6) {
+    if (strcmp(what, "survivors") == 0 && argc == 3) {
+        status = survivors_print(argv[2]);
+    } else if (strcmp(what, "score") == 0 && argc == 6) {
         status = score_print(argv[2], argv[3], argv[4], strtod(argv[5], NULL), &bad);
     } else if (strcmp(what, "sites") == 0) {
         status = population_open((const char *const *)argv + 2, argc - 2, &p);

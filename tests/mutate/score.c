@@ -11,16 +11,16 @@
 #include "tests/mutate/sites.h"
 #include "verify/result/record.h"
 
-/* A line of `mutants`, and what became of it. */
+/* A mutant in one variant: a line of `mutants`, and what became of it. */
 struct mutant {
     char *line; /* owned, cut into fields */
-    const char *number, *file, *at, *kind, *old, *new, *fate, *patch;
+    const char *number, *file, *at, *kind, *old, *new, *fate, *patch, *left;
     int64_t site;
     char name[192], of[192];  /* family/mNNNN_variant, family/variant */
     int64_t judged, declined; /* results */
     enum at_state state;      /* of its first failing result, in the order of the plan; with killed */
-    int killed;
-    char by[1100]; /* role:case of that result */
+    int killed, variants;     /* more than the first that it was put into */
+    char by[1100];            /* role:case of that result */
 };
 
 struct sample {
@@ -63,11 +63,12 @@ static at_status read_mutants(const char *folder, struct sample *sample) {
             AT_FAIL_OUT(AT_NO_MEMORY, "no memory for mutants");
         }
         rest[strcspn(rest, "\n")] = 0;
-        const char *fields[9] = { "", "", "", "0", "", "", "", "", "" };
-        for (int i = 0; i < 9 && rest; i++)
+        const char *fields[10] = { "", "", "", "0", "", "", "", "", "", "" };
+        for (int i = 0; i < 10 && rest; i++)
             fields[i] = strsep(&rest, "\t");
         m.number = fields[0], m.file = fields[1], m.at = fields[2], m.site = strtoll(fields[3], NULL, 10);
-        m.kind = fields[4], m.old = fields[5], m.new = fields[6], m.fate = fields[7], m.patch = fields[8];
+        m.kind = fields[4], m.old = fields[5], m.new = fields[6], m.fate = fields[7], m.patch = fields[8],
+        m.left = fields[9];
         name_of(&m);
         sample->items[sample->n++] = m;
     }
@@ -169,7 +170,8 @@ static void count_mutant(struct totals *t, const struct mutant *m, const struct 
         printf("           %s\n", e->reason);
     } else if (!m->killed) {
         print_mutant("SURVIVED", m);
-        printf("           %lld results%s; %s\n", (long long)m->judged, m->judged ? "" : ", never judged", m->patch);
+        printf("           %lld results%s, in %d variant%s; %s\n", (long long)m->judged,
+               m->judged ? "" : ", never judged", m->variants + 1, m->variants ? "s" : "", m->patch);
     }
 }
 
@@ -195,10 +197,55 @@ static void print_totals(const struct totals *t, const char *folder, const char 
     printf("%s: %d of %d killed, raw score %.1f %%\n", command, t->killed, t->mutants, percent(t->killed, t->mutants));
 }
 
+/* Mutants that were put into several variants have a line for each: the first, which stands for all, comes to know of the
+ * rest. */
+static int stands_for(const struct sample *sample, int i) {
+    for (int k = 0; k < i; k++)
+        if (is(sample->items[k].number, sample->items[i].number))
+            return 0;
+    return 1;
+}
+
+static void join(struct sample *sample) {
+    for (int i = 0; i < sample->n; i++)
+        for (int k = i + 1; k < sample->n && stands_for(sample, i); k++) {
+            struct mutant *m = &sample->items[i];
+            const struct mutant *other = &sample->items[k];
+            if (!is(m->number, other->number))
+                continue;
+            m->judged += other->judged;
+            m->left = other->left;
+            m->variants++;
+            if (!m->killed && other->killed) {
+                m->killed = 1;
+                m->state = other->state;
+                memcpy(m->by, other->by, sizeof m->by);
+                memcpy(m->of, other->of, sizeof m->of);
+            }
+        }
+}
+
 static void release(struct sample *sample) {
     for (int i = 0; i < sample->n; i++)
         free(sample->items[i].line);
     free(sample->items);
+}
+
+at_status survivors_print(const char *folder) {
+    struct sample sample = { 0 };
+    at_status status = AT_OK;
+    AT_TRY_OUT(read_mutants(folder, &sample));
+    AT_TRY_OUT(read_results(folder, &sample));
+    join(&sample);
+    for (int i = 0; i < sample.n; i++) {
+        const struct mutant *m = &sample.items[i];
+        if (stands_for(&sample, i) && is(m->fate, "mutant") && !is(m->kind, "nothing") && !m->killed && *m->left)
+            printf("%s\t%s\t%s\t%lld\t%s\t%s\t%s\t%s\n", m->number, m->file, m->at, (long long)m->site, m->kind, m->old,
+                   m->new, m->left);
+    }
+out:
+    release(&sample);
+    return status;
 }
 
 at_status score_print(const char *folder, const char *equivalents, const char *command, double least, int *bad) {
@@ -209,8 +256,11 @@ at_status score_print(const char *folder, const char *equivalents, const char *c
     AT_TRY_OUT(equivalents_open(equivalents, &list));
     AT_TRY_OUT(read_mutants(folder, &sample));
     AT_TRY_OUT(read_results(folder, &sample));
+    join(&sample);
     for (int i = 0; i < sample.n; i++) {
         const struct mutant *m = &sample.items[i];
+        if (!stands_for(&sample, i))
+            continue;
         const int control = is(m->kind, "nothing");
         t.drawn += !control;
         t.refused += is(m->fate, "refused");

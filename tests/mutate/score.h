@@ -10,4 +10,7 @@
  * mutant that was killed, a raw score below `least` per cent. */
 at_status score_print(const char *folder, const char *equivalents, const char *command, double least, int *bad);
 
+/* Prints the mutants that were judged, not killed, and can go into further variants: as lines for make/mutate_one.sh. */
+at_status survivors_print(const char *folder);
+
 #endif
