@@ -137,13 +137,11 @@ static void count_kind(struct totals *t, const struct mutant *m) {
 }
 
 static void count_control(struct totals *t, const struct mutant *m) {
-    t->controls++;
-    if (!m->killed && m->judged)
+    t->controls += !m->killed && m->judged;
+    if (!m->killed)
         return;
     t->bad++;
-    printf("CONTROL    %s, which nothing is wrong with, %s\n", m->of, m->killed ? "was killed" : "was never judged");
-    if (m->killed)
-        printf("           %s on %s\n", at_state_name(m->state), m->by);
+    printf("CONTROL    %s, which nothing is wrong with, was killed: %s on %s\n", m->of, at_state_name(m->state), m->by);
 }
 
 /* What is changed, as much as fits a line of a table: the patch has it all. */
@@ -269,6 +267,10 @@ at_status score_print(const char *folder, const char *equivalents, const char *c
             count_control(&t, m);
         else if (is(m->fate, "mutant"))
             count_mutant(&t, m, equivalent_find(&list, m->file, m->site, m->old, m->new, m->of));
+    }
+    if (t.controls == 0) {
+        printf("CONTROL    none was judged and passed\n");
+        t.bad++;
     }
     print_totals(&t, folder, command);
     if (percent(t.killed, t.mutants) < least) {
