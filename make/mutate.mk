@@ -9,11 +9,10 @@ N ?= 300
 SEED ?= $(shell date +%Y%m%d)
 ONLY ?=
 CASES ?= @check
-TIMEOUT ?= 5
 MUTATE_MIN ?= 0
 .PHONY: mutate
 mutate: programs $(MUTATE) ## judge N=300 mutants of the kernels, drawn by SEED (default: today), on the cases of @check; ONLY='kernels/gemm/*'
-	@N='$(N)' SEED='$(SEED)' ONLY='$(ONLY)' CASES='$(CASES)' TIMEOUT='$(TIMEOUT)' MUTATE_MIN='$(MUTATE_MIN)' JOBS='$(JOBS)' BUILD='$(BUILD)' SIMT='$(SIMT)' \
+	@N='$(N)' SEED='$(SEED)' ONLY='$(ONLY)' CASES='$(CASES)' MUTATE_MIN='$(MUTATE_MIN)' JOBS='$(JOBS)' BUILD='$(BUILD)' SIMT='$(SIMT)' \
 	   VARIANT_OBJECTS='$(DEVICE_OBJ) $(call obj,$(VARIANTS))' CC='$(CC)' CXX='$(CXX)' CFLAGS='$(CFLAGS_ALL)' SIMT_FLAGS='$(SIMT_FLAGS)' \
 	   PLAIN_CFLAGS='$(filter-out -g,$(CFLAGS_ALL)) -ffunction-sections -fdata-sections' \
 	   LINK_FLAGS='$(LDFLAGS_ALL)' \
