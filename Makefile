@@ -192,7 +192,7 @@ $(FUZZER): $(call obj,tests/fuzz/fuzz_reader.c tests/support/reader_exercise.c t
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) -fsanitize=fuzzer $^ -o $@ $(PKG_LIBS) -lm
 
-include make/mutants.mk make/cuda.mk make/demo.mk make/install.mk make/kernel_coverage.mk
+include make/mutants.mk make/mutate.mk make/cuda.mk make/demo.mk make/install.mk make/kernel_coverage.mk
 
 # --- what people type --------------------------------------------------------------------------
 .PHONY: help
@@ -202,6 +202,7 @@ help: ## this list
 	   while IFS=$$'\t' read -r t d; do printf '  make %-12s %s\n' "$$t" "$$d"; done
 	@echo; echo "  knobs: CC=gcc|clang SAN=address|undefined|thread COVERAGE=1 DEV=1 (warnings are errors)"
 	@echo "         V=1 (show commands) DEPS=0 (install nothing) BUILD=DIR JOBS=N FUZZ_SECONDS=60"
+	@echo "         N=300 SEED=S ONLY='kernels/gemm/*' MUTATE_MIN=PERCENT (make mutate)"
 	@echo "         PREFIX=DIR DESTDIR=DIR MUTANTS=1 (install and bundle take the wrong kernels along) CUDA=0 (a bundle without) ARCH='-gencode ...'"
 
 .PHONY: doctor deps deps-present
@@ -218,7 +219,7 @@ SLOW := $(if $(SAN)$(filter 1,$(COVERAGE)),AT_SLOW_BUILD=1)
 RECURSE = $(MAKE) --no-print-directory
 
 .PHONY: check check-fast tests-built
-tests-built: deps-present $(TESTS) $(MAKERS) $(BUILD)/attest-demo
+tests-built: deps-present $(TESTS) $(MAKERS) $(MUTATE) $(BUILD)/attest-demo
 check: ## every test, full effort (installs what is missing first)
 	@$(if $(filter 1,$(DEPS)),make/dependencies.sh install test)
 	@$(RECURSE) -j$(JOBS) programs tests-built $(MECHANICAL) $(TESTED_COVERAGE)

@@ -32,7 +32,7 @@ $(CUDA_PROGRAMS)/attest-cuda: $(CUDA_FRAME) $(BUILD)/gen/cuda_kernel_table.o $(C
 
 # Wrong kernels that a device must survive: they hang, crash, ask for too much. Their patches say `runs-on: device`.
 CUDA_MUTANTS := $(patsubst %=runs-on=device,%,$(filter %=runs-on=device,$(MUTANT_HEADS)))
-$(CUDA_DIR)/mutants/%.o: tests/mutants/%.patch $(CUDA_KERNEL_OBJ) make/build_mutant.sh
+$(CUDA_DIR)/mutants/%.o: tests/mutants/%.patch $(CUDA_KERNEL_OBJ) make/build_mutant.sh make/mutant_copy.sh
 	$(call say,NVCC,$<)
 	$(Q)NVCC='$(NVCC)' NVCC_FLAGS='$(NVCC_FLAGS)' make/build_mutant.sh $< $@ $(BUILD)
 $(BUILD)/gen/cuda_mutant_table.c: $(CUDA_MUTANTS) make/write_tables.sh

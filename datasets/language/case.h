@@ -44,6 +44,8 @@ at_status at_case_load(const char *path, struct at_case_list *list);
 /* All *.cases files of a folder, in name order. */
 at_status at_case_load_dir(const char *dir, struct at_case_list *list);
 void at_case_list_release(struct at_case_list *list);
+/* Bytes of all its tensors, by its line alone; of a recorded dataset 0. What it costs grows with them. */
+int64_t at_case_bytes(const struct at_case *c);
 /* Keys of the case language with their meaning and default, for --help; NULL past the end. */
 const char *at_case_key_help(int i);
 /* The same of the keys that a line of this family takes. */
