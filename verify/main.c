@@ -13,7 +13,7 @@
 #include "verify/cli/commands.h"
 
 const struct at_command *const at_commands[] = {
-    &at_command_list,        &at_command_verify,
+    &at_command_list,        &at_command_cases, &at_command_verify,
     &at_command_replay,      &at_command_show,
     &at_command_selftest,    &at_command_bench,
     &at_command_study,       &at_command_record,

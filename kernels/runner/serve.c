@@ -196,6 +196,8 @@ static void run_job(struct session *s, const struct at_job *job, struct at_reply
         copy_text(reply->reason, sizeof reply->reason, refusal);
         return;
     }
+    if (job->mode.ask)
+        return;
     struct at_launch launch = { .problem = &problem };
     launch.workspace_bytes = kernel->workspace ? kernel->workspace(&problem) : 0;
     code = device->workspace(device, launch.workspace_bytes, &launch.workspace);

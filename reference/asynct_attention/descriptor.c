@@ -118,6 +118,7 @@ static void row_span(const struct at_problem *problem, int tensor, int64_t row, 
 }
 
 static const char *const keys[] = { AT_ATTN_KEYS, AT_ATTN_GATE_KEYS, AT_ATTN_LAST_KEYS };
+static const struct at_factor *const domain[] = { AT_ATTN_DOMAIN, AT_ATTN_GATE_DOMAIN, NULL };
 
 const struct at_op at_op_asynct_attention = {
     .name = "asynct_attention",
@@ -130,6 +131,7 @@ const struct at_op at_op_asynct_attention = {
     .weights = AT_WEIGHTS_GATE,
     .uses = AT_ATTN_USES | AT_ATTN_GATE_USES,
     .keys = keys,
+    .domain = domain,
     .has_trace = 1,
     .flops = at_attn_flops,
     AT_ATTN_FUNCTIONS,

@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 
+#include "attest/domain.h"
 #include "attest/ledger.h"
 #include "attest/numerics.h"
 #include "attest/problem.h"
@@ -153,6 +154,7 @@ struct at_op {
     /* Keys of its cases in the order of a case's id, NULL at the end: those of the case language (attest list --help
      * has them) and those of its own table. */
     const char *const *keys;
+    const struct at_factor *const *domain; /* what its cases may differ in (domain.h), NULL at the end */
     unsigned dtypes;       /* bit f: enum at_format f; 0: f32, f16 and bf16 */
     int has_ledger;        /* evaluations fill a ledger worth keeping */
     int has_trace;         /* and call at_eval.trace */

@@ -57,6 +57,8 @@ at_status at_job_format(const struct at_job *job, struct at_line *line) {
         at_line_i64(line, "order", job->mode.order);
     if (job->mode.counters)
         at_line_i64(line, "counters", 1);
+    if (job->mode.ask)
+        at_line_i64(line, "ask", 1);
     if (job->mode.unchecked)
         at_line_i64(line, "unchecked", 1);
     if (job->mode.timings)
@@ -175,15 +177,17 @@ static at_status parse_tensors(const struct at_message *message, struct at_job *
 }
 
 static at_status parse_mode(const struct at_message *message, struct at_run_mode *mode) {
-    int64_t counters, timings, unchecked;
+    int64_t counters, timings, unchecked, ask;
     mode->graph = at_message_get(message, "graph") != NULL;
     AT_TRY(at_message_optional_i64(message, "graph", AT_PROTOCOL_MAX_BYTES, &mode->graph_max_sk));
     AT_TRY(at_message_optional_i64(message, "order", INT64_MAX, &mode->order));
     AT_TRY(at_message_optional_i64(message, "counters", 1, &counters));
     AT_TRY(at_message_optional_i64(message, "timings", 1000000, &timings));
     AT_TRY(at_message_optional_i64(message, "unchecked", 1, &unchecked));
+    AT_TRY(at_message_optional_i64(message, "ask", 1, &ask));
     mode->counters = (int32_t)counters;
     mode->unchecked = (int32_t)unchecked;
+    mode->ask = (int32_t)ask;
     mode->timings = (int32_t)timings;
     return AT_OK;
 }

@@ -33,6 +33,7 @@ static void row_span(const struct at_problem *problem, int tensor, int64_t row, 
 }
 
 static const char *const keys[] = { AT_ATTN_KEYS, AT_ATTN_LAST_KEYS };
+static const struct at_factor *const domain[] = { AT_ATTN_DOMAIN, NULL };
 
 const struct at_op at_op_softmax_attention = {
     .name = "softmax_attention",
@@ -45,6 +46,7 @@ const struct at_op at_op_softmax_attention = {
     .weights = AT_WEIGHTS_SOFTMAX,
     .uses = AT_ATTN_USES,
     .keys = keys,
+    .domain = domain,
     .has_trace = 1,
     .flops = at_attn_flops,
     AT_ATTN_FUNCTIONS,
