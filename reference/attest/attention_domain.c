@@ -8,26 +8,25 @@
 /* ---- heads and head sizes ---- */
 
 FACTOR(at_attn_group, "group", "query heads per key/value head, one or several of those", AT_FACTOR_TRIPLES,
-    .classes = AT_CLASSES("h=4 hk=2", "h=2 hk=1", "h=1 hk=1 | h=3 hk=3", "h=3 hk=1", "h=6 hk=2", "h=4 hk=1 | h=8 hk=2",
-                          "h=8 hk=1", "h=16 hk=1"),
+    .classes = AT_CLASSES("h=4 hk=2 | h=2 hk=1", "h=1 hk=1 | h=3 hk=3", "h=3 hk=1 | h=6 hk=2", "h=4 hk=1 | h=8 hk=2", "h=8 hk=1",
+                          "h=16 hk=1"),
     .far = AT_CLASSES("h=24,25 hk=1", "h=32 hk=8"));
 FACTOR(at_attn_head_size, "d", "head size: what kernels are compiled for, other multiples of 8, no multiple, padded", AT_FACTOR_TRIPLES,
-    .classes = AT_CLASSES("d=64", "d=128", "d=32,96", "d=40,80", "d=1,5,31,100", "d=256", "d=32,40,63 pad_d=64 | d=96 pad_d=128"),
-    .far = AT_CLASSES("d=512", "d=257,1000"));
+    .classes = AT_CLASSES("d=64", "d=128", "d=32,96", "d=40,80", "d=1,5,31,100", "d=32,40,63 pad_d=64 | d=96 pad_d=128"),
+    .far = AT_CLASSES("d=256", "d=257"));
 
 /* ---- memory ---- */
 
 FACTOR(at_attn_page, "page", "keys a page", AT_FACTOR_TRIPLES,
-    .classes = AT_CLASSES("page=0", "page=16", "page=1,3", "page=7", "page=8", "page=24", "page=64,128"));
+    .classes = AT_CLASSES("page=0", "page=16", "page=1,3,7", "page=8,24", "page=64,128"));
 FACTOR(at_attn_dtype, "dtype", "format of the activations", AT_FACTOR_TRIPLES,
     .classes = AT_CLASSES("dtype=bf16", "dtype=f16", "dtype=f32"));
 
 /* ---- values ---- */
 
 FACTOR(at_attn_data, "data", "what the values look like", AT_FACTOR_TRIPLES,
-    .classes = AT_CLASSES("data=normal", "data=normal hot=last_key", "data=exact", "data=same_sign,uniform",
-                          "data=heavy_tail,outlier_channel", "data=sink,sparse70", "data=cancel,ties,adversarial",
-                          "data=subnormal"));
+    .classes = AT_CLASSES("data=normal", "data=normal,uniform hot=last_key", "data=exact", "data=same_sign,heavy_tail,outlier_channel",
+                          "data=sink,sparse70,subnormal", "data=cancel,ties,adversarial"));
 FACTOR(at_attn_scale, "scale", "of the scores", 0,
     .classes = AT_CLASSES("", "scale=-0.125", "scale=1", "scale=0.001"));
 
@@ -35,8 +34,10 @@ FACTOR(at_attn_scale, "scale", "of the scores", 0,
 
 FACTOR(at_attn_causal, "causal", "which keys a query sees", AT_FACTOR_PREFILL | AT_FACTOR_TRIPLES,
     .classes = AT_CLASSES("causal=1", "causal=0"));
-FACTOR(at_attn_keys, "keys", "tile of keys that lengths lie about", AT_FACTOR_GRANULES | AT_FACTOR_TRIPLES,
+FACTOR(at_attn_decode_keys, "keys", "tile of keys that lengths lie about", AT_FACTOR_DECODE | AT_FACTOR_GRANULES | AT_FACTOR_TRIPLES,
     .classes = AT_CLASSES("$keys=16", "$keys=32", "$keys=64", "$keys=128"));
+FACTOR(at_attn_prefill_keys, "keys", "tile of keys that lengths lie about", AT_FACTOR_PREFILL | AT_FACTOR_TRIPLES,
+    .classes = AT_CLASSES("$keys=16,8", "$keys=64", "$keys=32,128"));
 FACTOR(at_attn_near, "near", "below it, at it, above it", AT_FACTOR_TRIPLES,
     .classes = AT_CLASSES("$near=1", "$near=0", "$near=-1", "$near=2"));
 FACTOR(at_attn_batch, "batch", "lengths of requests", AT_FACTOR_DECODE | AT_FACTOR_TRIPLES,
@@ -44,22 +45,23 @@ FACTOR(at_attn_batch, "batch", "lengths of requests", AT_FACTOR_DECODE | AT_FACT
                           "b=5 sk=0/1/{keys+near}/17/0"),
     .far = AT_CLASSES("b=1 sk=2049,2300,4097", "b=96,97,130 sk=3/1/0/18/2/7"));
 FACTOR(at_attn_rows_tile, "rows", "tile of queries that lengths lie about", AT_FACTOR_PREFILL,
-    .classes = AT_CLASSES("$rows=8", "$rows=16", "$rows=64"));
+    .classes = AT_CLASSES("$rows=8", "$rows=16"),
+    .far = AT_CLASSES("$rows=64", "$rows=32"));
 FACTOR(at_attn_rows_near, "rows near", "below it, at it, above it", AT_FACTOR_PREFILL,
     .classes = AT_CLASSES("$past=1", "$past=0", "$past=-1", "$past=2"));
 FACTOR(at_attn_queries, "queries", "queries of requests", AT_FACTOR_PREFILL | AT_FACTOR_TRIPLES,
     .classes = AT_CLASSES("b=1 sq={rows+past}", "b=3 sq=1/{rows+past}/5", "b=2 sq={rows+past}/9", "b=4 sq=0/{rows+past}/0/3"),
-    .far = AT_CLASSES("b=1 sq=260,300", "b=96,97,130 sq=3/1/0/18/2/7"));
+    .far = AT_CLASSES("b=1 sq=130,260", "b=96,97,130 sq=3/1/0/18/2/7"));
 FACTOR(at_attn_lengths, "prefix", "keys before the first query, on and off a page; fewer keys than queries", AT_FACTOR_PREFILL | AT_FACTOR_TRIPLES,
     .classes = AT_CLASSES("", "prefix={2*page}", "prefix={page+1}", "prefix={keys+near}", "sk={keys+near}", "sk=5 | sk=1"),
-    .far = AT_CLASSES("prefix=2049,4097"));
+    .far = AT_CLASSES("prefix=2049"));
 
 /* ---- the gate ---- */
 
 FACTOR(at_attn_fir, "fir", "window or taps, their weight by head", AT_FACTOR_TRIPLES,
-    .classes = AT_CLASSES("", "sigma=0.5,3", "sigma={h:0.5:2:-1:0.25}", "window=1", "window=2 sigma={h:2:0.5:-1}", "window=4,5",
-                          "window=8,6", "window=16,13", "taps=1:-0.5:-0.125", "taps=0.5:-0.4:-0.1:0.2:-0.3:0.1",
-                          "taps=0.25:1 | taps=0.5:-0.25:0:0:0:0:0:0:-0.125"));
+    .classes = AT_CLASSES("", "sigma=0.5,3", "sigma={h:0.5:2:-1:0.25}", "window=1 | window=2 sigma={h:2:0.5:-1}", "window=4,5,6,8",
+                          "window=16,13", "taps=1:-0.5:-0.125 | taps=0.25:1",
+                          "taps=0.5:-0.4:-0.1:0.2:-0.3:0.1 | taps=0.5:-0.25:0:0:0:0:0:0:-0.125"));
 FACTOR(at_attn_edge, "edge", "divisor at the first keys", AT_FACTOR_TRIPLES, .classes = AT_CLASSES("", "edge=shrink"));
 FACTOR(at_attn_relu, "relu_pre", "before the filter", 0, .classes = AT_CLASSES("", "relu_pre=0"));
 FACTOR(at_attn_clip, "clip", "ends of the gate", 0,

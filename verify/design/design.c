@@ -50,6 +50,20 @@ void at_design_release(struct at_design *design) {
     free(design->rows);
 }
 
+at_status at_design_draw(struct at_design *design, struct at_design_row *row, int *speaks) {
+    struct at_case_list cases = { 0 };
+    *speaks = 0;
+    if (at_domain_line(&design->domain, row->classes, &design->draws, row->line, sizeof row->line) != AT_OK)
+        return AT_OK; /* pieces that contradict each other */
+    const at_status status = at_case_parse(row->line, "design", "design", &cases);
+    at_case_list_release(&cases);
+    *speaks = status == AT_OK;
+    for (int f = 0; f < design->domain.n && *speaks; f++)
+        for (int g = 0; g < design->domain.n; g++)
+            design->speaks[f][row->classes[f]][g] |= 1u << row->classes[g];
+    return status == AT_USAGE ? AT_OK : status;
+}
+
 static at_status ask_each(struct at_design *design, uint64_t who, const struct at_problem *problem,
                           struct at_design_row *row) {
     for (int64_t r = 0, rows = problem->op->rows(problem); r < rows; r++)

@@ -34,6 +34,8 @@ struct at_design {
     uint64_t *covered, *impossible;                          /* [n_tuples] bit v */
     uint64_t takes[AT_DOMAIN_FACTORS][AT_DOMAIN_CLASSES];    /* bit v: has taken some case with this class */
     uint64_t far_done[AT_DOMAIN_FACTORS][AT_DOMAIN_CLASSES]; /* bit v: has a case with this far class */
+    /* speaks[f][c][g] bit d: the case language takes class c of factor f and class d of factor g in one line. */
+    uint32_t speaks[AT_DOMAIN_FACTORS][AT_DOMAIN_CLASSES][AT_DOMAIN_FACTORS];
     struct at_design_row base[AT_DESIGN_VARIANTS];           /* some case that v takes */
     uint64_t has_base;
     struct at_design_row *rows;
@@ -46,6 +48,8 @@ at_status at_design_open(struct at_runner *runner, const struct at_family *famil
                          struct at_design *design);
 void at_design_release(struct at_design *design);
 
+/* Draws row->line from row->classes; *speaks: the case language takes it. */
+at_status at_design_draw(struct at_design *design, struct at_design_row *row, int *speaks);
 /* Asks the case language and the variants of `who`. What cannot be had is no error: row->takes is 0 then. */
 at_status at_design_ask(struct at_design *design, uint64_t who, struct at_design_row *row);
 

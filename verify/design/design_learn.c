@@ -5,17 +5,43 @@
 #include <string.h>
 
 /* Cases tried to find one that a variant takes, and to find one with a class. */
-enum { TRIES_FIRST = 600, TRIES_CLASS = 6 };
+enum { TRIES_FIRST = 600, TRIES_CLASS = 6, TRIES_PAIR = 24 };
 
 static uint64_t everybody(const struct at_design *design) {
     return design->n_variants == 64 ? ~(uint64_t)0 : ((uint64_t)1 << design->n_variants) - 1;
 }
 
 static at_status try_classes(struct at_design *design, uint64_t who, struct at_design_row *row) {
+    int speaks;
     row->takes = 0;
-    if (at_domain_line(&design->domain, row->classes, &design->draws, row->line, sizeof row->line) != AT_OK)
-        return AT_OK; /* pieces that contradict each other */
-    return at_design_ask(design, who, row);
+    AT_TRY(at_design_draw(design, row, &speaks));
+    return speaks ? at_design_ask(design, who, row) : AT_OK;
+}
+
+/* Half of the other classes are ordinary ones. */
+static at_status learn_pair(struct at_design *design, int f, int c, int g, int d) {
+    int speaks;
+    for (int i = 0; i < TRIES_PAIR && !(design->speaks[f][c][g] >> d & 1); i++) {
+        struct at_design_row row = { 0 };
+        for (int k = 0; k < design->domain.n && i > 0; k++)
+            if (at_draw_below(&design->draws, 2))
+                row.classes[k] = (int)at_draw_below(&design->draws, design->domain.factors[k].n);
+        row.classes[f] = c;
+        row.classes[g] = d;
+        AT_TRY(at_design_draw(design, &row, &speaks));
+    }
+    return AT_OK;
+}
+
+/* Which pairs of classes the case language takes. */
+static at_status learn_pairs(struct at_design *design) {
+    const struct at_family_factor *factors = design->domain.factors;
+    for (int f = 0; f < design->domain.n; f++)
+        for (int g = 0; g < f; g++)
+            for (int c = 0; c < factors[f].n + factors[f].n_far; c++)
+                for (int d = 0; d < factors[g].n + factors[g].n_far; d++)
+                    AT_TRY(learn_pair(design, f, c, g, d));
+    return AT_OK;
 }
 
 /* Half of the classes are ordinary ones, which most variants take. */
@@ -48,6 +74,7 @@ static at_status learn_class(struct at_design *design, int f, int class) {
 }
 
 at_status at_design_learn(struct at_design *design) {
+    AT_TRY(learn_pairs(design));
     AT_TRY(find_bases(design));
     for (int f = 0; f < design->domain.n; f++)
         for (int c = 0; c < design->domain.factors[f].n + design->domain.factors[f].n_far; c++)

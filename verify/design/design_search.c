@@ -10,11 +10,11 @@
 #include "verify/design/design.h"
 
 /* Candidates for a row; tries before a tuple is taken for impossible. */
-enum { CANDIDATES = 6, TRIES = 24 };
+enum { CANDIDATES = 10, TRIES = 32 };
 
 /* What a row costs to be judged on, in multiply-adds: launches and decoys take their time without any. */
 static double cost_of(const struct at_design_row *row) {
-    return (double)__builtin_popcountll(row->takes) * (row->work + 1e5);
+    return (double)__builtin_popcountll(row->takes) * (row->work + 2e5);
 }
 
 static uint64_t open_of(const struct at_design *design, int64_t tuple) {
@@ -39,6 +39,14 @@ static int64_t worth(const struct at_design *design, int *classes, int f, int c,
     return n;
 }
 
+/* Does the case language take class c of factor f beside each class chosen so far? */
+static int speaks(const struct at_design *design, const int *classes, int f, int c) {
+    for (int g = 0; g < design->domain.n; g++)
+        if (classes[g] >= 0 && !(design->speaks[f][c][g] >> classes[g] & 1))
+            return 0;
+    return 1;
+}
+
 /* The class of factor f that covers most for `who`, of those that leave somebody of `target`; *who are those that are
  * left. -1: none. */
 static int best_class(struct at_design *design, int *classes, int f, uint64_t target, uint64_t *who) {
@@ -46,7 +54,7 @@ static int best_class(struct at_design *design, int *classes, int f, uint64_t ta
     int64_t most = -1;
     for (int c = 0; c < design->domain.factors[f].n; c++) {
         const uint64_t left = *who & design->takes[f][c];
-        if (!(left & target))
+        if (!(left & target) || !speaks(design, classes, f, c))
             continue;
         const int64_t n = worth(design, classes, f, c, left);
         ties = n == most ? ties + 1 : 1;
@@ -71,12 +79,16 @@ static void shuffle(struct at_draws *draws, int *order, int n) {
 
 /* Chooses the factors that are -1. 0: no variant of `target` takes the ones that are fixed. */
 static int choose_rest(struct at_design *design, int *classes, uint64_t target, uint64_t *who) {
-    int order[AT_DOMAIN_FACTORS];
+    int order[AT_DOMAIN_FACTORS], fixed[AT_DOMAIN_FACTORS];
+    memcpy(fixed, classes, sizeof fixed);
     shuffle(&design->draws, order, design->domain.n);
     *who = ~(uint64_t)0;
     for (int f = 0; f < design->domain.n; f++)
-        if (classes[f] >= 0)
-            *who &= design->takes[f][classes[f]];
+        if (fixed[f] >= 0) {
+            *who &= design->takes[f][fixed[f]];
+            if (!speaks(design, fixed, f, fixed[f]))
+                return 0;
+        }
     if (!(*who & target))
         return 0;
     for (int i = 0; i < design->domain.n; i++) {
@@ -102,10 +114,10 @@ static void rest_of_base(struct at_design *design, int *classes, uint64_t target
 }
 
 static at_status ask_line(struct at_design *design, uint64_t who, struct at_design_row *row) {
+    int speaks;
     row->takes = 0;
-    if (at_domain_line(&design->domain, row->classes, &design->draws, row->line, sizeof row->line) != AT_OK)
-        return AT_OK;
-    return at_design_ask(design, who, row);
+    AT_TRY(at_design_draw(design, row, &speaks));
+    return speaks ? at_design_ask(design, who, row) : AT_OK;
 }
 
 static at_status add_row(struct at_design *design, const struct at_design_row *row) {
@@ -121,23 +133,23 @@ static at_status add_row(struct at_design *design, const struct at_design_row *r
 }
 
 /* The best row that has the classes `fixed` (-1: free) and that somebody of `target` takes; *found 0 without one. */
-static at_status find_row(struct at_design *design, const int *fixed, uint64_t target, struct at_design_row *best,
-                          int *found) {
+static at_status find_row(struct at_design *design, const int *fixed, uint64_t target, int is_far,
+                          struct at_design_row *best, int *found) {
     double most = 0;
     *found = 0;
     for (int i = 0, taken = 0; i < TRIES && taken < CANDIDATES; i++) {
         struct at_design_row row;
         uint64_t who;
         memcpy(row.classes, fixed, sizeof row.classes);
-        if (i % 4 == 3)
+        if (i % 8 == 7 || (is_far && i % 2))
             rest_of_base(design, row.classes, target & design->has_base, &who);
         else if (!choose_rest(design, row.classes, target, &who))
-            return AT_OK;
+            continue;
         AT_TRY(ask_line(design, who, &row));
         if (!(row.takes & target))
             continue;
         taken++;
-        const double worth = (double)(1 + at_cover_row(design, &row, 0)) / cost_of(&row);
+        const double worth = (double)(is_far ? __builtin_popcountll(row.takes & target) : 1 + at_cover_row(design, &row, 0)) / cost_of(&row);
         if (worth > most) {
             most = worth;
             *best = row;
@@ -180,7 +192,7 @@ static at_status add_far(struct at_design *design, int f, int class) {
         fixed[i] = i < design->domain.n ? -1 : 0;
     fixed[f] = class;
     for (uint64_t target; found && (target = design->takes[f][class] & ~design->far_done[f][class]) != 0;) {
-        AT_TRY(find_row(design, fixed, target, &row, &found));
+        AT_TRY(find_row(design, fixed, target, 1, &row, &found));
         if (found)
             AT_TRY(add_row(design, &row));
     }
@@ -198,7 +210,7 @@ at_status at_design_search(struct at_design *design) {
     for (int64_t tuple; (tuple = widest_tuple(design, all, &of)) >= 0;) {
         const uint64_t target = open_of(design, tuple) & all;
         classes_of(design, of, tuple, fixed);
-        AT_TRY(find_row(design, fixed, target, &row, &found));
+        AT_TRY(find_row(design, fixed, target, 0, &row, &found));
         if (found)
             AT_TRY(add_row(design, &row));
         else
