@@ -133,7 +133,7 @@ static void draw_value(const char *key, const char *text, size_t length, struct 
 
 static at_status add_words(const struct at_family_factor *f, int class, struct at_draws *draws, struct words *words) {
     size_t left;
-    const char *piece = pick_piece(f->classes[class], draws, &left);
+    const char *piece = pick_piece(class == AT_DOMAIN_ANY ? f->factor->any : f->classes[class], draws, &left);
     while (left > 0) {
         const size_t length = strcspn(piece, " ") < left ? strcspn(piece, " ") : left;
         const char *equals = memchr(piece, '=', length);

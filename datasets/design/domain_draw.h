@@ -6,7 +6,8 @@
 #include "attest/op.h"
 #include "datasets/fill/random.h"
 
-enum { AT_DOMAIN_FACTORS = 32, AT_DOMAIN_CLASSES = 32, AT_DOMAIN_LINE = 1024 };
+/* AT_DOMAIN_ANY stands for what lies between the classes of a factor. */
+enum { AT_DOMAIN_ANY = -1, AT_DOMAIN_FACTORS = 32, AT_DOMAIN_CLASSES = 32, AT_DOMAIN_LINE = 1024 };
 
 /* A factor as a family takes it. Classes are numbered 0 .. n-1, those far out n .. n+n_far-1. */
 struct at_family_factor {

@@ -31,6 +31,8 @@ struct at_factor {
     const char *const *classes; /* NULL at the end; the first is the ordinary one */
     /* Far out: long, wide, large. Cases by design have each once, random cases in one of ten. NULL: none. */
     const char *const *far;
+    /* What lies between the classes; random cases draw from it one time in three. NULL: nothing. */
+    const char *any;
 };
 #define AT_CLASSES(...) ((const char *const[]){ __VA_ARGS__, NULL })
 

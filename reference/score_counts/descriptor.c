@@ -37,10 +37,10 @@ static const char *const keys[] = { AT_ATTN_KEYS, AT_ATTN_GATE_KEYS, "attention"
                                     AT_ATTN_LAST_KEYS };
 /* clang-format off */
 static const struct at_factor groups = { .name = "group", .meaning = "query heads per key/value head", .classes = AT_CLASSES("h=2 hk=1", "h=1 hk=1", "h=3 hk=1 | h=6 hk=2", "h=4 hk=2", "h=2 hk=2 | h=3 hk=3"), .far = AT_CLASSES("h=16 hk=1", "h=67 hk=1 sq=5 sk=3") };
-static const struct at_factor queries = { .name = "sq", .meaning = "about a tile of queries", .classes = AT_CLASSES("sq=20", "sq=1", "sq=63,64,65"), .far = AT_CLASSES("sq=130") };
-static const struct at_factor keys_of = { .name = "sk", .meaning = "about a tile of keys", .classes = AT_CLASSES("sk=70", "sk=1,3", "sk=15,16,17,33", "sk=63,64,65", "sk=127,128,129"), .far = AT_CLASSES("sk=700,1300") };
+static const struct at_factor queries = { .name = "sq", .meaning = "about a tile of queries", .classes = AT_CLASSES("sq=20", "sq=1", "sq=63,64,65"), .far = AT_CLASSES("sq=130"), .any = "sq=1..140" };
+static const struct at_factor keys_of = { .name = "sk", .meaning = "about a tile of keys", .classes = AT_CLASSES("sk=70", "sk=1,3", "sk=15,16,17,33", "sk=63,64,65", "sk=127,128,129"), .far = AT_CLASSES("sk=700,1300"), .any = "sk=1..200" };
 static const struct at_factor behind = { .name = "behind", .meaning = "queries behind those at hand", .classes = AT_CLASSES("", "behind=9", "behind=40") };
-static const struct at_factor head_size = { .name = "d", .meaning = "head size", .classes = AT_CLASSES("d=16", "d=8,64", "d=1,5,31", "d=40,100", "d=128"), .far = AT_CLASSES("d=256") };
+static const struct at_factor head_size = { .name = "d", .meaning = "head size", .classes = AT_CLASSES("d=16", "d=8,64", "d=1,5,31", "d=40,100", "d=128"), .far = AT_CLASSES("d=256"), .any = "d=1..130" };
 static const struct at_factor kinds = { .name = "attention", .meaning = "how scores become p", .classes = AT_CLASSES("attention=asynct what=raw:fir:p:out", "attention=asynct what=q:k:v:scaled:p:row_max:row_sum", "attention=asynct what=p:entropy:support:share0", "attention=softmax what=raw:p:out:row_max:row_sum", "attention=softmax what=scaled:p:entropy:support:share0") };
 static const struct at_factor bins_of = { .name = "bins", .meaning = "the codes", .classes = AT_CLASSES("", "bins=f16", "bins=bf16") };
 static const struct at_factor values = { .name = "data", .meaning = "what the values look like", .classes = AT_CLASSES("data=normal", "data=normal hot=last_key", "data=heavy_tail,outlier_channel", "data=sparse70", "data=subnormal", "data=ties", "data=same_sign,uniform"), .far = AT_CLASSES("data=nonfinite") };
