@@ -2,14 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "datasets/design/domain_draw.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "datasets/language/case_keys.h"
-
-enum { MAX_WORDS = 64, WORD = 256 };
+#include "datasets/design/domain_words.h"
 
 int64_t at_draw_below(struct at_draws *draws, int64_t n) {
     return at_random_below(&draws->random, draws->next++, n);
@@ -77,16 +74,7 @@ at_status at_domain_open(const struct at_family *family, const int64_t *granules
     return AT_OK;
 }
 
-/* ---- words ---- */
-
-/* key=value, or $name=number with the $ in `key`. */
-struct word {
-    char key[32], value[WORD];
-};
-struct words {
-    int n;
-    struct word items[MAX_WORDS];
-};
+/* ---- drawing ---- */
 
 /* One of the pieces between " | ", its length. */
 static const char *pick_piece(const char *text, struct at_draws *draws, size_t *length) {
@@ -112,161 +100,40 @@ static int draw_range(const char *part, size_t length, struct at_draws *draws, c
     return 1;
 }
 
-static int is_one_value(const char *key) {
-    const struct at_key *known = at_key_find(key);
-    return known && (known->kind == AT_KEY_HOT || known->kind == AT_KEY_REQUIRE || known->kind == AT_KEY_EXPECT);
+/* One value of a list with commas, in place. */
+static void draw_value(struct at_word *word, struct at_draws *draws) {
+    char drawn[AT_WORD_VALUE];
+    const int n = at_word_choices(word->key, word->value);
+    size_t length;
+    const char *text = at_word_choice(word->key, word->value, n > 1 ? (int)at_draw_below(draws, n) : 0, &length);
+    if (!draw_range(text, length, draws, drawn, sizeof drawn))
+        snprintf(drawn, sizeof drawn, "%.*s", (int)length, text);
+    memcpy(word->value, drawn, sizeof drawn);
 }
 
-/* One value of a list with commas. */
-static void draw_value(const char *key, const char *text, size_t length, struct at_draws *draws, char *out, size_t size) {
-    const char *end = text + length;
-    int64_t n = 1;
-    for (const char *c = text; c < end && !is_one_value(key); c++)
-        n += *c == ',';
-    for (int64_t skip = n > 1 ? at_draw_below(draws, n) : 0; skip > 0; skip--)
-        text = strchr(text, ',') + 1;
-    const char *comma = n > 1 ? memchr(text, ',', (size_t)(end - text)) : NULL;
-    length = (size_t)((comma ? comma : end) - text);
-    if (!draw_range(text, length, draws, out, size))
-        snprintf(out, size, "%.*s", (int)length, text);
-}
-
-static at_status add_words(const struct at_family_factor *f, int class, struct at_draws *draws, struct words *words) {
-    size_t left;
-    const char *piece = pick_piece(class == AT_DOMAIN_ANY ? f->factor->any : f->classes[class], draws, &left);
-    while (left > 0) {
-        const size_t length = strcspn(piece, " ") < left ? strcspn(piece, " ") : left;
-        const char *equals = memchr(piece, '=', length);
-        if (length && (!equals || words->n == MAX_WORDS || (size_t)(equals - piece) >= sizeof words->items->key))
-            return AT_FAIL(AT_BUG, "factor %s: found '%.*s', wanted key=value", f->factor->name, (int)length, piece);
-        if (length) {
-            struct word *word = &words->items[words->n++];
-            snprintf(word->key, sizeof word->key, "%.*s", (int)(equals - piece), piece);
-            draw_value(word->key, equals + 1, length - (size_t)(equals - piece) - 1, draws, word->value, WORD);
-        }
-        piece += length;
-        left -= length;
-        while (left > 0 && *piece == ' ') {
-            piece++;
-            left--;
-        }
-    }
+static at_status add_words(const struct at_family_factor *f, int class, struct at_draws *draws,
+                           struct at_words *words) {
+    size_t length;
+    const char *piece = pick_piece(class == AT_DOMAIN_ANY ? f->factor->any : f->classes[class], draws, &length);
+    const int before = words->n;
+    AT_TRY(at_words_read(piece, length, words));
+    for (int i = before; i < words->n; i++)
+        draw_value(&words->items[i], draws);
     return AT_OK;
-}
-
-/* ---- {expressions} ---- */
-
-static int number_of(const struct words *words, const char *name, size_t length, long long *value) {
-    char *end;
-    for (int i = 0; i < words->n; i++) {
-        const struct word *word = &words->items[i];
-        const char *key = word->key + (word->key[0] == '$');
-        if (strlen(key) != length || strncmp(key, name, length) != 0)
-            continue;
-        *value = strtoll(word->value, &end, 10);
-        return *end == 0 && end != word->value;
-    }
-    return 0;
-}
-
-/* NUMBER or NAME, from *text on. */
-static int factor_value(const struct words *words, const char **text, long long *value) {
-    const char *from = *text;
-    char *end;
-    if (isdigit((unsigned char)*from)) {
-        *value = strtoll(from, &end, 10);
-        *text = end;
-        return 1;
-    }
-    while (isalnum((unsigned char)**text) || **text == '_')
-        ++*text;
-    return number_of(words, from, (size_t)(*text - from), value);
-}
-
-static int product_value(const struct words *words, const char **text, long long *value) {
-    long long more;
-    if (!factor_value(words, text, value))
-        return 0;
-    while (**text == '*') {
-        ++*text;
-        if (!factor_value(words, text, &more))
-            return 0;
-        *value *= more;
-    }
-    return 1;
-}
-
-/* Sums and differences of products, up to the closing brace. */
-static int sum_value(const struct words *words, const char **text, long long *value) {
-    long long more;
-    if (!product_value(words, text, value))
-        return 0;
-    while (**text == '+' || **text == '-') {
-        const int minus = *(*text)++ == '-';
-        if (!product_value(words, text, &more))
-            return 0;
-        *value += minus ? -more : more;
-    }
-    return **text == '}';
-}
-
-/* NAME:a:b up to the brace: as many of a, b, a, ... as NAME says. */
-static int repeated(const struct words *words, const char *text, size_t length, char *out, size_t size) {
-    const size_t name = strcspn(text, ":");
-    long long n;
-    size_t used = 0;
-    const char *list = text + name + 1, *at = list, *end = text + length;
-    if (!number_of(words, text, name, &n))
-        return 0;
-    for (long long i = 0; i < n; i++) {
-        const size_t part = strcspn(at, ":}");
-        used += (size_t)snprintf(out + used, size - used, "%s%.*s", i ? ":" : "", (int)part, at);
-        if (used >= size)
-            return 0;
-        at = at + part == end ? list : at + part + 1;
-    }
-    return 1;
-}
-
-/* Replaces what stands in braces. 0: a name without a number. */
-static int evaluate(const struct words *words, const char *value, char *out, size_t size) {
-    size_t used = 0;
-    while (*value) {
-        if (used + 1 >= size)
-            return 0;
-        if (*value != '{') {
-            out[used++] = *value++;
-            continue;
-        }
-        const char *text = ++value, *end = strchr(text, '}');
-        long long number;
-        if (!end)
-            return 0;
-        if (memchr(text, ':', (size_t)(end - text))) {
-            if (!repeated(words, text, (size_t)(end - text), out + used, size - used))
-                return 0;
-        } else if (!sum_value(words, &text, &number) || snprintf(out + used, size - used, "%lld", number) < 0) {
-            return 0;
-        }
-        used += strlen(out + used);
-        value = end + 1;
-    }
-    out[used] = 0;
-    return 1;
 }
 
 at_status at_domain_line(const struct at_domain *domain, const int *classes, struct at_draws *draws, char *line,
                          size_t size) {
-    struct words words = { 0 };
-    char value[WORD];
+    struct at_words words = { 0 };
+    char value[AT_WORD_VALUE];
     for (int i = 0; i < domain->n; i++)
         AT_TRY(add_words(&domain->factors[i], classes[i], draws, &words));
     size_t used = (size_t)snprintf(line, size, "%s", domain->family->name);
     for (int i = 0; i < words.n; i++) {
-        const struct word *word = &words.items[i];
+        const struct at_word *word = &words.items[i];
         if (word->key[0] == '$')
             continue;
-        if (!evaluate(&words, word->value, value, sizeof value))
+        if (!at_words_evaluate(&words, word->value, value, sizeof value))
             return AT_FAIL(AT_USAGE, "%s=%s: wanted names that have one number", word->key, word->value);
         used += (size_t)snprintf(line + used, used < size ? size - used : 0, " %s=%s", word->key, value);
         if (used >= size)

@@ -40,8 +40,10 @@ int64_t at_draw_below(struct at_draws *draws, int64_t n);
 at_status at_domain_line(const struct at_domain *domain, const int *classes, struct at_draws *draws, char *line,
                          size_t size);
 
-/* Which classes a line has: bit c of has[i], class c of factor i, far ones too. The words of a factor's keys must be what
- * some draw of the class gives; a line that is no case of this family has no classes. */
-at_status at_domain_match(const struct at_domain *domain, const char *line, uint64_t *has);
+/* Which classes a line has. A class is had when the line's words of all keys of its factor are those that some draw of the
+ * class gives. $names are solved for: a line may be an instance of the domain in more than one way, and `each` is called
+ * for every one with has[i], bit c: class c of factor i, far ones too. */
+at_status at_domain_match(const struct at_domain *domain, const char *line,
+                          at_status (*each)(void *context, const uint32_t *has), void *context);
 
 #endif

@@ -20,6 +20,6 @@ FACTOR(at_norm_data, "data", "what the values look like",
                           "data=ties", "data=subnormal"));
 FACTOR(at_norm_ends, "ends", "of UClip", .classes = AT_CLASSES("", "lo=-0.5 hi=0.75", "lo=0.25 hi=0.25", "lo=-0.75 hi=-0.25", "lo=0", "hi=0"),
     .any = "lo=-1.5,-0.2 hi=0.3,1.7");
-FACTOR(at_norm_eps, "eps", "of RMSNorm", .classes = AT_CLASSES("", "eps=0", "eps=1", "eps=0.001"));
+FACTOR(at_norm_eps, "eps", "of RMSNorm", .classes = AT_CLASSES("", "eps=1", "eps=1e-12", "eps=0.001"));
 FACTOR(at_norm_from, "from", "what the pre-MLP norm reads", .classes = AT_CLASSES("from=rounded", "from=exact"));
 /* clang-format on */

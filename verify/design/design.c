@@ -75,17 +75,10 @@ static at_status ask_each(struct at_design *design, uint64_t who, const struct a
         AT_TRY(at_runner_ask(design->runner, design->variants[v], problem, &takes));
         row->takes |= (uint64_t)takes << v;
     }
-    for (int f = 0; f < design->domain.n; f++)
-        design->takes[f][row->classes[f]] |= row->takes;
-    for (int v = 0; v < design->n_variants; v++)
-        if (row->takes >> v & 1 & ~(design->has_base >> v)) {
-            design->base[v] = *row;
-            design->has_base |= (uint64_t)1 << v;
-        }
     return AT_OK;
 }
 
-at_status at_design_ask(struct at_design *design, uint64_t who, struct at_design_row *row) {
+static at_status ask(struct at_design *design, uint64_t who, struct at_design_row *row) {
     struct at_case_list cases = { 0 };
     struct at_case_data data = { 0 };
     row->takes = 0;
@@ -101,4 +94,20 @@ at_status at_design_ask(struct at_design *design, uint64_t who, struct at_design
     at_case_data_release(&data);
     at_case_list_release(&cases);
     return refused ? AT_OK : status;
+}
+
+at_status at_design_ask(struct at_design *design, uint64_t who, struct at_design_row *row) {
+    AT_TRY(ask(design, who, row));
+    for (int f = 0; f < design->domain.n; f++)
+        design->takes[f][row->classes[f]] |= row->takes;
+    for (int v = 0; v < design->n_variants; v++)
+        if (row->takes >> v & 1 & ~(design->has_base >> v)) {
+            design->base[v] = *row;
+            design->has_base |= (uint64_t)1 << v;
+        }
+    return AT_OK;
+}
+
+at_status at_design_ask_line(struct at_design *design, struct at_design_row *row) {
+    return ask(design, ~(uint64_t)0, row);
 }

@@ -39,7 +39,8 @@ struct at_design {
     struct at_design_row base[AT_DESIGN_VARIANTS];           /* some case that v takes */
     uint64_t has_base;
     struct at_design_row *rows;
-    int64_t n_rows, n_loaded;
+    int64_t n_rows;
+    int64_t n_loaded; /* cases that were there before the search */
     struct at_draws draws;
 };
 
@@ -52,6 +53,8 @@ void at_design_release(struct at_design *design);
 at_status at_design_draw(struct at_design *design, struct at_design_row *row, int *speaks);
 /* Asks the case language and the variants of `who`. What cannot be had is no error: row->takes is 0 then. */
 at_status at_design_ask(struct at_design *design, uint64_t who, struct at_design_row *row);
+/* The same of a line whose classes are not known: nothing is learnt from it. */
+at_status at_design_ask_line(struct at_design *design, struct at_design_row *row);
 
 /* design_cover.c: what rows cover. */
 at_status at_cover_open(struct at_design *design);
@@ -66,9 +69,11 @@ void at_cover_counts(const struct at_design *design, int64_t *all, int64_t *had,
 at_status at_design_learn(struct at_design *design);
 /* design_search.c: adds rows until every (variant, tuple) is covered or taken for impossible. */
 at_status at_design_search(struct at_design *design);
-/* design_file.c: takes the lines of the family in a case file for rows. */
+/* design_file.c: counts the cases of the family in a case file as had; comments, other families and lines that are no
+ * instance of the domain count nothing. */
 at_status at_design_load(struct at_design *design, const char *path);
 void at_design_print(const struct at_design *design, FILE *out);
+/* What nobody takes and what the case language refuses, as comments. */
 void at_design_print_impossible(const struct at_design *design, FILE *out);
 
 #endif

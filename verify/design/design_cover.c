@@ -77,7 +77,7 @@ int64_t at_cover_row(struct at_design *design, const struct at_design_row *row, 
 void at_cover_counts(const struct at_design *design, int64_t *all, int64_t *had, int64_t *impossible) {
     *all = *had = *impossible = 0;
     for (int64_t t = 0; t < design->n_tuples; t++) {
-        *all += design->n_variants;
+        *all += __builtin_popcountll(design->has_base);
         *had += __builtin_popcountll(design->covered[t]);
         *impossible += __builtin_popcountll(design->impossible[t] & ~design->covered[t]);
     }

@@ -10,7 +10,7 @@
 #include "verify/design/design.h"
 
 /* Candidates for a row; tries before a tuple is taken for impossible. */
-enum { CANDIDATES = 10, TRIES = 32 };
+enum { CANDIDATES = 10, TRIES = 32, ROUNDS = 3 };
 
 /* What a row costs to be judged on, in multiply-adds: launches and decoys take their time without any. */
 static double cost_of(const struct at_design_row *row) {
@@ -199,14 +199,11 @@ static at_status add_far(struct at_design *design, int f, int class) {
     return AT_OK;
 }
 
-at_status at_design_search(struct at_design *design) {
+static at_status cover_tuples(struct at_design *design) {
     const uint64_t all = design->has_base;
     const struct at_design_combination *of = NULL;
     int fixed[AT_DOMAIN_FACTORS], found;
     struct at_design_row row;
-    for (int f = 0; f < design->domain.n; f++)
-        for (int c = 0; c < design->domain.factors[f].n_far; c++)
-            AT_TRY(add_far(design, f, design->domain.factors[f].n + c));
     for (int64_t tuple; (tuple = widest_tuple(design, all, &of)) >= 0;) {
         const uint64_t target = open_of(design, tuple) & all;
         classes_of(design, of, tuple, fixed);
@@ -215,6 +212,19 @@ at_status at_design_search(struct at_design *design) {
             AT_TRY(add_row(design, &row));
         else
             design->impossible[tuple] |= target;
+    }
+    return AT_OK;
+}
+
+at_status at_design_search(struct at_design *design) {
+    for (int f = 0; f < design->domain.n; f++)
+        for (int c = 0; c < design->domain.factors[f].n_far; c++)
+            AT_TRY(add_far(design, f, design->domain.factors[f].n + c));
+    /* What a search has not found, a second one may: its cases are other ones. */
+    for (int64_t before = -1, round = 0; round < ROUNDS && design->n_rows != before; round++) {
+        before = design->n_rows;
+        memset(design->impossible, 0, (size_t)design->n_tuples * sizeof *design->impossible);
+        AT_TRY(cover_tuples(design));
     }
     return AT_OK;
 }
