@@ -8,6 +8,9 @@
 #include "datasets/language/case.h"
 #include "verify/runner/ask.h"
 
+/* What a row costs beside its multiply-adds, in such: the SIMT machine runs its threads whatever they do. */
+static const double ROW_WORK = 1e4;
+
 /* Keys per step, split or chunk that some variant of the family declares; below 16 they are no tile. */
 static int granules_of(const struct at_design *design, int64_t *granules, int most) {
     int n = 0;
@@ -67,7 +70,7 @@ at_status at_design_draw(struct at_design *design, struct at_design_row *row, in
 static at_status ask_each(struct at_design *design, uint64_t who, const struct at_problem *problem,
                           struct at_design_row *row) {
     for (int64_t r = 0, rows = problem->op->rows(problem); r < rows; r++)
-        row->work += problem->op->row_work(problem, r);
+        row->work += ROW_WORK + problem->op->row_work(problem, r);
     for (int v = 0; v < design->n_variants; v++) {
         int takes;
         if (!(who >> v & 1))
