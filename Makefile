@@ -181,9 +181,10 @@ $(TESTS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/liboracle.a $(LIBS) $(call obj,$(RUN
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) $(filter %.o,$^) $(filter-out $(LIBS),$(filter %.a,$^)) $(LIBS) -o $@ \
 	   $(PKG_LIBS) $(TEST_LIBS) -ldw -lm
+$(BUILD)/tests/support/make_damaged: $(call obj,tests/support/damage.c tests/support/reader_files.c)
 $(MAKERS): $(BUILD)/%: $(BUILD)/%.o $(LIBS)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS_ALL) $^ -o $@ $(PKG_LIBS) -lm
+	$(Q)$(CC) $(LDFLAGS_ALL) $(filter %.o,$^) $(LIBS) -o $@ $(PKG_LIBS) -lm
 
 # libFuzzer's own main; built by `make fuzz` alone.
 FUZZER := $(BUILD)/tests/fuzz/fuzz_reader

@@ -90,5 +90,6 @@ const struct at_command at_command_export = {
     .options = options,
     .min_words = 1,
     .max_words = 1,
+    .reads_archives = 1,
     .run = run,
 };

@@ -9,17 +9,14 @@
 #include "attest/env.h"
 #include "attest/names.h"
 #include "build_info.h"
+#include "verify/archive/guard.h"
 #include "verify/archive/reader_hdf5.h"
 #include "verify/cli/commands.h"
 
 const struct at_command *const at_commands[] = {
-    &at_command_list,        &at_command_cases, &at_command_verify,
-    &at_command_replay,      &at_command_show,
-    &at_command_selftest,    &at_command_bench,
-    &at_command_study,       &at_command_record,
-    &at_command_drift,       &at_command_merge,
-    &at_command_export,      &at_command_doctor,
-    &at_command_help_topics, NULL,
+    &at_command_list,     &at_command_cases,  &at_command_verify, &at_command_replay,      &at_command_show,
+    &at_command_selftest, &at_command_bench,  &at_command_study,  &at_command_record,      &at_command_drift,
+    &at_command_merge,    &at_command_export, &at_command_doctor, &at_command_help_topics, NULL,
 };
 enum { N_COMMANDS = sizeof at_commands / sizeof *at_commands - 1 };
 
@@ -68,6 +65,14 @@ static int flush_stdout(int code) {
     return code;
 }
 
+static int run_guarded(const struct at_command *command, const struct at_args *args) {
+    int ended = 0, code = 0;
+    const at_status status = command->reads_archives ? at_guard_split(&ended, &code) : AT_OK;
+    if (status != AT_OK)
+        return at_report_failure(status);
+    return ended ? code : command->run(args);
+}
+
 static int run(const struct at_command *command, int argc, char **argv) {
     struct at_args args;
     int help, code;
@@ -78,7 +83,7 @@ static int run(const struct at_command *command, int argc, char **argv) {
         at_command_help(command);
         code = 0;
     } else {
-        code = command->run(&args);
+        code = run_guarded(command, &args);
     }
     at_args_release(&args);
     return flush_stdout(code);

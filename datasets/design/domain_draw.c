@@ -8,9 +8,7 @@
 
 #include "datasets/design/domain_words.h"
 
-int64_t at_draw_below(struct at_draws *draws, int64_t n) {
-    return at_random_below(&draws->random, draws->next++, n);
-}
+int64_t at_draw_below(struct at_draws *draws, int64_t n) { return at_random_below(&draws->random, draws->next++, n); }
 
 /* ---- the factors of a family ---- */
 

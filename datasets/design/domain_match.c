@@ -7,7 +7,7 @@
 
 struct match {
     const struct at_domain *domain;
-    struct at_words line; /* its words, then the $names as they are assumed */
+    struct at_words line;              /* its words, then the $names as they are assumed */
     uint32_t known[AT_DOMAIN_FACTORS]; /* classes of factors without braces: the same for all values of $names */
     at_status (*each)(void *context, const uint32_t *has);
     void *context;

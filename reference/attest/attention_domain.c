@@ -47,7 +47,7 @@ FACTOR(at_attn_near, "near", "below it, at it, above it", AT_FACTOR_TRIPLES,
     .any = "$near=-15..60");
 FACTOR(at_attn_batch, "batch", "lengths of requests", AT_FACTOR_DECODE | AT_FACTOR_TRIPLES,
     .classes = AT_CLASSES("b=1 sk={keys+near}", "b=3 sk={keys+near}/1/33", "b=2 sk=19/{keys+near}",
-                          "b=5 sk=0/1/{keys+near}/17/0"),
+                          "b=5 sk=0/1/{keys+near}/17/0 | b=4 sq=1/0 sk={keys+near}/17"),
     .far = AT_CLASSES("b=1 sk=2049,2300,4097", "b=96,97,130 sk=3/1/0/18/2/7"));
 FACTOR(at_attn_rows_tile, "rows", "tile of queries that lengths lie about", AT_FACTOR_PREFILL,
     .classes = AT_CLASSES("$rows=8", "$rows=16"),
@@ -65,7 +65,7 @@ FACTOR(at_attn_lengths, "prefix", "keys before the first query, on and off a pag
 
 FACTOR(at_attn_fir, "fir", "window or taps, their weight by head", AT_FACTOR_TRIPLES,
     .classes = AT_CLASSES(" | sigma=0.5,1.5", "sigma={h:0.5:2:-1:0.25}", "window=1 | window=2 sigma={h:2:0.5:-1}",
-                          "window=4,5,6,8,13,16", "taps=1:-0.5:-0.125 | taps=0.25:1",
+                          "window=4,5,6 | window=8,13,16 sigma=0.75", "taps=1:-0.5:-0.125 | taps=0.25:1",
                           "taps=0.5:-0.4:-0.1:0.2:-0.3:0.1 | taps=0.5:-0.25:0:0:0:0:0:0:-0.125"),
     .any = "sigma=0.7,-0.3,1.6 window=1..16");
 FACTOR(at_attn_edge, "edge", "divisor at the first keys", AT_FACTOR_TRIPLES, .classes = AT_CLASSES("", "edge=shrink"));

@@ -155,10 +155,10 @@ struct at_op {
      * has them) and those of its own table. */
     const char *const *keys;
     const struct at_factor *const *domain; /* what its cases may differ in (domain.h), NULL at the end */
-    unsigned dtypes;       /* bit f: enum at_format f; 0: f32, f16 and bf16 */
-    int has_ledger;        /* evaluations fill a ledger worth keeping */
-    int has_trace;         /* and call at_eval.trace */
-    int takes_mean_square; /* rows: exact data make it a square */
+    unsigned dtypes;                       /* bit f: enum at_format f; 0: f32, f16 and bf16 */
+    int has_ledger;                        /* evaluations fill a ledger worth keeping */
+    int has_trace;                         /* and call at_eval.trace */
+    int takes_mean_square;                 /* rows: exact data make it a square */
 
     /* NULL: nothing to add. Sets sizes, shared or own, and own parameters that follow from others once a case's keys are
      * read; `given` says which of its own table the case set: bit i, entry i. */
@@ -193,6 +193,10 @@ struct at_op {
      * fault does not touch equal evaluate()'s. */
     at_status (*decoy)(const struct at_problem *problem, const struct at_numerics *numerics, int decoy, int64_t row0,
                        int64_t row1, struct at_eval *eval);
+
+    /* NULL: the result is values. Of an operator that only moves bits (AT_KIND_COPY): the codes of output
+     * tensor `tensor`, in its format, payloads of NaNs and signs of zeros as they must be. */
+    void (*bits)(const struct at_problem *problem, int tensor, void *codes);
 
     /* ---- batches: does a result depend on what else is in the launch? ----
      * The dimension along which a problem is cut into units that do not know of each other; AT_DIM_NONE: it is not cut.

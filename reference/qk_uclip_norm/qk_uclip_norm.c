@@ -75,8 +75,9 @@ static const struct at_factor head_size = {
     .classes = AT_CLASSES("d=64", "d=128", "d=8,32,96", "d=1,2,5", "d=31,33,100"),
     .far = AT_CLASSES("d=512,257"),
 };
-static const struct at_factor *const domain[] = { &heads,        &head_size,    &at_norm_tokens, &at_norm_dtype,
-                                                  &at_norm_data, &at_norm_ends, NULL };
+static const struct at_factor *const domain[] = {
+    &heads, &head_size, &at_norm_tokens, &at_norm_dtype, &at_norm_data, &at_norm_ends, NULL
+};
 
 const struct at_op at_op_qk_uclip_norm = {
     .name = "qk_uclip_norm",

@@ -45,6 +45,7 @@ near 'the roles are edge, exact' "$attest" verify --cases 'no_such_role:*'
 near "nearest is 'asynct_decode/*'" "$attest" verify 'asynct_decoed/*'
 near "nearest is '*/00_split_k'" "$attest" verify '*/00_spilt_k'
 near "nearest is 'asynct_decode/00_blas_p32'" "$attest" verify 'asynct_decode/00_blas_p33'
+near "nearest is 'asynct_decode/*'" "$attest" selftest --mutants 'asynct_decoed/*'
 near "nearest is 'asynct_decode/*'" "$attest" show tests/golden/run_v1.h5 'asynct_decoed/*'
 # A glob that matches cases, of which no selected variant takes any: nothing was judged, which is another matter.
 wants 4 'nothing was judged' "$attest" verify 'uclip_norm/*' --cases 'smoke:asynct_decode *'

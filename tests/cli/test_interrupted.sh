@@ -30,3 +30,15 @@ wants 0 '12 results: 12 PASS' "$attest" show "$run"
 head -n 3 "$run.jsonl" > "$scratch/twice.jsonl"; rm "$run"; mv "$scratch/twice.jsonl" "$run.jsonl"
 eval "wants 130 '5 of 12 jobs judged' '$attest' $again"
 [[ $(grep -o -- --resume "$scratch/out" | wc -l) == 1 ]] || { cat "$scratch/out"; fail "--resume twice"; }
+
+# The score of the mutants: what was tried stands there, and no sum that looks like a result. The first mutant of two has a
+# case of one key and survives, a right kernel as it is; the signal comes while the second runs.
+copy_programs attest # looks for the list and the runner beside itself
+printf '#!/bin/sh\nexec /usr/bin/python3 %q --misbehave sigint\n' "$PWD/tests/python/runner_client.py" > "$scratch/attest-mutants"
+chmod +x "$scratch/attest-mutants"
+for keys in 1 3; do
+    printf 'asynct_decode/99_misbehaves\tasynct_decode/00\tWRONG\tshapes:asynct_decode * sk=%d * page=0 * data=normal *\tkeys %d\n' $keys $keys
+done > "$scratch/mutants.tsv"
+wants 130 'attest: interrupted: the lines above are what was tried' "$scratch/attest" selftest --jobs 1 --mutants '*'
+[[ $(grep -c '^SURVIVED .* keys 1$' "$scratch/out") == 1 ]] || { cat "$scratch/out"; fail "what was tried is not shown"; }
+if grep -qE 'keys 3|mutants killed' "$scratch/out"; then cat "$scratch/out"; fail "an interrupted mutant has a result, or the run a sum"; fi

@@ -47,7 +47,7 @@ rule() { # folder -> sets own, outside
         *) return 1 ;;
     esac
 }
-posix='aio|arpa/|assert|ctype|dirent|dlfcn|errno|fcntl|fenv|float|fnmatch|getopt|inttypes|libgen|limits|linux/|locale|math|poll|pthread|sched|setjmp|signal|spawn|stdalign|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|stdnoreturn|string|strings|sys/|termios|threads|time|unistd|wchar|xmmintrin|pmmintrin|immintrin'
+posix='aio|arpa/|assert|ctype|dirent|dlfcn|errno|fcntl|fenv|float|fnmatch|getopt|glob|inttypes|libgen|limits|linux/|locale|math|poll|pthread|sched|setjmp|signal|spawn|stdalign|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|stdnoreturn|string|strings|sys/|termios|threads|time|unistd|wchar|xmmintrin|pmmintrin|immintrin'
 
 check_file() { # file [text of it instead of the file]
     local file=$1 folder own='' outside='' bad=0 include

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "verify/archive/columns_read.h"
+#include "verify/archive/guard.h"
 #include "verify/archive/layout.h"
 #include "verify/result/record.h"
 
@@ -190,14 +191,21 @@ out:
     return status;
 }
 
-at_status at_archive_read(const char *path, struct at_run_record *record) {
+static at_status read_file(const char *path, struct at_run_record *record) {
     uint64_t bytes;
     hid_t id;
-    at_run_record_init(record);
     AT_TRY(at_archive_open(path, &id, &bytes));
     at_status status = read_all(path, bytes, id, record);
     if (H5Fclose(id) < 0 && status == AT_OK)
         status = at_h5_fail(AT_BUG, path, "close", "the archive");
+    return status;
+}
+
+at_status at_archive_read(const char *path, struct at_run_record *record) {
+    at_run_record_init(record);
+    at_guard_begin(path);
+    const at_status status = read_file(path, record);
+    at_guard_end();
     if (status != AT_OK)
         at_run_record_release(record);
     return status;

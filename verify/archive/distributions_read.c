@@ -10,6 +10,7 @@
 #include "verify/archive/columns_read.h"
 #include "verify/archive/distributions.h"
 #include "verify/archive/distributions_columns.h"
+#include "verify/archive/guard.h"
 #include "verify/archive/h5type.h"
 #include "verify/archive/layout.h"
 
@@ -25,10 +26,13 @@ struct at_dist_file {
 int at_distributions_is(const char *path) {
     uint64_t bytes;
     hid_t id;
-    if (at_archive_open(path, &id, &bytes) != AT_OK)
-        return 0;
-    const int there = H5Lexists(id, AT_GROUP_DISTRIBUTIONS, H5P_DEFAULT) > 0;
-    H5Fclose(id);
+    int there = 0;
+    at_guard_begin(path);
+    if (at_archive_open(path, &id, &bytes) == AT_OK) {
+        there = H5Lexists(id, AT_GROUP_DISTRIBUTIONS, H5P_DEFAULT) > 0;
+        H5Fclose(id);
+    }
+    at_guard_end();
     return there;
 }
 
@@ -242,31 +246,38 @@ at_status at_distributions_open(const char *path, struct at_distributions *d) {
     for (int w = 0; w < AT_DIST_COUNT; w++)
         f->counts[w] = f->coarse[w] = H5I_INVALID_HID;
     f->path = strdup(path);
+    at_guard_begin(path);
     at_status status =
         f->path ? at_archive_open(path, &f->id, &f->bytes) : AT_FAIL(AT_NO_MEMORY, "%s: no memory", path);
     if (status == AT_OK)
         status = read_all(f, d);
+    at_guard_end();
     if (status != AT_OK)
         at_distributions_close(d);
     return status;
 }
 
-void at_distributions_close(struct at_distributions *d) {
-    struct at_dist_file *f = d->file;
+static void close_file(struct at_dist_file *f) {
+    at_guard_begin(f->path ? f->path : "");
     for (int w = 0; w < AT_DIST_COUNT; w++) {
-        free(d->summary[w]);
-        at_h5_close(f ? f->counts[w] : H5I_INVALID_HID);
-        at_h5_close(f ? f->coarse[w] : H5I_INVALID_HID);
+        at_h5_close(f->counts[w]);
+        at_h5_close(f->coarse[w]);
     }
+    at_h5_close(f->group);
+    if (f->id >= 0)
+        H5Fclose(f->id);
+    at_guard_end();
+    free(f->path);
+    free(f);
+}
+
+void at_distributions_close(struct at_distributions *d) {
+    for (int w = 0; w < AT_DIST_COUNT; w++)
+        free(d->summary[w]);
     for (int z = 0; z < AT_DIST_ZERO_COUNT; z++)
         free(d->zero[z]);
-    if (f) {
-        at_h5_close(f->group);
-        if (f->id >= 0)
-            H5Fclose(f->id);
-        free(f->path);
-        free(f);
-    }
+    if (d->file)
+        close_file(d->file);
     free(d->attention);
     free(d->source);
     free(d->layer);
@@ -288,6 +299,7 @@ static at_status read_piece(const struct at_distributions *d, hid_t dataset, enu
     if (start[0] >= (hsize_t)s->n_layers || start[1] >= (hsize_t)at_dist_heads(s, what))
         return AT_FAIL(AT_BUG, "%s: layer %" PRIu64 ", head %" PRIu64 " of %s are not there", d->file->path,
                        (uint64_t)start[0], (uint64_t)start[1], at_dist_name(what));
+    at_guard_begin(d->file->path);
     hid_t type = at_h5_make_type(AT_H5_U64), space = H5Dget_space(dataset),
           memory = H5Screate_simple(rank, count, NULL);
     if (type < 0 || space < 0 || memory < 0 ||
@@ -297,6 +309,7 @@ static at_status read_piece(const struct at_distributions *d, hid_t dataset, enu
     at_h5_close(memory);
     at_h5_close(space);
     at_h5_close(type);
+    at_guard_end();
     return status;
 }
 

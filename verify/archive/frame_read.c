@@ -7,6 +7,7 @@
 
 #include "verify/archive/columns_read.h"
 #include "verify/archive/frame.h"
+#include "verify/archive/guard.h"
 #include "verify/archive/h5type.h"
 #include "verify/archive/layout.h"
 #include "verify/result/text.h"
@@ -322,13 +323,20 @@ static at_status read_all(struct source *s, hid_t root, struct at_frames *frames
     return is_there(root, "studies") ? read_studies(s, root, frames) : AT_OK;
 }
 
-at_status at_frames_read(const char *path, struct at_frames *frames) {
+static at_status read_file(const char *path, struct at_frames *frames) {
     struct source s = { .file = path };
     hid_t id;
-    *frames = (struct at_frames){ 0 };
     AT_TRY(at_archive_open(path, &id, &s.bytes));
     at_status status = read_all(&s, id, frames);
     if (H5Fclose(id) < 0 && status == AT_OK)
         status = at_h5_fail(AT_BUG, path, "close", "the archive");
+    return status;
+}
+
+at_status at_frames_read(const char *path, struct at_frames *frames) {
+    *frames = (struct at_frames){ 0 };
+    at_guard_begin(path);
+    const at_status status = read_file(path, frames);
+    at_guard_end();
     return status;
 }

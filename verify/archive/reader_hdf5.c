@@ -1,15 +1,12 @@
 /* The HDF5 reader: a child process that opens the file and sends tensors over a socket.
  * SPDX-License-Identifier: Apache-2.0
  *
- * The library has had many reports of reads out of bounds and endless loops on crafted files, and nothing that can be
- * checked beforehand tells which file does that. (The 11,803 mutated files that tests/fuzz tried on 1.10.8 did not: it
- * prints how many killed the library or held it up.) So every file is opened by a forked child with a limit on its
- * memory; what it sends is checked as if it came from the file. A child that dies or is silent for READ_SECONDS costs
- * one AT_USAGE with the signal's name. The child never returns: it leaves by _exit, so that no handler of the parent's
- * (HDF5's own flush of files the parent has open, above all) runs twice. */
+ * Every file is opened by a forked child with the limits of guard.h; what it sends is checked as if it came from the file.
+ * A child that dies, passes a limit or is silent for READ_SECONDS costs one AT_USAGE that says which. */
 #include "verify/archive/reader_hdf5.h"
 
 #include "datasets/readers/reader.h"
+#include "verify/archive/guard.h"
 #include "verify/archive/h5tensors.h"
 
 #include <errno.h>
@@ -19,12 +16,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { READ_SECONDS = 60, PIECE_BYTES = 4 << 20, MEMORY_BYTES = 1 << 30 };
+enum { READ_SECONDS = 60, PIECE_BYTES = 4 << 20 };
 
 struct handle {
     char *path;
@@ -71,18 +67,9 @@ static int transfer(int fd, void *bytes, int64_t n, int sending, int seconds) {
 
 /* ---- the child ---- */
 
-/* Written by gcc's coverage runtime where a build has it: _exit would lose the child's counts. */
-extern void __gcov_dump(void) __attribute__((weak));
-
-static _Noreturn void leave(int code) {
-    if (__gcov_dump)
-        __gcov_dump();
-    _exit(code);
-}
-
 static void send_or_leave(int fd, void *bytes, int64_t n) {
     if (transfer(fd, bytes, n, 1, -1) != 0)
-        leave(1);
+        at_guard_leave(1);
 }
 
 static void send_reply(int fd, at_status status, int n) {
@@ -91,44 +78,30 @@ static void send_reply(int fd, at_status status, int n) {
     send_or_leave(fd, &reply, (int64_t)sizeof reply);
 }
 
-/* No core file, ordinary signals, and memory for a chunk and its cache beyond what the process has now. */
-static void confine(void) {
-    struct rlimit none = { 0, 0 };
-    setrlimit(RLIMIT_CORE, &none);
-    for (int i = 0; i < 5; i++)
-        signal((int[]){ SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL }[i], SIG_DFL);
-    long pages = 0;
-    FILE *statm = fopen("/proc/self/statm", "r");
-    if (!statm)
-        return;
-    if (fscanf(statm, "%ld", &pages) == 1) {
-        rlim_t bytes = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + MEMORY_BYTES;
-        struct rlimit memory = { bytes, bytes };
-        setrlimit(RLIMIT_AS, &memory);
-    }
-    fclose(statm);
-}
-
 static _Noreturn void serve(int fd, const char *path) {
     static uint8_t piece[PIECE_BYTES];
     struct at_h5_file *file = NULL;
     struct at_file_tensor *tensors = NULL;
     struct request request;
     int n = 0;
-    confine();
+    at_guard_enter();
+    at_guard_begin(path);
     at_status status = at_h5_file_open(path, &file, &tensors, &n);
+    at_guard_end();
     send_reply(fd, status, n);
     if (status != AT_OK)
-        leave(0);
+        at_guard_leave(0);
     send_or_leave(fd, tensors, n * (int64_t)sizeof *tensors);
     while (transfer(fd, &request, (int64_t)sizeof request, 0, -1) == 0) {
         int i = (int)request.tensor;
+        at_guard_begin(path);
         status = at_h5_file_read(file, tensors, i, request.first, request.n, piece);
+        at_guard_end();
         send_reply(fd, status, 0);
         if (status == AT_OK)
             send_or_leave(fd, piece, request.n * (int64_t)at_format_info(tensors[i].format)->bytes);
     }
-    leave(0); /* without H5Fclose: nothing of a hostile file is worth a last look */
+    at_guard_leave(0); /* without H5Fclose: nothing of a hostile file is worth a last look */
 }
 
 /* ---- this side ---- */
@@ -174,12 +147,7 @@ static at_status lost(struct handle *handle, int was_silent) {
         return AT_FAIL(AT_USAGE, "%s: the HDF5 library does not come back from it within %d s: the file is damaged",
                        handle->path, READ_SECONDS);
     }
-    int status = end_child(handle, 0);
-    if (WIFSIGNALED(status))
-        return AT_FAIL(AT_USAGE, "%s: the HDF5 library died reading it (%s): the file is damaged", handle->path,
-                       strsignal(WTERMSIG(status)));
-    return AT_FAIL(AT_USAGE, "%s: the process that read it left with code %d: the file is damaged", handle->path,
-                   WEXITSTATUS(status));
+    return at_guard_died(handle->path, end_child(handle, 0));
 }
 
 static at_status receive(struct handle *handle, void *bytes, int64_t n) {

@@ -7,6 +7,7 @@
 
 #include "verify/archive/columns.h"
 #include "verify/archive/columns_read.h"
+#include "verify/archive/guard.h"
 #include "verify/archive/layout.h"
 #include "verify/result/table.h"
 
@@ -175,14 +176,9 @@ out:
     return status;
 }
 
-at_status at_archive_read_tables(const char *path, struct at_table_rows *tables, int n_tables,
-                                 struct at_run_record *record) {
+static at_status read_file(const char *path, struct at_table_rows *tables, int n_tables, struct at_run_record *record) {
     uint64_t bytes;
     hid_t id;
-    for (int i = 0; i < n_tables; i++) {
-        tables[i].rows = NULL;
-        tables[i].n = -1;
-    }
     AT_TRY(at_archive_open(path, &id, &bytes));
     at_status status = at_archive_check_version(path, id, "attest.archive", "the file");
     if (status == AT_OK)
@@ -191,5 +187,17 @@ at_status at_archive_read_tables(const char *path, struct at_table_rows *tables,
         status = read_if_there(path, bytes, id, &tables[i]);
     if (H5Fclose(id) < 0 && status == AT_OK)
         status = at_h5_fail(AT_BUG, path, "close", "the archive");
+    return status;
+}
+
+at_status at_archive_read_tables(const char *path, struct at_table_rows *tables, int n_tables,
+                                 struct at_run_record *record) {
+    for (int i = 0; i < n_tables; i++) {
+        tables[i].rows = NULL;
+        tables[i].n = -1;
+    }
+    at_guard_begin(path);
+    const at_status status = read_file(path, tables, n_tables, record);
+    at_guard_end();
     return status;
 }

@@ -28,6 +28,7 @@ struct at_command {
     const char *name, *synopsis, *summary, *example;
     const struct at_option *options; /* ends with a NULL name */
     int min_words, max_words;
+    int reads_archives;                     /* that may be damaged: it runs in a process that may die of them */
     int (*run)(const struct at_args *args); /* the process's exit code */
 };
 

@@ -131,5 +131,6 @@ const struct at_command at_command_merge = {
     .options = options,
     .min_words = 1,
     .max_words = AT_MAX_WORDS,
+    .reads_archives = 1,
     .run = run,
 };

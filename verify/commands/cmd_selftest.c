@@ -10,6 +10,7 @@
 #include "attest/program_dir.h"
 #include "verify/cli/commands.h"
 #include "verify/judge/decoys.h"
+#include "verify/plan/nearest.h"
 #include "verify/run/session.h"
 
 static const struct at_option options[] = {
@@ -68,9 +69,22 @@ static at_status find_table(const char *table, char *path, size_t size) {
         path);
 }
 
+/* Of a GLOB that is of no mutant. */
+static at_status no_mutant(const char *glob, const struct mutant *list, int n) {
+    const char **names = calloc((size_t)n + 1, sizeof *names);
+    char near[256] = "";
+    for (int i = 0; names && i < n; i++)
+        names[i] = list[i].name;
+    const int found = names && glob && at_glob_nearest(glob, "/*", names, n, "/_", near, sizeof near);
+    free(names);
+    return AT_FAIL(AT_NOT_FOUND, "selftest: no mutant matches '%s'%s%s%s", glob ? glob : "*",
+                   found ? "; nearest is '" : "", near, found ? "'" : "");
+}
+
 static at_status load_mutants(const char *table, const char *glob, struct mutant **list, int *n) {
     char path[4200], text[2048];
     at_status status = AT_OK;
+    int kept = 0;
     *list = NULL;
     *n = 0;
     AT_TRY(find_table(table, path, sizeof path));
@@ -80,16 +94,18 @@ static at_status load_mutants(const char *table, const char *glob, struct mutant
     for (int number = 1; fgets(text, sizeof text, file); number++) {
         struct mutant m, *grown;
         AT_TRY_OUT(parse_mutant(text, path, number, &m));
-        if (glob && fnmatch(glob, m.name, 0) != 0)
-            continue;
         grown = realloc(*list, ((size_t)*n + 1) * sizeof **list);
         if (!grown)
             AT_FAIL_OUT(AT_NO_MEMORY, "no memory for mutants");
         *list = grown;
         (*list)[(*n)++] = m;
     }
-    if (*n == 0)
-        AT_FAIL_OUT(AT_NOT_FOUND, "selftest: no mutant matches '%s'", glob ? glob : "*");
+    for (int i = 0; i < *n; i++)
+        if (!glob || fnmatch(glob, (*list)[i].name, 0) == 0)
+            (*list)[kept++] = (*list)[i];
+    if (kept == 0)
+        AT_TRY_OUT(no_mutant(glob, *list, *n));
+    *n = kept;
 out:
     fclose(file);
     return status;

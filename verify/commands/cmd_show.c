@@ -143,5 +143,6 @@ const struct at_command at_command_show = {
     .options = options,
     .min_words = 1,
     .max_words = AT_MAX_WORDS,
+    .reads_archives = 1,
     .run = run,
 };

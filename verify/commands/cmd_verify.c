@@ -17,7 +17,8 @@ static const struct at_option options[] = {
       "what `make check` judges" },
     { "--case", "LINE", "one case given as text instead of the case files" },
     { "--random", "N",
-      "N cases drawn from the operators' domains instead of the case files, one in ten far out: long, wide, large; each has "
+      "N cases drawn from the operators' domains instead of the case files, one in ten far out: long, wide, large; "
+      "each has "
       "its own line, which replays it. --seed draws others" },
     { "--runner", "R", "cpu (default), cuda, or any command line that speaks the protocol" },
     { "--strict", NULL,

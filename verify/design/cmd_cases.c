@@ -12,7 +12,8 @@ static const struct at_option options[] = {
     { "--strength", "T", "2 (default): every pair of classes; 3: every triple of the factors that meet in kernels" },
     { "--runner", "R", "whose variants are asked (default cpu)" },
     { "--seed", "S", "of the choice among equals (default 1)" },
-    { "--count", "FILE", "say what FILE has of the design instead, and the cases that it lacks; exit code 1 when it lacks any" },
+    { "--count", "FILE",
+      "say what FILE has of the design instead, and the cases that it lacks; exit code 1 when it lacks any" },
     { NULL, NULL, NULL },
 };
 
@@ -76,8 +77,8 @@ static at_status design_cases(const struct at_args *args, int *missing) {
     }
     at_runner_close(runner);
     if (status == AT_OK && !known)
-        status = AT_FAIL(AT_NOT_FOUND, "cases: there is no operator or family '%.64s'; `attest list operators` names all",
-                         op);
+        status = AT_FAIL(AT_NOT_FOUND,
+                         "cases: there is no operator or family '%.64s'; `attest list operators` names all", op);
     return status;
 }
 

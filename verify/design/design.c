@@ -39,7 +39,8 @@ at_status at_design_open(struct at_runner *runner, const struct at_family *famil
         if (strcmp(at_runner_variant(runner, i)->family, family->name) != 0)
             continue;
         if (design->n_variants == AT_DESIGN_VARIANTS)
-            return AT_FAIL(AT_UNSUPPORTED, "family %s has more than %d variants", family->name, (int)AT_DESIGN_VARIANTS);
+            return AT_FAIL(AT_UNSUPPORTED, "family %s has more than %d variants", family->name,
+                           (int)AT_DESIGN_VARIANTS);
         design->variants[design->n_variants++] = i;
     }
     AT_TRY(at_domain_open(family, granules, granules_of(design, granules, AT_DOMAIN_CLASSES), &design->domain));

@@ -36,7 +36,7 @@ struct at_design {
     uint64_t far_done[AT_DOMAIN_FACTORS][AT_DOMAIN_CLASSES]; /* bit v: has a case with this far class */
     /* speaks[f][c][g] bit d: the case language takes class c of factor f and class d of factor g in one line. */
     uint32_t speaks[AT_DOMAIN_FACTORS][AT_DOMAIN_CLASSES][AT_DOMAIN_FACTORS];
-    struct at_design_row base[AT_DESIGN_VARIANTS];           /* some case that v takes */
+    struct at_design_row base[AT_DESIGN_VARIANTS]; /* some case that v takes */
     uint64_t has_base;
     struct at_design_row *rows;
     int64_t n_rows;

@@ -29,7 +29,8 @@ static void print_refusals(const struct at_design *design, int v, FILE *out) {
                 continue;
             if (n++ == 0)
                 fprintf(out, "#   %s", at_runner_variant(design->runner, design->variants[v])->name);
-            fprintf(out, "%s%s", mark, *design->domain.factors[f].classes[c] ? design->domain.factors[f].classes[c] : "(none)");
+            fprintf(out, "%s%s", mark,
+                    *design->domain.factors[f].classes[c] ? design->domain.factors[f].classes[c] : "(none)");
             mark = "; ";
         }
     if (n)

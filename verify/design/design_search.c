@@ -149,7 +149,9 @@ static at_status find_row(struct at_design *design, const int *fixed, uint64_t t
         if (!(row.takes & target))
             continue;
         taken++;
-        const double worth = (double)(is_far ? __builtin_popcountll(row.takes & target) : 1 + at_cover_row(design, &row, 0)) / cost_of(&row);
+        const double worth =
+            (double)(is_far ? __builtin_popcountll(row.takes & target) : 1 + at_cover_row(design, &row, 0)) /
+            cost_of(&row);
         if (worth > most) {
             most = worth;
             *best = row;
@@ -164,7 +166,8 @@ static int64_t widest_tuple(const struct at_design *design, uint64_t all, const 
     int64_t widest = -1;
     int most = 0;
     for (int64_t i = 0; i < design->n_combinations; i++)
-        for (int64_t t = design->combinations[i].first; t < design->combinations[i].first + design->combinations[i].n; t++)
+        for (int64_t t = design->combinations[i].first; t < design->combinations[i].first + design->combinations[i].n;
+             t++)
             if (__builtin_popcountll(open_of(design, t) & all) > most) {
                 most = __builtin_popcountll(open_of(design, t) & all);
                 widest = t;
@@ -173,7 +176,8 @@ static int64_t widest_tuple(const struct at_design *design, uint64_t all, const 
     return widest;
 }
 
-static void classes_of(const struct at_design *design, const struct at_design_combination *c, int64_t tuple, int *classes) {
+static void classes_of(const struct at_design *design, const struct at_design_combination *c, int64_t tuple,
+                       int *classes) {
     for (int f = 0; f < AT_DOMAIN_FACTORS; f++)
         classes[f] = f < design->domain.n ? -1 : 0;
     tuple -= c->first;

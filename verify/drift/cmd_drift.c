@@ -69,5 +69,6 @@ const struct at_command at_command_drift = {
     .options = options,
     .min_words = 2,
     .max_words = 2,
+    .reads_archives = 1,
     .run = run,
 };

@@ -12,7 +12,7 @@
 
 #include "attest/names.h"
 
-enum { MOST_BYTES = 1 << 20, MOST_NAMES = 64 };
+enum { MAX_BYTES = 1 << 20, MAX_NAMES = 64 };
 static const char suffix[] = ".selection";
 
 int at_is_selection(const char *text) { return text[0] == '@' && (islower((unsigned char)text[1]) || !text[1]); }
@@ -20,12 +20,12 @@ int at_is_selection(const char *text) { return text[0] == '@' && (islower((unsig
 /* Names the selections of the folder, and the nearest. */
 static at_status no_selection(const char *dir, const char *name) {
     char pattern[1100], list[512] = "";
-    const char *names[MOST_NAMES];
+    const char *names[MAX_NAMES];
     int n = 0;
     glob_t found = { 0 };
     snprintf(pattern, sizeof pattern, "%s/*%s", dir, suffix);
     if (glob(pattern, 0, NULL, &found) == 0)
-        for (size_t i = 0; i < found.gl_pathc && n < MOST_NAMES; i++) {
+        for (size_t i = 0; i < found.gl_pathc && n < MAX_NAMES; i++) {
             char *stem = strrchr(found.gl_pathv[i], '/') + 1;
             const size_t used = strlen(list);
             stem[strlen(stem) - strlen(suffix)] = 0;
@@ -46,12 +46,12 @@ static at_status read_file(const char *dir, const char *name, struct at_case_glo
     if (!file)
         return strchr(name, '/') || errno == ENOENT ? no_selection(dir, name)
                                                     : AT_FAIL(AT_IO, "%s: %s", globs->path, strerror(errno));
-    const size_t n = fread(globs->memory, 1, MOST_BYTES, file);
+    const size_t n = fread(globs->memory, 1, MAX_BYTES, file);
     const int failed = ferror(file);
     fclose(file);
     globs->memory[n] = 0;
-    if (failed || n == MOST_BYTES || strlen(globs->memory) != n)
-        return AT_FAIL(AT_USAGE, "%s: wanted a text of at most %d bytes", globs->path, MOST_BYTES);
+    if (failed || n == MAX_BYTES || strlen(globs->memory) != n)
+        return AT_FAIL(AT_USAGE, "%s: wanted a text of at most %d bytes", globs->path, MAX_BYTES);
     return AT_OK;
 }
 
@@ -96,7 +96,7 @@ at_status at_case_globs_open(const char *dir, const char *text, struct at_case_g
     memset(globs, 0, sizeof *globs);
     if (!at_is_selection(text))
         return add(globs, text, 0);
-    globs->memory = malloc(MOST_BYTES + 1);
+    globs->memory = malloc(MAX_BYTES + 1);
     if (!globs->memory)
         AT_FAIL_OUT(AT_NO_MEMORY, "no memory for a selection of cases");
     AT_TRY_OUT(read_file(dir, text + 1, globs));

@@ -29,7 +29,7 @@ struct at_selection {
     const char *case_line;  /* one case given as text instead of the case files; NULL otherwise */
     int64_t random;         /* cases drawn from the domains instead of the case files; 0: none */
     uint64_t random_seed;
-    int shard, shards;      /* 0-based; shards 1: everything */
+    int shard, shards; /* 0-based; shards 1: everything */
 };
 
 /* Builds the plan. A GLOB that matches no variant, or a glob that matches no case (a selection has several), is

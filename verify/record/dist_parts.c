@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "attest/names.h"
+#include "verify/archive/guard.h"
 
 enum { PATH_BYTES = 4352 };
 
@@ -90,21 +91,44 @@ static int are_first(const struct at_dist_recording *x, int64_t i, const struct 
     return at == n;
 }
 
-at_status at_dist_parts_take(const char *out, const struct at_dist_recording *x, int64_t i, struct at_dist_layer *layer,
-                             struct at_dist_unit_row *units, int64_t *n) {
-    char path[PATH_BYTES];
+struct part {
+    const char *path;
+    const struct at_dist_recording *recording;
+    int64_t i, *n;
+    struct at_dist_layer *layer;
+    struct at_dist_unit_row *units;
+};
+
+static at_status take(void *context) {
+    const struct part *p = context;
     struct at_distributions part;
     at_status status = AT_OK;
-    AT_TRY(path_of(out, x->source.layer[i], path));
-    AT_TRY(at_distributions_open(path, &part));
-    if (!is_alike(&part, x, &layer->shape) || !are_first(x, i, part.units, part.n_units))
-        AT_FAIL_OUT(AT_USAGE, "%s: is not a part of this recording", path);
-    AT_TRY_OUT(at_distributions_add(&part, 0, layer));
-    memcpy(units, part.units, (size_t)part.n_units * sizeof *units);
-    *n = part.n_units;
+    AT_TRY(at_distributions_open(p->path, &part));
+    if (!is_alike(&part, p->recording, &p->layer->shape) || !are_first(p->recording, p->i, part.units, part.n_units))
+        AT_FAIL_OUT(AT_USAGE, "%s: is not a part of this recording", p->path);
+    AT_TRY_OUT(at_distributions_add(&part, 0, p->layer));
+    memcpy(p->units, part.units, (size_t)part.n_units * sizeof *p->units);
+    *p->n = part.n_units;
 out:
     at_distributions_close(&part);
     return status;
+}
+
+/* Twice, as a machine that went down may have left anything: in a process that may die of it, then here. */
+at_status at_dist_parts_take(const char *out, const struct at_dist_recording *x, int64_t i, struct at_dist_layer *layer,
+                             struct at_dist_unit_row *units, int64_t *n) {
+    char path[PATH_BYTES];
+    struct part part = { path, x, i, n, layer, units };
+    AT_TRY(path_of(out, x->source.layer[i], path));
+    const at_status status = at_guard_probe(path, take, &part);
+    if (status == AT_USAGE)
+        return AT_FAIL(
+            status,
+            "%s: a process that read it died of it or did not come to an end: the file is damaged; delete it, "
+            "and --resume counts the layer anew",
+            path);
+    AT_TRY(status);
+    return take(&part);
 }
 
 void at_dist_parts_remove(const char *out, const struct at_dist_recording *x) {

@@ -6,12 +6,57 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "verify/result/record.h"
 
+/* Names of files in the making, in memory that a child shares with its parent. Of one more than fit, nothing is known. */
+enum { MAX_WATCHED = 8, NAME_BYTES = 4096 };
+static char (*watched)[NAME_BYTES];
+
+static void watch(const char *temp) {
+    for (int i = 0; watched && i < MAX_WATCHED; i++)
+        if (!watched[i][0]) {
+            snprintf(watched[i], NAME_BYTES, "%s", temp);
+            return;
+        }
+}
+
+static void unwatch(const char *temp) {
+    for (int i = 0; watched && i < MAX_WATCHED; i++)
+        if (strcmp(watched[i], temp) == 0)
+            watched[i][0] = 0;
+}
+
+at_status at_atomic_watch(void) {
+    void *memory =
+        mmap(NULL, sizeof watched[0] * MAX_WATCHED, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for the names of files in the making: %s", strerror(errno));
+    watched = memory;
+    return AT_OK;
+}
+
+/* A process that dies of a fault may have written anywhere: a name that is not of its making is left alone. */
+void at_atomic_sweep(long pid) {
+    char suffix[32];
+    const int end = snprintf(suffix, sizeof suffix, ".%ld.tmp", pid);
+    for (int i = 0; watched && i < MAX_WATCHED; i++) {
+        watched[i][NAME_BYTES - 1] = 0;
+        const size_t n = strlen(watched[i]);
+        if (n > (size_t)end && strcmp(watched[i] + n - (size_t)end, suffix) == 0)
+            unlink(watched[i]);
+    }
+    if (watched)
+        munmap(watched, sizeof watched[0] * MAX_WATCHED);
+    watched = NULL;
+}
+
 static void forget(struct at_atomic_file *file) {
+    if (file->temp)
+        unwatch(file->temp);
     free(file->path);
     free(file->temp);
     *file = (struct at_atomic_file){ 0 };
@@ -43,6 +88,8 @@ at_status at_atomic_open(const char *path, struct at_atomic_file *file) {
     at_status status = choose_names(path, file);
     if (status == AT_OK) {
         file->stream = fopen(file->temp ? file->temp : file->path, "we");
+        if (file->stream && file->temp)
+            watch(file->temp);
         if (!file->stream)
             status = AT_FAIL(AT_IO, "cannot write %s: %s", path, strerror(errno));
     }
@@ -67,9 +114,18 @@ static void sync_folder(const char *path) {
     free(folder);
 }
 
+/* Why an earlier write failed. A stream remembers only that one did; the file is given up anyway, so one more write may
+ * say it. A device or a pipe is not asked: what it is sent has arrived. */
+static int reason_of(const struct at_atomic_file *file) {
+    static const char more[65536];
+    clearerr(file->stream);
+    errno = 0;
+    return file->temp && write(fileno(file->stream), more, sizeof more) < (ssize_t)sizeof more && errno ? errno : EIO;
+}
+
 at_status at_atomic_commit(struct at_atomic_file *file) {
-    int failed = ferror(file->stream) ? EIO : 0;
-    if (fflush(file->stream) != 0)
+    int failed = ferror(file->stream) ? reason_of(file) : 0;
+    if (!failed && fflush(file->stream) != 0)
         failed = errno;
     if (!failed && file->temp && fsync(fileno(file->stream)) != 0)
         failed = errno;

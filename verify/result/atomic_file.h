@@ -29,4 +29,9 @@ at_status at_atomic_commit(struct at_atomic_file *file);
 /* Leaves `path` as it was. No effect after a commit, successful or not. */
 void at_atomic_abandon(struct at_atomic_file *file);
 
+/* What this process and its children have in the making from here on is known to both: before a fork. */
+at_status at_atomic_watch(void);
+/* Deletes what the child `pid`, which has ended, neither committed nor abandoned. */
+void at_atomic_sweep(long pid);
+
 #endif

@@ -20,6 +20,11 @@ struct at_outputs {
 at_status at_guarded_launch(struct at_runner *runner, int variant, const struct at_problem *problem,
                             enum at_poison_turn turn, const struct at_run_mode *mode, uint64_t seed, double timeout,
                             struct at_run_reply *reply, struct at_outputs *outputs);
+/* The same with every tensor at another address, NaN where the launch above has them: an engine moves its tensors between
+ * launches of equal sizes, and what a variant keeps of addresses (a tensor map) must not outlive a launch. */
+at_status at_guarded_launch_elsewhere(struct at_runner *runner, int variant, const struct at_problem *problem,
+                                      enum at_poison_turn turn, const struct at_run_mode *mode, uint64_t seed,
+                                      double timeout, struct at_run_reply *reply, struct at_outputs *outputs);
 void at_outputs_release(struct at_outputs *outputs);
 
 #endif

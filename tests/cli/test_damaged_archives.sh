@@ -1,0 +1,50 @@
+#!/bin/bash
+# Damaged archives through show, export, merge and drift: none crashes, none takes more than 5 s of processor time, each is
+# answered or refused by its name, and nothing half written stays behind. AT_DAMAGED=N: so many files instead of 300.
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck source=tests/cli/lib.sh
+source "$(dirname "$0")/lib.sh"
+[[ -z "${AT_SLOW_BUILD:-}" ]] || { echo "a sanitizer reports what the HDF5 library does: make fuzz tells whose fault it is"; exit 77; }
+files=300 seed=1
+[[ ${AT_EFFORT:-full} == fast ]] && files=30
+files=${AT_DAMAGED:-$files}
+good=("$scratch/few.h5" "$scratch/one.h5" "$scratch/more.h5" "$scratch/two.h5")
+"$BUILD/tests/support/make_archive" "${good[0]}" 3 && "$BUILD/tests/support/make_distributions" "${good[1]}" 1 1 1 &&
+    "$BUILD/tests/support/make_archive" "${good[2]}" 26 && "$BUILD/tests/support/make_distributions" "${good[3]}" 1 2 1 ||
+    fail "no good archives"
+
+# What is done to the damaged ones works on these.
+wants 0 'layer' "$attest" show "${good[1]}"
+for kind in csv ipynb svg html; do
+    wants 0 'in ' "$attest" export "${good[0]}" --to $kind --out "$scratch/exported"
+    wants 0 'in ' "$attest" export "${good[1]}" --to $kind --out "$scratch/exported"
+done
+wants 0 'distributions of 1 shards' "$attest" merge "${good[1]}" --out "$scratch/merged.h5"
+wants 0 ' 0 beyond their limits' "$attest" drift "${good[1]}" "${good[1]}"
+
+# give FIRST STEP END: to the commands, in a folder of its own
+give() {
+    mkdir -p "$scratch/$1"
+    "$BUILD/tests/support/make_damaged" "$attest" "$scratch/$1" $seed "$1" "$2" "$3" "${good[@]}"
+}
+give 0 2 "$files" > "$scratch/even" & even=$!
+give 1 2 "$files" > "$scratch/odd"; odd=$?
+wait $even && [[ $odd == 0 ]] || { grep -h '^fault' "$scratch"/{even,odd}; fail "damaged archives that are not as they must be"; }
+read -r runs answered refused died late <<< "$(awk '$1 == "sums" { r += $2; a += $4; f += $6; d += $8; l += $13 }
+    END { print r, a, f, d, l }' "$scratch/even" "$scratch/odd")"
+echo "$files files: $runs runs, $answered answered, $refused refused, $died died in the HDF5 library, $late did not come back"
+((runs == 4 * files && answered > 0 && refused > 0 && answered + refused + died + late == runs)) || fail "these do not add up"
+
+# Refused, and the library (1.10.8) then died where the process takes leave of it.
+seed=2 give 3778 1 3779 > "$scratch/out" || { cat "$scratch/out"; fail "a refusal that is not the end of it"; }
+
+# Those which the library did not survive end attest where nothing is between them: this test would see it.
+n=0
+while read -r _ number command _; do
+    AT_GUARD=off AT_DAMAGED_COMMAND=$command give "$number" 1 $((number + 1)) > "$scratch/out" &&
+        { cat "$scratch/out"; fail "file $number: $command dies in a process of its own, and not in attest's"; }
+    grep -q "^fault $number $command died" "$scratch/out" || { cat "$scratch/out"; fail "file $number: without the process, $command does not die"; }
+    ((++n == 3)) && break
+done < <(grep -h '^killer.* died$' "$scratch"/{even,odd})
+[[ $n -gt 0 ]] || echo "none of them kills this HDF5 library"
+exit 0
