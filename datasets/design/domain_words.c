@@ -113,7 +113,7 @@ static int sum_value(const struct at_words *words, const char **text, long long 
     return **text == '}';
 }
 
-/* NAME:a:b up to the brace: as many of a, b, a, ... as NAME says. */
+/* "h:0.5:2" up to the brace: as many of 0.5, 2, 0.5, ... as h says. */
 static int repeated(const struct at_words *words, const char *text, size_t length, char *out, size_t size) {
     const size_t name = strcspn(text, ":");
     long long n;

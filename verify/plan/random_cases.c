@@ -10,7 +10,7 @@
 #include "datasets/language/case_keys.h"
 #include "verify/runner/ask.h"
 
-enum { MAX_FAMILIES = 64, MOST_DRAWS = 1000, FAR_ONE_IN = 10 };
+enum { MAX_FAMILIES = 64, MAX_DRAWS = 1000, FAR_ONE_IN = 10 };
 
 struct lottery {
     struct at_runner *runner;
@@ -113,10 +113,10 @@ static at_status draw_cases(const struct lottery *lottery, int64_t n, uint64_t s
         char where[64];
         int taken = 0;
         snprintf(where, sizeof where, "random case %lld of seed %llu", (long long)i, (unsigned long long)seed);
-        for (int tries = 0; tries < MOST_DRAWS && !taken; tries++)
+        for (int tries = 0; tries < MAX_DRAWS && !taken; tries++)
             AT_TRY(draw_case(lottery, &draws, where, list, &taken));
         if (!taken)
-            return AT_FAIL(AT_NOT_FOUND, "%s: no selected variant takes one of %d draws", where, (int)MOST_DRAWS);
+            return AT_FAIL(AT_NOT_FOUND, "%s: no selected variant takes one of %d draws", where, (int)MAX_DRAWS);
     }
     return AT_OK;
 }
