@@ -28,7 +28,7 @@ FACTOR(at_attn_dtype, "dtype", "format of the activations", AT_FACTOR_TRIPLES,
 
 FACTOR(at_attn_data, "data", "what the values look like", AT_FACTOR_TRIPLES,
     .classes = AT_CLASSES("data=normal", "data=normal,uniform hot=last_key", "data=exact", "data=same_sign,heavy_tail,outlier_channel",
-                          "data=sink,sparse70,subnormal", "data=ties,adversarial"),
+                          "data=sink,sparse70,subnormal", "data=adversarial"),
     .any = "data=cancel");
 FACTOR(at_attn_scale, "scale", "of the scores", 0,
     .classes = AT_CLASSES("", "scale=-0.125", "scale=1", "scale=0.05"),
