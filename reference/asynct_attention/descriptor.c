@@ -119,6 +119,7 @@ static void row_span(const struct at_problem *problem, int tensor, int64_t row, 
 }
 
 static const char *const keys[] = { AT_ATTN_KEYS, "capacity", "pool", AT_ATTN_GATE_KEYS, AT_ATTN_LAST_KEYS };
+static const struct at_factor *const domain[] = { AT_ATTN_DOMAIN, AT_ATTN_GATE_DOMAIN, NULL };
 
 static at_status roundings(const struct at_problem *problem, const struct at_numerics *numerics, int64_t row0,
                            int64_t row1, struct at_roundings *out) {
@@ -149,6 +150,7 @@ const struct at_op at_op_asynct_attention = {
     .weights = AT_WEIGHTS_GATE,
     .uses = AT_ATTN_USES | AT_ATTN_GATE_USES,
     .keys = keys,
+    .domain = domain,
     .declares = AT_DECLARES_QK | AT_DECLARES(scale_on) | AT_DECLARES(fir_order) | AT_DECLARES(fir_fma) |
                 AT_DECLARES(p) | AT_DECLARES(gamma_on) | AT_DECLARES(clamp) | AT_DECLARES(pv_unit) |
                 AT_DECLARES(pv_chunk) | AT_DECLARES(split) | AT_DECLARES(pv_zero),

@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 
+#include "attest/domain.h"
 #include "attest/ledger.h"
 #include "attest/numerics.h"
 #include "attest/problem.h"
@@ -171,11 +172,12 @@ struct at_op {
     /* Keys of its cases in the order of a case's id, NULL at the end: those of the case language (attest list --help
      * has them) and those of its own table. */
     const char *const *keys;
-    unsigned dtypes;       /* bit f: enum at_format f; 0: f32, f16 and bf16 */
-    int has_ledger;        /* evaluations fill a ledger worth keeping */
-    int has_trace;         /* and call at_eval.trace */
-    int takes_mean_square; /* rows: exact data make it a square */
-    unsigned declares;     /* AT_DECLARES of each field of a declaration that its model reads */
+    const struct at_factor *const *domain; /* what its cases may differ in (domain.h), NULL at the end */
+    unsigned dtypes;                       /* bit f: enum at_format f; 0: f32, f16 and bf16 */
+    int has_ledger;                        /* evaluations fill a ledger worth keeping */
+    int has_trace;                         /* and call at_eval.trace */
+    int takes_mean_square;                 /* rows: exact data make it a square */
+    unsigned declares;                     /* AT_DECLARES of each field of a declaration that its model reads */
 
     /* NULL: nothing to add. Sets sizes, shared or own, and own parameters that follow from others once a case's keys are
      * read; `given` says which of its own table the case set: bit i, entry i. */

@@ -17,6 +17,14 @@ static const struct at_scalar own[FIELDS] = {
               .formats = 1u << AT_F32 | 1u << AT_F16 | 1u << AT_BF16 },
 };
 static const char *const keys[] = { "m", "n", "k", "dtype", "out", "data", "seed", "scale", "require", "expect", NULL };
+static const struct at_factor rows_tile = { .name = "m", .meaning = "rows about a tile", .classes = AT_CLASSES("m=20", "m=1", "m=15,16,17", "m=31,32,33", "m=63,64,65"), .far = AT_CLASSES("m=0", "m=129,257"), .any = "m=1..70" };
+static const struct at_factor columns = { .name = "n", .meaning = "columns about a tile and a vector", .classes = AT_CLASSES("n=24", "n=1,2", "n=7,8,9", "n=15,16,17,33", "n=63,64,65"), .far = AT_CLASSES("n=129,257"), .any = "n=1..70" };
+static const struct at_factor sum = { .name = "k", .meaning = "products about a step and a vector", .classes = AT_CLASSES("k=64", "k=1,2,7", "k=8,16", "k=15,17,31,33", "k=32,128", "k=63,65,127,129", "k=100,200"), .far = AT_CLASSES("k=1025,2048"), .any = "k=1..150" };
+static const struct at_factor factors = { .name = "dtype", .meaning = "format of the factors", .classes = AT_CLASSES("dtype=bf16", "dtype=f16", "dtype=e4m3", "dtype=e5m2", "dtype=f32") };
+static const struct at_factor product = { .name = "out", .meaning = "format of the product", .classes = AT_CLASSES("", "out=f32", "out=f16", "out=bf16") };
+static const struct at_factor values = { .name = "data", .meaning = "what the values look like", .classes = AT_CLASSES("data=normal", "data=exact", "data=same_sign,uniform", "data=outlier_channel", "data=cancel", "data=ties", "data=subnormal") };
+static const struct at_factor scale_of = { .name = "scale", .meaning = "of the product", .classes = AT_CLASSES("", "scale=0.37", "scale=-3", "scale=0.5"), .any = "scale=0.01,-0.7,1.3" };
+static const struct at_factor *const domain[] = { &rows_tile, &columns, &sum, &factors, &product, &values, &scale_of, NULL };
 static const struct at_tensor_spec tensors[] = {
     { "a", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_OWN(M), AT_DIM_OWN(K) }, "first factor, by rows", AT_FILL_LEFT },
     { "b", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_OWN(N), AT_DIM_OWN(K) }, "second factor, by columns of the product", AT_FILL_RIGHT },
@@ -144,6 +152,7 @@ const struct at_op at_op_gemm = {
     .own = own,
     .n_own = FIELDS,
     .keys = keys,
+    .domain = domain,
     .declares = AT_DECLARES_QK | AT_DECLARES(split),
     .dtypes = 1u << AT_F32 | 1u << AT_F16 | 1u << AT_BF16 | 1u << AT_E4M3 | 1u << AT_E5M2,
     .has_ledger = 1,

@@ -168,6 +168,17 @@ static int64_t moved(const struct at_problem *p, int tensor) {
 
 static const char *const keys[] = { "scenario", "b",       "hk",    "sq",   "sk",   "prefix",  "d",      "page",
                                     "pool",     "padding", "dtype", "data", "seed", "require", "expect", NULL };
+/* clang-format off */
+static const struct at_factor batch = { .name = "batch", .meaning = "new tokens of requests", .classes = AT_CLASSES("b=3 sq=1/7/0", "b=1 sq=1", "b=4 sq=1", "b=2 sq=17/40", "b=2 sq=9"), .far = AT_CLASSES("b=96,130 sq=1/0/2", "b=1 sq=300"), .any = "b=2 sq=1..40" };
+static const struct at_factor cached = { .name = "cached", .meaning = "tokens there before, on and off a page", .classes = AT_CLASSES("prefix=20", "prefix=0", "prefix={page}", "prefix={2*page+1}", "prefix={2*page-1}"), .any = "prefix=0..60" };
+static const struct at_factor heads = { .name = "heads", .meaning = "of keys and values", .classes = AT_CLASSES("hk=2", "hk=1", "hk=3", "hk=8"), .far = AT_CLASSES("hk=32") };
+static const struct at_factor head_size = { .name = "d", .meaning = "about vector widths", .classes = AT_CLASSES("d=64", "d=128", "d=1,5,31", "d=8,40,96", "d=100,60"), .far = AT_CLASSES("d=256,257"), .any = "d=1..130" };
+static const struct at_factor page = { .name = "page", .meaning = "tokens a page", .classes = AT_CLASSES("page=16", "page=0", "page=1,3", "page=7", "page=8,24", "page=64,128"), .any = "page=1..40" };
+static const struct at_factor padding = { .name = "padding", .meaning = "tokens without a slot", .classes = AT_CLASSES("padding=0", "padding=1", "padding=3,5") };
+static const struct at_factor dtype = { .name = "dtype", .meaning = "format of the activations", .classes = AT_CLASSES("dtype=bf16", "dtype=f16", "dtype=f32") };
+static const struct at_factor values = { .name = "data", .meaning = "what the values look like", .classes = AT_CLASSES("data=normal", "data=random_bits", "data=subnormal,near_65504", "data=uniform,heavy_tail,exact") };
+static const struct at_factor *const domain[] = { &batch, &cached, &heads, &head_size, &page, &padding, &dtype, &values, NULL };
+/* clang-format on */
 
 const struct at_op at_op_kv_write = {
     .name = "kv_write",
@@ -181,6 +192,7 @@ const struct at_op at_op_kv_write = {
     .uses = AT_USES(b) | AT_USES(hk) | AT_USES(d) | AT_USES(tokens) | AT_USES(slots) | AT_USES(page) |
             AT_USES(max_pages) | AT_USES(max_sq) | AT_USES(max_sk) | AT_USES(capacity),
     .keys = keys,
+    .domain = domain,
     .batch = AT_DIM_tokens,
     .unit_rows = unit_rows,
     .moved = moved,

@@ -142,4 +142,9 @@ double at_norm_row_work(const struct at_problem *problem, int64_t row);
     .kind = AT_KIND_ROWS, .batch = AT_DIM_tokens, .check = at_norm_check, .rows = at_norm_rows, \
     .row_span = at_norm_row_span, .row_work = at_norm_row_work, .evaluate = evaluate, .model = model, .decoy = decoy
 
+/* What their cases may differ in (norm_domain.c). */
+extern const struct at_factor at_norm_tokens, at_norm_channels, at_norm_dtype, at_norm_data, at_norm_ends, at_norm_eps,
+    at_norm_from;
+#define AT_NORM_DOMAIN &at_norm_tokens, &at_norm_channels, &at_norm_dtype, &at_norm_data
+
 #endif

@@ -89,6 +89,7 @@ AT_NORM_EVALUATIONS(row)
 
 static const char *const keys[] = { "tokens", "channels", "dtype",   "data",   "seed", "lo",
                                     "hi",     "from",     "require", "expect", NULL };
+static const struct at_factor *const domain[] = { AT_NORM_DOMAIN, &at_norm_ends, &at_norm_from, NULL };
 
 const struct at_op at_op_post_attn_pre_mlp_uclip = {
     .name = "post_attn_pre_mlp_uclip",
@@ -100,6 +101,7 @@ const struct at_op at_op_post_attn_pre_mlp_uclip = {
     .n_decoys = sizeof decoys / sizeof *decoys,
     .uses = AT_USES(tokens) | AT_USES(channels) | AT_USES(lo) | AT_USES(hi) | AT_USES(from),
     .keys = keys,
+    .domain = domain,
     .declares = AT_UCLIP_DECLARES,
     AT_NORM_FUNCTIONS,
 };

@@ -63,6 +63,21 @@ AT_NORM_EVALUATIONS(row)
 
 static const char *const keys[] = { "h",    "hk", "d",  "tokens",  "dtype",  "data",
                                     "seed", "lo", "hi", "require", "expect", NULL };
+static const struct at_factor heads = {
+    .name = "heads",
+    .meaning = "of q and of k",
+    .classes = AT_CLASSES("h=8 hk=4", "h=1 hk=1", "h=6 hk=2", "h=3 hk=1", "h=8 hk=8"),
+    .far = AT_CLASSES("h=32 hk=8"),
+};
+static const struct at_factor head_size = {
+    .name = "d",
+    .meaning = "about vector widths",
+    .classes = AT_CLASSES("d=64", "d=128", "d=8,32,96", "d=1,2,5", "d=31,33,100"),
+    .far = AT_CLASSES("d=512,257"),
+};
+static const struct at_factor *const domain[] = {
+    &heads, &head_size, &at_norm_tokens, &at_norm_dtype, &at_norm_data, &at_norm_ends, NULL
+};
 
 const struct at_op at_op_qk_uclip_norm = {
     .name = "qk_uclip_norm",
@@ -74,6 +89,7 @@ const struct at_op at_op_qk_uclip_norm = {
     .n_decoys = sizeof decoys / sizeof *decoys,
     .uses = AT_USES(h) | AT_USES(hk) | AT_USES(d) | AT_USES(tokens) | AT_USES(lo) | AT_USES(hi),
     .keys = keys,
+    .domain = domain,
     .declares = AT_DECLARES(qk_unit) | AT_DECLARES(clamp), /* there is no shift to fuse */
     AT_NORM_FUNCTIONS,
 };

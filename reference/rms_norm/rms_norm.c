@@ -50,6 +50,7 @@ static at_status row(const struct at_norm_call *call, int64_t token) {
 AT_NORM_EVALUATIONS(row)
 
 static const char *const keys[] = { "tokens", "channels", "dtype", "data", "seed", "eps", "require", "expect", NULL };
+static const struct at_factor *const domain[] = { AT_NORM_DOMAIN, &at_norm_eps, NULL };
 
 const struct at_op at_op_rms_norm = {
     .name = "rms_norm",
@@ -61,6 +62,7 @@ const struct at_op at_op_rms_norm = {
     .n_decoys = sizeof decoys / sizeof *decoys,
     .uses = AT_USES(tokens) | AT_USES(channels) | AT_USES(eps),
     .keys = keys,
+    .domain = domain,
     .declares = AT_DECLARES_QK,
     .takes_mean_square = 1,
     AT_NORM_FUNCTIONS,

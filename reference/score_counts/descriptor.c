@@ -35,6 +35,17 @@ static const struct at_scalar own[FIELDS] = {
 };
 static const char *const keys[] = { AT_ATTN_KEYS, AT_ATTN_GATE_KEYS, "attention", "bins", "what", "behind",
                                     AT_ATTN_LAST_KEYS };
+/* clang-format off */
+static const struct at_factor groups = { .name = "group", .meaning = "query heads per key/value head", .classes = AT_CLASSES("h=2 hk=1", "h=1 hk=1", "h=3 hk=1 | h=6 hk=2", "h=4 hk=2", "h=2 hk=2 | h=3 hk=3"), .far = AT_CLASSES("h=16 hk=1", "h=67 hk=1 sq=5 sk=3") };
+static const struct at_factor queries = { .name = "sq", .meaning = "about a tile of queries", .classes = AT_CLASSES("sq=20", "sq=1", "sq=63,64,65"), .far = AT_CLASSES("sq=130"), .any = "sq=1..140" };
+static const struct at_factor keys_of = { .name = "sk", .meaning = "about a tile of keys", .classes = AT_CLASSES("sk=70", "sk=1,3", "sk=15,16,17,33", "sk=63,64,65", "sk=127,128,129"), .far = AT_CLASSES("sk=700,1300"), .any = "sk=1..200" };
+static const struct at_factor behind = { .name = "behind", .meaning = "queries behind those at hand", .classes = AT_CLASSES("", "behind=9", "behind=40") };
+static const struct at_factor head_size = { .name = "d", .meaning = "head size", .classes = AT_CLASSES("d=16", "d=8,64", "d=1,5,31", "d=40,100", "d=128"), .far = AT_CLASSES("d=256"), .any = "d=1..130" };
+static const struct at_factor kinds = { .name = "attention", .meaning = "how scores become p", .classes = AT_CLASSES("attention=asynct what=raw:fir:p:out", "attention=asynct what=q:k:v:scaled:p:row_max:row_sum", "attention=asynct what=p:entropy:support:share0", "attention=softmax what=raw:p:out:row_max:row_sum", "attention=softmax what=scaled:p:entropy:support:share0") };
+static const struct at_factor bins_of = { .name = "bins", .meaning = "the codes", .classes = AT_CLASSES("", "bins=f16", "bins=bf16") };
+static const struct at_factor values = { .name = "data", .meaning = "what the values look like", .classes = AT_CLASSES("data=normal", "data=normal hot=last_key", "data=heavy_tail,outlier_channel", "data=sparse70", "data=subnormal", "data=ties", "data=same_sign,uniform"), .far = AT_CLASSES("data=nonfinite") };
+static const struct at_factor *const domain[] = { &groups, &queries, &keys_of, &behind, &at_attn_causal, &head_size, &at_attn_dtype, &kinds, &bins_of, &values, &at_attn_fir, &at_attn_edge, &at_attn_relu, &at_attn_clip, &at_attn_gamma, NULL };
+/* clang-format on */
 static const struct at_tensor_spec tensors[] = {
     { "q", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_h, AT_DIM_d }, "queries", AT_FILL_QUERIES },
     { "k", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_slots, AT_DIM_hk, AT_DIM_d }, "keys", AT_FILL_KEYS },
@@ -42,27 +53,36 @@ static const struct at_tensor_spec tensors[] = {
     { "query_start", AT_IN, AT_FORMAT_I32, { AT_DIM_b_plus_1 }, "0 and the number of queries", AT_FILL_QUERY_START },
     { "seq_lens", AT_IN, AT_FORMAT_I32, { AT_DIM_b }, "the number of keys", AT_FILL_SEQ_LENS },
     { "key_start", AT_IN, AT_FORMAT_I32, { AT_DIM_b_plus_1 }, "0 and the number of keys", AT_FILL_KEY_START },
-    { "block_table", AT_IN, AT_FORMAT_I32, { AT_DIM_b, AT_DIM_max_pages }, "absent: keys are contiguous", AT_FILL_BLOCK_TABLE },
+    { "block_table",
+      AT_IN,
+      AT_FORMAT_I32,
+      { AT_DIM_b, AT_DIM_max_pages },
+      "absent: keys are contiguous",
+      AT_FILL_BLOCK_TABLE },
     { "sigma", AT_IN, AT_FORMAT_F32, { AT_DIM_h }, "share of the pooled scores that is subtracted", AT_FILL_SIGMA },
     { "taps", AT_IN, AT_FORMAT_F32, { AT_DIM_h, AT_DIM_taps }, "FIR taps, the current key's first", AT_FILL_TAPS },
     { "gamma", AT_IN, AT_FORMAT_F32, { AT_DIM_h }, "factor of p", AT_FILL_GAMMA },
     { "counts", AT_OUT, AT_FORMAT_I32, { AT_DIM_h, AT_DIM_OWN(QUANTITIES), AT_DIM_OWN(CODES) }, "values of each code" },
-    { "kv_counts", AT_OUT, AT_FORMAT_I32, { AT_DIM_hk, AT_DIM_OWN(KV_QUANTITIES), AT_DIM_OWN(CODES) }, "k and v of each code" },
+    { "kv_counts",
+      AT_OUT,
+      AT_FORMAT_I32,
+      { AT_DIM_hk, AT_DIM_OWN(KV_QUANTITIES), AT_DIM_OWN(CODES) },
+      "k and v of each code" },
     { "sums", AT_OUT, AT_FORMAT_F64, { AT_DIM_h, AT_DIM_OWN(SUMS) }, "zeros, mass by distance, ledger" },
     { "kv_sums", AT_OUT, AT_FORMAT_F64, { AT_DIM_hk, AT_DIM_OWN(KV_SUMS) }, "zeros in every head of a group" },
 };
 static const struct at_decoy_spec decoys[AT_COUNTS_FAULTS] = {
-    [AT_COUNTS_LAST_KEY_DROPPED]   = { "last_key_dropped", "the last visible key does not count" },
-    [AT_COUNTS_HIDDEN_KEY_ADDED]   = { "hidden_key_added", "the first hidden key counts" },
-    [AT_COUNTS_NO_SCALE]           = { "no_scale", "the scale is missing" },
-    [AT_COUNTS_TAP_DROPPED]        = { "tap_dropped", "the last tap of the FIR is missing" },
-    [AT_COUNTS_HALO_FORGOTTEN]     = { "halo_forgotten", "the FIR starts anew every 64 keys" },
-    [AT_COUNTS_OTHER_GAMMA]        = { "other_gamma", "gamma is that of the next head" },
+    [AT_COUNTS_LAST_KEY_DROPPED] = { "last_key_dropped", "the last visible key does not count" },
+    [AT_COUNTS_HIDDEN_KEY_ADDED] = { "hidden_key_added", "the first hidden key counts" },
+    [AT_COUNTS_NO_SCALE] = { "no_scale", "the scale is missing" },
+    [AT_COUNTS_TAP_DROPPED] = { "tap_dropped", "the last tap of the FIR is missing" },
+    [AT_COUNTS_HALO_FORGOTTEN] = { "halo_forgotten", "the FIR starts anew every 64 keys" },
+    [AT_COUNTS_OTHER_GAMMA] = { "other_gamma", "gamma is that of the next head" },
     [AT_COUNTS_NEGATIVE_ZERO_LOST] = { "negative_zero_lost", "-0 is counted as +0" },
-    [AT_COUNTS_NAN_LOST]           = { "nan_lost", "NaN is not counted" },
-    [AT_COUNTS_SUBNORMAL_LOST]     = { "subnormal_lost", "subnormal codes are counted as 0" },
-    [AT_COUNTS_TRUNCATED]          = { "truncated", "values are cut to their code, not rounded" },
-    [AT_COUNTS_ZEROS_TWICE]        = { "zeros_twice", "p that is 0 is counted twice" },
+    [AT_COUNTS_NAN_LOST] = { "nan_lost", "NaN is not counted" },
+    [AT_COUNTS_SUBNORMAL_LOST] = { "subnormal_lost", "subnormal codes are counted as 0" },
+    [AT_COUNTS_TRUNCATED] = { "truncated", "values are cut to their code, not rounded" },
+    [AT_COUNTS_ZEROS_TWICE] = { "zeros_twice", "p that is 0 is counted twice" },
 };
 /* clang-format on */
 
@@ -239,6 +259,7 @@ const struct at_op at_op_score_counts = {
     .own = own,
     .n_own = FIELDS,
     .keys = keys,
+    .domain = domain,
     .complete = complete,
     .scores = scores,
     .flops = flops,

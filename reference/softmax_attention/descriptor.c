@@ -40,6 +40,7 @@ static at_status roundings(const struct at_problem *problem, const struct at_num
 }
 
 static const char *const keys[] = { AT_ATTN_KEYS, "capacity", "pool", AT_ATTN_LAST_KEYS };
+static const struct at_factor *const domain[] = { AT_ATTN_DOMAIN, NULL };
 
 const struct at_op at_op_softmax_attention = {
     .name = "softmax_attention",
@@ -52,6 +53,7 @@ const struct at_op at_op_softmax_attention = {
     .weights = AT_WEIGHTS_SOFTMAX,
     .uses = AT_ATTN_USES,
     .keys = keys,
+    .domain = domain,
     .declares = AT_DECLARES_QK | AT_DECLARES(scale_on) | AT_DECLARES(p) | AT_DECLARES(exp) | AT_DECLARES(block) |
                 AT_DECLARES(pv_unit) | AT_DECLARES(pv_chunk) | AT_DECLARES(split) | AT_DECLARES(pv_zero),
     .has_trace = 1,

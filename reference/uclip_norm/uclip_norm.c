@@ -43,6 +43,7 @@ AT_NORM_EVALUATIONS(row)
 static const char *const keys[] = {
     "tokens", "channels", "dtype", "data", "seed", "lo", "hi", "require", "expect", NULL
 };
+static const struct at_factor *const domain[] = { AT_NORM_DOMAIN, &at_norm_ends, NULL };
 
 const struct at_op at_op_uclip_norm = {
     .name = "uclip_norm",
@@ -54,6 +55,7 @@ const struct at_op at_op_uclip_norm = {
     .n_decoys = sizeof decoys / sizeof *decoys,
     .uses = AT_USES(tokens) | AT_USES(channels) | AT_USES(lo) | AT_USES(hi),
     .keys = keys,
+    .domain = domain,
     .declares = AT_UCLIP_DECLARES,
     AT_NORM_FUNCTIONS,
 };

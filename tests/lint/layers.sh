@@ -35,6 +35,7 @@ rule() { # folder -> sets own, outside
         verify/archive) own="attest/|datasets/readers/reader.h|$(rooms archive result)" outside='hdf5|jansson.h' ;;
         verify/report) own="attest/|$(rooms report result)" outside='jansson.h' ;;
         verify/plan) own="attest/|datasets/|$(rooms plan result runner)" outside='' ;;
+        verify/design) own="attest/|datasets/|$(rooms design runner cli)" outside='' ;;
         verify/judge) own="attest/|datasets/|fast/|$(rooms judge plan archive result runner)" outside='gsl/' ;;
         verify/run) own="attest/|datasets/|fast/|build_info.h|$(rooms run judge plan archive result runner cli)" outside='jansson.h' ;;
         verify/commands) own="attest/|datasets/|fast/|build_info.h|$(rooms commands run judge plan report archive result runner cli)" outside='jansson.h' ;;

@@ -6,6 +6,7 @@
 #include "verify/cli/options.h"
 
 extern const struct at_command at_command_list;
+extern const struct at_command at_command_cases;
 extern const struct at_command at_command_verify;
 extern const struct at_command at_command_replay;
 extern const struct at_command at_command_declarations;

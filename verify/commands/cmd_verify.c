@@ -16,13 +16,17 @@ static const struct at_option options[] = {
       "has "
       "what `make check` judges" },
     { "--case", "LINE", "one case given as text instead of the case files" },
+    { "--random", "N",
+      "N cases drawn from the operators' domains instead of the case files, one in ten far out: long, wide, large; "
+      "each has "
+      "its own line, which replays it. --seed draws others" },
     { "--runner", "R", "cpu (default), cuda, or any command line that speaks the protocol" },
     { "--strict", NULL,
       "VACUOUS results fail the run, and so does a selected variant that was never judged: one that a GLOB names (all, "
       "without any) and that declined every selected case of its family; not asked of a shard" },
     { "--shard", "i/N", "only this share of the cases; `attest merge` joins the shards" },
     { "--jobs", "N", "jobs judged at the same time (default: processors)" },
-    { "--seed", "S", "of marks, guard bytes and batch orders (data seeds are part of a case)" },
+    { "--seed", "S", "of marks, guard bytes, batch orders and random cases (data seeds are part of a case)" },
     { "--out", "RUN.h5", "write the archive, and while running the journal RUN.h5.jsonl" },
 #define X(name, file, help) { "--" #name, file, help },
     AT_REPORT_LIST(X)
@@ -72,10 +76,12 @@ static at_status read_options(const struct at_args *args, struct at_session_opti
     AT_TRY(at_shard_parse(at_args_get(args, "--shard"), &o->selection.shard, &o->selection.shards));
     if (o->selection.shards > 1)
         snprintf(o->shard_text, sizeof o->shard_text, "%d/%d", o->selection.shard + 1, o->selection.shards);
-    if (o->selection.case_line && at_args_has(args, "--cases"))
-        return AT_FAIL(AT_USAGE, "--case and --cases exclude each other");
     if (o->first_failure && o->selection.shards > 1)
         return AT_FAIL(AT_USAGE, "--first-failure and shards exclude each other");
+    AT_TRY(at_args_int(args, "--random", 1, 10000000, 0, &o->selection.random));
+    o->selection.random_seed = (uint64_t)seed;
+    if (!!o->selection.case_line + at_args_has(args, "--cases") + at_args_has(args, "--random") > 1)
+        return AT_FAIL(AT_USAGE, "--case, --cases and --random exclude each other");
     if (o->resume && !o->out)
         return AT_FAIL(AT_USAGE, "--resume wants --out RUN.h5: the journal lies beside the archive");
     if ((text = at_args_get(args, "--keep")) != NULL)

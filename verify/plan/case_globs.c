@@ -77,6 +77,20 @@ static at_status add(struct at_case_globs *globs, const char *text, int line) {
     return AT_OK;
 }
 
+/* `random N SEED`; its cases are selected by their role. */
+static at_status add_line(struct at_case_globs *globs, const char *text, int line) {
+    long long n, seed;
+    int used = 0;
+    if (strncmp(text, "random ", 7) != 0)
+        return add(globs, text, line);
+    if (sscanf(text, "random %lld %lld%n", &n, &seed, &used) != 2 || text[used] || n < 1 || n > 10000000 || seed < 0 ||
+        globs->random)
+        return AT_FAIL(AT_USAGE, "%s:%d: found '%.60s', wanted one line random N SEED", globs->path, line, text);
+    globs->random = n;
+    globs->random_seed = (uint64_t)seed;
+    return add(globs, "random:*", line);
+}
+
 at_status at_case_globs_open(const char *dir, const char *text, struct at_case_globs *globs) {
     at_status status = AT_OK;
     memset(globs, 0, sizeof *globs);
@@ -91,7 +105,7 @@ at_status at_case_globs_open(const char *dir, const char *text, struct at_case_g
         number++;
         line = trimmed(line);
         if (*line)
-            AT_TRY_OUT(add(globs, line, number));
+            AT_TRY_OUT(add_line(globs, line, number));
     }
     if (globs->n == 0)
         AT_FAIL_OUT(AT_USAGE, "%s: selects nothing, wanted a glob for role:id a line", globs->path);

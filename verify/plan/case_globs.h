@@ -1,10 +1,13 @@
 /* Which cases a text selects: one glob for role:id, or @NAME, the globs of a file NAME.selection beside the case files.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A selection is committed, so that everybody who says @check means the same cases. Its file has a glob a line; what
+ * A selection is committed, so that everybody who says @check means the same cases. Its file has a glob a line, and may
+ * have one line `random N SEED` for N cases drawn from the domains (random_cases.h), which have the role random; what
  * stands behind a # at the beginning of a line or after a space is a comment. */
 #ifndef AT_CASE_GLOBS_H
 #define AT_CASE_GLOBS_H
+
+#include <stdint.h>
 
 #include "attest/status.h"
 
@@ -19,6 +22,8 @@ struct at_case_globs {
     int n;
     char path[1100]; /* of the selection's file, "" without one */
     char *memory;
+    int64_t random; /* random cases that a line `random N SEED` wants beside the committed ones; 0: none */
+    uint64_t random_seed;
 };
 
 /* Is `text` the name of a selection? @(a|b):* is a glob. */

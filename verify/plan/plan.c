@@ -12,6 +12,7 @@
 #include "attest/decoy.h"
 #include "verify/plan/case_globs.h"
 #include "verify/plan/nearest.h"
+#include "verify/plan/random_cases.h"
 
 static int variant_selected(const struct at_selection *s, const struct at_variant *v, char *hits) {
     char name[192];
@@ -33,13 +34,19 @@ static int case_selected(const struct at_selection *s, struct at_case_globs *glo
     return at_case_globs_match(globs, name);
 }
 
-static at_status load_cases(const struct at_selection *s, struct at_case_list *cases, struct at_case_globs *globs) {
+static at_status load_cases(const struct at_selection *s, struct at_runner *runner, const char *chosen,
+                            struct at_case_list *cases, struct at_case_globs *globs) {
+    if (s->random) {
+        AT_TRY(at_case_globs_open("", "random:*", globs));
+        return at_random_cases(runner, chosen, s->random, s->random_seed, cases);
+    }
     if (s->case_line)
         return at_case_parse(s->case_line, "line", "command line", cases);
     char dir[1024];
     snprintf(dir, sizeof dir, "%s/%s", at_datasets_dir(), s->cases_dir ? s->cases_dir : "cases");
     AT_TRY(at_case_globs_open(dir, s->cases_glob, globs));
-    return at_case_load_dir(dir, cases);
+    AT_TRY(at_case_load_dir(dir, cases));
+    return globs->random ? at_random_cases(runner, chosen, globs->random, globs->random_seed, cases) : AT_OK;
 }
 
 /* A line of a selection that has come to match nothing would let its cases go unnoticed. */
@@ -102,7 +109,7 @@ static at_status add_cases(const struct at_selection *s, struct at_case_globs *g
     return check_globs(globs, &plan->cases);
 }
 
-at_status at_plan_make(const struct at_selection *selection, const struct at_runner *runner, struct at_plan *plan) {
+at_status at_plan_make(const struct at_selection *selection, struct at_runner *runner, struct at_plan *plan) {
     at_status status = AT_OK;
     int n = at_runner_variant_count(runner);
     char *chosen = calloc((size_t)n + 1, 1), *hits = calloc((size_t)selection->n_globs + 1, 1);
@@ -117,7 +124,7 @@ at_status at_plan_make(const struct at_selection *selection, const struct at_run
             status = at_no_variant(runner, selection->globs[i]);
             goto out;
         }
-    AT_TRY_OUT(load_cases(selection, &plan->cases, &globs));
+    AT_TRY_OUT(load_cases(selection, runner, chosen, &plan->cases, &globs));
     AT_TRY_OUT(add_cases(selection, &globs, runner, chosen, plan));
 out:
     at_case_globs_close(&globs);

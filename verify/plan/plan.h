@@ -27,12 +27,14 @@ struct at_selection {
     const char *cases_glob; /* role:id, or @NAME: case_globs.h */
     const char *cases_dir;  /* folder of the case files below datasets; NULL: cases */
     const char *case_line;  /* one case given as text instead of the case files; NULL otherwise */
-    int shard, shards;      /* 0-based; shards 1: everything */
+    int64_t random;         /* cases drawn from the domains instead of the case files; 0: none */
+    uint64_t random_seed;
+    int shard, shards; /* 0-based; shards 1: everything */
 };
 
 /* Builds the plan. A GLOB that matches no variant, or a glob that matches no case (a selection has several), is
  * AT_NOT_FOUND and names the nearest. */
-at_status at_plan_make(const struct at_selection *selection, const struct at_runner *runner, struct at_plan *plan);
+at_status at_plan_make(const struct at_selection *selection, struct at_runner *runner, struct at_plan *plan);
 void at_plan_release(struct at_plan *plan);
 /* Puts the cases with the fewest bytes first, without a change to any plan index. */
 void at_plan_small_first(struct at_plan *plan);

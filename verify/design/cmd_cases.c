@@ -1,0 +1,98 @@
+/* attest cases: covering arrays of an operator's domain, and what a case file lacks of one.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verify/cli/commands.h"
+#include "verify/design/design.h"
+
+static const struct at_option options[] = {
+    { "--design", "OP", "cases of this operator, or of one family" },
+    { "--strength", "T", "2 (default): every pair of classes; 3: every triple of the factors that meet in kernels" },
+    { "--runner", "R", "whose variants are asked (default cpu)" },
+    { "--seed", "S", "of the choice among equals (default 1)" },
+    { "--count", "FILE",
+      "say what FILE has of the design instead, and the cases that it lacks; exit code 1 when it lacks any" },
+    { NULL, NULL, NULL },
+};
+
+/* What a search adds to a file that has all of a family is nothing. */
+static at_status report_missing(const struct at_design *design, int *missing) {
+    at_design_print_impossible(design, stdout);
+    for (int64_t i = 0; i < design->n_rows; i++)
+        printf("missing: %s\n", design->rows[i].line);
+    *missing += design->n_rows > 0;
+    return AT_OK;
+}
+
+static at_status design_family(struct at_runner *runner, const struct at_family *family, const struct at_args *args,
+                               int *missing) {
+    const char *file = at_args_get(args, "--count");
+    int64_t strength, seed;
+    struct at_design *design = calloc(1, sizeof *design);
+    at_status status = AT_OK;
+    if (!design)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for a design");
+    AT_TRY_OUT(at_args_int(args, "--strength", 1, AT_DESIGN_STRENGTH, 2, &strength));
+    AT_TRY_OUT(at_args_int(args, "--seed", 0, INT64_MAX, 1, &seed));
+    AT_TRY_OUT(at_design_open(runner, family, (int)strength, (uint64_t)seed, design));
+    AT_TRY_OUT(at_design_learn(design));
+    if (file)
+        AT_TRY_OUT(at_design_load(design, file));
+    AT_TRY_OUT(at_design_search(design));
+    if (file)
+        AT_TRY_OUT(report_missing(design, missing));
+    else {
+        at_design_print(design, stdout);
+        at_design_print_impossible(design, stdout);
+    }
+out:
+    at_design_release(design);
+    free(design);
+    return status;
+}
+
+static void print_head(const struct at_args *args) {
+    printf("# Cases by design: every pair of classes that a variant takes. Made by:\n# ");
+    at_args_put(&at_command_cases, args, "", stdout);
+    printf("# SPDX-License-Identifier: Apache-2.0\n\n");
+}
+
+static at_status design_cases(const struct at_args *args, int *missing) {
+    const char *op = at_args_get(args, "--design"), *spec = at_args_get(args, "--runner");
+    struct at_runner *runner;
+    int known = 0;
+    if (!op)
+        return AT_FAIL(AT_USAGE, "cases: wanted --design OP");
+    AT_TRY(at_runner_open(spec ? spec : "cpu", &runner));
+    at_status status = AT_OK;
+    for (int i = 0; i < at_family_count() && status == AT_OK; i++) {
+        const struct at_family *family = at_family_at(i);
+        if (strcmp(family->op, op) != 0 && strcmp(family->name, op) != 0)
+            continue;
+        if (!known++ && !at_args_has(args, "--count"))
+            print_head(args);
+        status = design_family(runner, family, args, missing);
+    }
+    at_runner_close(runner);
+    if (status == AT_OK && !known)
+        status = AT_FAIL(AT_NOT_FOUND,
+                         "cases: there is no operator or family '%.64s'; `attest list operators` names all", op);
+    return status;
+}
+
+static int run(const struct at_args *args) {
+    int missing = 0;
+    const at_status status = design_cases(args, &missing);
+    return status == AT_OK ? missing > 0 : at_report_failure(status);
+}
+
+const struct at_command at_command_cases = {
+    .name = "cases",
+    .synopsis = "cases --design OP [options]",
+    .summary = "cases that hold every pair of classes of an operator's domain",
+    .example = "attest cases --design softmax_attention --strength 2",
+    .options = options,
+    .run = run,
+};

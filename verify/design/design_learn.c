@@ -1,0 +1,83 @@
+/* Which classes a variant takes at all, by asking: a search that knows does not try the others.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "verify/design/design.h"
+
+#include <string.h>
+
+/* Cases tried to find one that a variant takes, and to find one with a class. */
+enum { TRIES_FIRST = 600, TRIES_CLASS = 6, TRIES_PAIR = 24 };
+
+static uint64_t everybody(const struct at_design *design) {
+    return design->n_variants == 64 ? ~(uint64_t)0 : ((uint64_t)1 << design->n_variants) - 1;
+}
+
+static at_status try_classes(struct at_design *design, uint64_t who, struct at_design_row *row) {
+    int speaks;
+    row->takes = 0;
+    AT_TRY(at_design_draw(design, row, &speaks));
+    return speaks ? at_design_ask(design, who, row) : AT_OK;
+}
+
+/* Half of the other classes are ordinary ones. */
+static at_status learn_pair(struct at_design *design, int f, int c, int g, int d) {
+    int speaks;
+    for (int i = 0; i < TRIES_PAIR && !(design->speaks[f][c][g] >> d & 1); i++) {
+        struct at_design_row row = { 0 };
+        for (int k = 0; k < design->domain.n && i > 0; k++)
+            if (at_draw_below(&design->draws, 2))
+                row.classes[k] = (int)at_draw_below(&design->draws, design->domain.factors[k].n);
+        row.classes[f] = c;
+        row.classes[g] = d;
+        AT_TRY(at_design_draw(design, &row, &speaks));
+    }
+    return AT_OK;
+}
+
+/* Which pairs of classes the case language takes. */
+static at_status learn_pairs(struct at_design *design) {
+    const struct at_family_factor *factors = design->domain.factors;
+    for (int f = 0; f < design->domain.n; f++)
+        for (int g = 0; g < f; g++)
+            for (int c = 0; c < factors[f].n + factors[f].n_far; c++)
+                for (int d = 0; d < factors[g].n + factors[g].n_far; d++)
+                    AT_TRY(learn_pair(design, f, c, g, d));
+    return AT_OK;
+}
+
+/* Half of the classes are ordinary ones, which most variants take. */
+static at_status find_bases(struct at_design *design) {
+    const uint64_t all = everybody(design);
+    for (int i = 0; i < TRIES_FIRST && design->has_base != all; i++) {
+        struct at_design_row row = { 0 };
+        for (int f = 0; f < design->domain.n && i > 0; f++)
+            if (at_draw_below(&design->draws, 2))
+                row.classes[f] = (int)at_draw_below(&design->draws, design->domain.factors[f].n);
+        AT_TRY(try_classes(design, all & ~design->has_base, &row));
+    }
+    return AT_OK;
+}
+
+/* One class into cases that variants are known to take. */
+static at_status learn_class(struct at_design *design, int f, int class) {
+    for (int v = 0; v < design->n_variants; v++)
+        for (int i = 0; i < TRIES_CLASS && design->has_base >> v & 1 && !(design->takes[f][class] >> v & 1); i++) {
+            struct at_design_row row = design->base[v];
+            row.classes[f] = class;
+            if (i > 1) { /* another factor may be in the way */
+                const int other = (int)at_draw_below(&design->draws, design->domain.n);
+                if (other != f)
+                    row.classes[other] = (int)at_draw_below(&design->draws, design->domain.factors[other].n);
+            }
+            AT_TRY(try_classes(design, everybody(design) & ~design->takes[f][class], &row));
+        }
+    return AT_OK;
+}
+
+at_status at_design_learn(struct at_design *design) {
+    AT_TRY(learn_pairs(design));
+    AT_TRY(find_bases(design));
+    for (int f = 0; f < design->domain.n; f++)
+        for (int c = 0; c < design->domain.factors[f].n + design->domain.factors[f].n_far; c++)
+            AT_TRY(learn_class(design, f, c));
+    return AT_OK;
+}
