@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "datasets/fill/data.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -67,6 +68,8 @@ static const struct at_data_family families[] = {
       NULL, NULL, NULL, NULL, NULL, NULL, at_elements_whole_range },
     { "near_integer", "whole arguments of 2^x and their neighbours", ELEMENTS, 0,
       NULL, NULL, NULL, NULL, NULL, NULL, at_elements_near_integer },
+    { "any_bits", "every code that the format has: NaNs with any payload, quiet or not, infinities, both zeros", AT_DATA_COPY, 0,
+      NULL, NULL, NULL, NULL, NULL, NULL, NULL, at_codes_any_bits },
 };
 /* clang-format on */
 
@@ -88,6 +91,7 @@ const struct at_data_family *at_data_find(const char *name) {
 static void hot_key(const struct at_data_family *family, const struct at_data *data, int64_t request, int64_t kv_head,
                     const struct at_hot_target *target, double *row) {
     const int64_t group = data->h / data->hk, d = data->d;
+    const double most = at_format_info(data->dtype)->max;
     double query[AT_DATA_MAX_D], squares = 0;
     memset(row, 0, (size_t)d * sizeof *row);
     for (int64_t x = kv_head * group; x < (kv_head + 1) * group; x++) {
@@ -97,7 +101,12 @@ static void hot_key(const struct at_data_family *family, const struct at_data *d
             squares += query[c] * query[c];
         }
     }
-    double length = squares > 0 ? target->score / (data->scale * squares / (double)group) : 0;
+    double length = squares > 0 ? target->score / (data->scale * squares / (double)group) : 0, largest = 0;
+    for (int64_t c = 0; c < d; c++)
+        largest = fabs(row[c]) > largest ? fabs(row[c]) : largest;
+    /* The end of a gate that no score reaches: as near to it as the format has. */
+    if (!(fabs(length) * largest <= most))
+        length = copysign(most / largest, length);
     for (int64_t c = 0; c < d; c++)
         row[c] *= length;
 }

@@ -14,7 +14,8 @@ enum at_data_use {
     AT_DATA_NORM = 2,
     AT_DATA_HOT = 4,
     AT_DATA_PRODUCT = 8,
-    AT_DATA_ELEMENTS = 16
+    AT_DATA_ELEMENTS = 16,
+    AT_DATA_COPY = 32 /* of activations that are only moved */
 };
 
 struct at_data_family {
@@ -32,6 +33,10 @@ struct at_data_family {
     void (*right)(const struct at_data *data, int64_t request, int64_t i, int64_t head, double *row);
     /* Elements [first, first + n) of an elementwise function's argument. */
     void (*elements)(const struct at_data *data, int64_t first, int64_t n, double *out);
+    /* Elements [first, first + n) of a copied tensor as codes of its format, of which a double would not keep all bits;
+     * in place of `norm`. */
+    void (*codes)(const struct at_data *data, uint64_t stream, enum at_format format, int64_t first, int64_t n,
+                  void *codes);
 };
 
 int at_data_count(void);

@@ -10,6 +10,9 @@
     void name(const struct at_data *data, uint64_t stream, enum at_norm_part part, int64_t row, int64_t n, double *out)
 #define AT_FAMILY_ELEMENTS(name) void name(const struct at_data *data, int64_t first, int64_t n, double *out)
 
+#define AT_FAMILY_CODES(name) \
+    void name(const struct at_data *data, uint64_t stream, enum at_format format, int64_t first, int64_t n, void *codes)
+
 /* distributions.c, distributions_edge.c */
 AT_FAMILY_ROW(at_normal_query);
 AT_FAMILY_ROW(at_normal_key);
@@ -105,5 +108,8 @@ double at_random_value(const struct at_data *data, const struct at_random *rando
 double at_least_normal(const struct at_data *data);
 /* NaN, +inf or -inf by i. */
 double at_nonfinite(uint64_t i);
+
+/* copy_data.c */
+AT_FAMILY_CODES(at_codes_any_bits);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "datasets/fill/exact.h"
 
@@ -95,6 +96,9 @@ static void set_parameters(const struct at_build *build) {
     params->from = (int32_t)keys->from;
 }
 
+/* Most of it may never be touched (datasets/fill/pool.h): address space without memory set aside for it. */
+static int is_large(const struct at_case_data *data) { return data->bytes > (int64_t)1 << 30; }
+
 /* One block for all inputs; an absent or empty tensor keeps no data. */
 static at_status place_tensors(const struct at_build *build, struct at_case_data *data) {
     struct at_problem *problem = build->problem;
@@ -107,7 +111,11 @@ static at_status place_tensors(const struct at_build *build, struct at_case_data
     for (int i = 0; i < op->n_tensors; i++)
         total += op->tensors[i].role == AT_OUT ? 0 : aligned(at_tensor_bytes(&problem->tensors[i]));
     data->bytes = total > 0 ? total : ALIGN;
-    data->memory = aligned_alloc(ALIGN, (size_t)data->bytes);
+    data->memory = is_large(data) ? mmap(NULL, (size_t)data->bytes, PROT_READ | PROT_WRITE,
+                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+                                  : aligned_alloc(ALIGN, (size_t)data->bytes);
+    if (data->memory == MAP_FAILED)
+        data->memory = NULL;
     if (!data->memory)
         return AT_FAIL(AT_NO_MEMORY, "%s: %lld bytes of inputs", build->c->where, (long long)data->bytes);
     char *next = data->memory;
@@ -207,6 +215,9 @@ out:
 }
 
 void at_case_data_release(struct at_case_data *data) {
-    free(data->memory);
+    if (is_large(data) && data->memory)
+        munmap(data->memory, (size_t)data->bytes);
+    else
+        free(data->memory);
     *data = (struct at_case_data){ 0 };
 }

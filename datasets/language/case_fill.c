@@ -8,6 +8,7 @@
 
 #include "attest/attention.h"
 #include "attest/env.h"
+#include "datasets/fill/pool.h"
 #include "datasets/fill/tc_patterns.h"
 
 /* The tensor that is filled so, NULL when the problem has none. */
@@ -22,7 +23,7 @@ static int64_t common_divisor(int64_t a, int64_t b) { return b ? common_divisor(
 
 /* Page j of the keys, counted over all requests, is page (j * step + offset) mod pages of the pool: each once,
  * and with 1 < step never the neighbour above, so that a kernel which reads on past a page's end reads the keys
- * of somebody else or poison. */
+ * of somebody else or poison. Of a pool whose size the case gives, the last page is the first to be dealt. */
 struct page_order {
     int64_t pages, step, offset;
 };
@@ -31,9 +32,9 @@ static struct page_order page_order(const struct at_build *build) {
     const struct at_sizes *sizes = &build->problem->sizes;
     const struct at_random random = { (uint64_t)build->c->keys->seed, at_random_stream("pages", 0) };
     struct page_order o = { .pages = sizes->slots / sizes->page };
-    o.offset = at_random_below(&random, 0, o.pages);
-    o.step = o.pages > 3 ? 2 + at_random_below(&random, 1, o.pages - 3) : 2;
-    while (o.pages > 2 && common_divisor(o.step, o.pages) != 1) /* pages - 1 always ends it; 2 pages: none is dealt */
+    o.offset = build->c->keys->pool < 0 ? at_random_below(&random, 0, o.pages) : o.pages - 1;
+    o.step = o.pages > 3 ? 2 + at_random_below(&random, 1, o.pages - 3) : o.pages == 2 ? 1 : 2;
+    while (o.pages > 2 && common_divisor(o.step, o.pages) != 1) /* pages - 1 always ends it */
         o.step = o.step + 1 < o.pages ? o.step + 1 : 2;
     return o;
 }
@@ -76,12 +77,19 @@ static void fill_i32(struct at_tensor *tensor, int64_t n, const int64_t *values)
         ((int32_t *)tensor->data)[i] = (int32_t)values[i];
 }
 
+/* Rows behind the last request are room for its next keys. */
+static void fill_end(struct at_tensor *tensor, int64_t last, int64_t end) {
+    if (tensor)
+        ((int32_t *)tensor->data)[last] = (int32_t)end;
+}
+
 void at_fill_indices(const struct at_build *build) {
     const struct at_sizes *sizes = &build->problem->sizes;
     struct at_tensor *lengths = tensor_of(build, AT_FILL_SEQ_LENS), *table = tensor_of(build, AT_FILL_BLOCK_TABLE);
     struct at_tensor *mapping = tensor_of(build, AT_FILL_SLOT_MAPPING);
     fill_i32(tensor_of(build, AT_FILL_QUERY_START), sizes->b + 1, build->query_start);
     fill_i32(tensor_of(build, AT_FILL_KEY_START), sizes->b + 1, build->key_start);
+    fill_end(tensor_of(build, AT_FILL_KEY_START), sizes->b, sizes->slots);
     for (int64_t r = 0; lengths && r < sizes->b; r++)
         ((int32_t *)lengths->data)[r] = (int32_t)(build->key_start[r + 1] - build->key_start[r]);
     if (table)
@@ -199,11 +207,17 @@ static at_status fill_norm_rows(void *context, int64_t begin, int64_t end, int w
     const struct fill *fill = context;
     const struct at_tensor *tensor = fill->tensor;
     int64_t n = tensor->shape[tensor->rank - 1];
+    const struct at_data_family *family = fill->build->c->keys->data;
+    if (family->codes) {
+        char *first = (char *)tensor->data + (size_t)(begin * n) * at_format_info(tensor->format)->bytes;
+        family->codes(&fill->build->data, fill->stream, tensor->format, begin * n, (end - begin) * n, first);
+        return AT_OK;
+    }
     double *row = malloc((size_t)n * sizeof *row);
     if (!row)
         return AT_FAIL(AT_NO_MEMORY, "a row of %lld channels", (long long)n);
     for (int64_t i = begin; i < end; i++) {
-        fill->build->c->keys->data->norm(&fill->build->data, fill->stream, fill->part, i, n, row);
+        family->norm(&fill->build->data, fill->stream, fill->part, i, n, row);
         store_row(tensor, i * n, n, n, row);
     }
     free(row);
@@ -240,10 +254,25 @@ static at_status fill_factor_rows(void *context, int64_t begin, int64_t end, int
 
 enum { CHUNK = 64, ELEMENTS = 256 };
 
+/* Of a large pool only what is near a page in use. */
+static at_status poison_pool(const struct at_problem *problem, struct at_tensor *tensor) {
+    struct at_pool_span *spans;
+    int64_t n;
+    at_status status = AT_OK;
+    AT_TRY(at_pool_spans(problem, &spans, &n));
+    if (at_pool_is_large(problem, AT_ATTN_K))
+        for (int64_t i = 0; i < n && status == AT_OK; i++)
+            status = poison(tensor, spans[i].first, spans[i].end, 0);
+    else
+        status = at_parallel(tensor->shape[0], CHUNK, at_threads(), poison, tensor);
+    free(spans);
+    return status;
+}
+
 static at_status fill_attention(const struct at_build *build, struct fill *fill) {
     const int is_query = fill->what == AT_FILL_QUERIES;
-    if (!is_query && build->problem->sizes.page > 0)
-        AT_TRY(at_parallel(fill->tensor->shape[0], CHUNK, at_threads(), poison, fill->tensor));
+    if (!is_query && build->problem->sizes.slots > build->key_start[build->problem->sizes.b])
+        AT_TRY(poison_pool(build->problem, fill->tensor));
     const int64_t rows = (is_query ? build->query_start : build->key_start)[build->problem->sizes.b];
     return at_parallel(rows, CHUNK, at_threads(), fill_rows, fill);
 }

@@ -65,6 +65,7 @@ static void default_scalars(struct at_case_keys *keys) {
     default_int(keys, "d", &keys->d, 128);
     default_int(keys, "tokens", &keys->tokens, 32);
     default_int(keys, "channels", &keys->channels, 1024);
+    default_int(keys, "pool", &keys->pool, -1);
     default_int(keys, "page", &keys->page, keys->scenario ? 16 : 0);
     default_int(keys, "causal", &keys->causal, keys->scenario ? 1 : params.causal);
     default_int(keys, "seed", &keys->seed, 1);
@@ -112,6 +113,16 @@ static at_status check_list(const struct at_case *c, const char *name, const str
                    list->n, (long long)c->keys->b);
 }
 
+/* A request of a decode batch that has no query waits, or pads a captured graph to its size. */
+static at_status check_decode(const struct at_case *c) {
+    const struct at_int_list *sq = &c->keys->sq;
+    for (int i = 0; c->family->decode && i < sq->n; i++)
+        if (sq->value[i] > 1)
+            return AT_FAIL(AT_USAGE, "%s: sq: found %lld, wanted 0 or 1: %s has one query per request at most",
+                           c->where, (long long)sq->value[i], c->family->name);
+    return AT_OK;
+}
+
 /* sk = prefix + sq, the lists running in turn until both begin anew. */
 static at_status keys_from_prefix(const struct at_case *c, struct at_case_keys *keys) {
     int64_t n = 1;
@@ -132,6 +143,7 @@ static at_status finish_lengths(struct at_case *c) {
     struct at_case_keys *keys = c->keys;
     if (keys->dataset[0] || keys->scenario)
         return AT_OK;
+    AT_TRY(check_decode(c));
     AT_TRY(check_list(c, "sq", &keys->sq));
     AT_TRY(check_list(c, "sk", &keys->sk));
     AT_TRY(check_list(c, "prefix", &keys->prefix));
@@ -143,6 +155,8 @@ static at_status finish_lengths(struct at_case *c) {
         keys->sk = c->family->decode ? (struct at_int_list){ 1, { 256 } } : keys->sq;
     reduce(&keys->sq, keys->b);
     reduce(&keys->sk, keys->b);
+    if (c->family->decode) /* a graph is replayed while nobody has a query, too */
+        return AT_OK;
     for (int i = 0; i < keys->sq.n; i++)
         if (keys->sq.value[i] > 0)
             return AT_OK;
@@ -164,9 +178,9 @@ static at_status check_heads(const struct at_case *c, const char *name, struct a
                    (long long)c->keys->h, (long long)c->keys->h);
 }
 
-/* What a family must be made for. */
+/* What a family must be made for: one of the bits. */
 struct use {
-    unsigned bit;
+    unsigned bits;
     const char *word;
 };
 static struct use use_of(const struct at_op *op) {
@@ -177,6 +191,8 @@ static struct use use_of(const struct at_op *op) {
         return (struct use){ AT_DATA_PRODUCT, "products" };
     case AT_KIND_ELEMENTS:
         return (struct use){ AT_DATA_ELEMENTS, "elementwise functions" };
+    case AT_KIND_COPY:
+        return (struct use){ AT_DATA_NORM | AT_DATA_COPY, "copies" };
     default:
         return (struct use){ AT_DATA_NORM, "norms" };
     }
@@ -188,7 +204,7 @@ static at_status check_data(const struct at_case *c) {
     if (!keys->data)
         return AT_OK;
     const struct use use = use_of(c->op);
-    if (!(keys->data->uses & use.bit))
+    if (!(keys->data->uses & use.bits))
         return AT_FAIL(AT_USAGE, "%s: data: found %s for %s, wanted a family for %s", c->where, keys->data->name,
                        c->op->name, use.word);
     if (keys->hot && !(keys->data->uses & AT_DATA_HOT))

@@ -66,8 +66,8 @@ static int is_silent(const struct at_key *key, const struct at_case *c) {
         return !keys->scenario;
     if (is(key, "dataset") || is(key, "layer"))
         return !keys->dataset[0];
-    if (is(key, "sq") && c->family->decode)
-        return 1; /* one query each, as the family has it */
+    if (is(key, "sq") && c->family->decode && keys->sq.n == 1 && keys->sq.value[0] == 1)
+        return 1; /* one query each, as the family mostly has it */
     if (is(key, "b") || is(key, "sq") || is(key, "sk"))
         return keys->scenario || keys->dataset[0];
     if (is(key, "h") || is(key, "hk") || is(key, "d") || is(key, "data"))
@@ -76,6 +76,10 @@ static int is_silent(const struct at_key *key, const struct at_case *c) {
         return keys->taps.n > 0;
     if (is(key, "taps"))
         return keys->taps.n == 0;
+    if (is(key, "capacity"))
+        return keys->capacity == 0;
+    if (is(key, "pool"))
+        return keys->pool < 0;
     if (is(key, "hot"))
         return keys->hot == 0;
     if (is(key, "require"))

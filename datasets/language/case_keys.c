@@ -24,7 +24,7 @@ static const struct at_key table[] = {
     { "b",        AT_KEY_INT,      FIELD(b),        1, 65536, { 0 }, "requests; default 1" },
     { "h",        AT_KEY_INT,      FIELD(h), 1, 4096, { 0 }, "query heads; default 8" },
     { "hk",       AT_KEY_INT,      FIELD(hk), 1, 4096, { 0 }, "key/value heads; divides h; default h/2, or h when h is odd" },
-    { "sq",       AT_KEY_INTS,     FIELD(sq),       0, 1 << 24, { 0 }, "queries of a request; default 64; 1 in decode families" },
+    { "sq",       AT_KEY_INTS,     FIELD(sq),       0, 1 << 24, { 0 }, "queries of a request; default 64; in decode families 0 or 1, default 1" },
     { "sk",       AT_KEY_INTS,     FIELD(sk),       0, 1 << 26, { 0 }, "keys of a request; default sq, in decode families 256" },
     { "prefix",   AT_KEY_INTS,     FIELD(prefix),   0, 1 << 26, { 0 }, "keys before the first query: another way to write sk = prefix + sq" },
     { "d",        AT_KEY_INT,      FIELD(d), 1, 4096, { 0 }, "head size; default 128" },
@@ -32,6 +32,8 @@ static const struct at_key table[] = {
     { "tokens",   AT_KEY_INT,      FIELD(tokens), 1, 1 << 26, { 0 }, "rows of a norm, patterns of an instruction; default 32" },
     { "channels", AT_KEY_INT,      FIELD(channels), 1, 1 << 24, { 0 }, "hidden size of a norm; default 1024" },
     { "page",     AT_KEY_INT,      FIELD(page),     0, 65536, { 0 }, "keys per page; default 0: contiguous" },
+    { "capacity", AT_KEY_INT,      FIELD(capacity), 0, 1 << 26, { 0 }, "keys that a request may come to have without a new launch: columns of the block table, grids; default 0: the longest now" },
+    { "pool",     AT_KEY_INT,      FIELD(pool),     0, INT32_MAX, { 0 }, "pages that nobody owns, whose keys are NaN, and the last page is in use; contiguous: rows behind the last request; default: one page in eight, at least 2; no rows" },
     { "padding",  AT_KEY_INT,      FIELD(padding),  0, 1 << 20, { 0 }, "tokens behind the others that have no slot, as graphs of a fixed size have them; default 0" },
     { "causal",   AT_KEY_INT,      FIELD(causal),   0, 1, { 0 }, "1: query i sees keys up to sk - sq + i; default 0" },
     { "stratum",  AT_KEY_STRATUM,  FIELD(stratum),  0, 0, { 0 }, "NAME: what its operands look like; default ordinary" },
@@ -115,7 +117,7 @@ const char *at_case_family_key_help(const struct at_family *family, int i) {
     static _Thread_local char text[256];
     const struct at_op *op = at_op_find(family->op);
     for (int k = 0; op->keys && op->keys[k]; k++) {
-        if ((family->decode && strcmp(op->keys[k], "sq") == 0) || i-- > 0)
+        if (i-- > 0)
             continue;
         const struct at_key *key = at_key_find(op->keys[k]);
         const struct at_scalar *own = at_key_own(op, op->keys[k]);

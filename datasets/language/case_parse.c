@@ -123,9 +123,6 @@ static at_status read_word(struct line_words *line, char *text) {
         return unknown_key(line, text);
     if (key < 0)
         return AT_FAIL(AT_USAGE, "%s: %s: %s does not take this key", line->where, text, line->family->name);
-    if (strcmp(text, "sq") == 0 && line->family->decode && strcmp(equals + 1, "1") != 0)
-        return AT_FAIL(AT_USAGE, "%s: sq: found '%.64s', wanted 1: %s has one query per request", line->where,
-                       equals + 1, line->family->name);
     for (int i = 0; i < line->n; i++)
         if (line->words[i].key == key)
             return AT_FAIL(AT_USAGE, "%s: %s: stands there twice, wanted once", line->where, text);

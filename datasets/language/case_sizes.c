@@ -14,8 +14,11 @@ int64_t at_case_sk(const struct at_case *c, int64_t r) {
     return keys->scenario ? at_scenario_sk(keys->scenario, c->family->decode, r) : keys->sk.value[r % keys->sk.n];
 }
 
-/* One page in eight, and at least two, belong to nobody: a kernel that reads them reads poison. */
-static int64_t spare_pages(int64_t pages) { return pages / 8 > 2 ? pages / 8 : 2; }
+/* One page in eight, and at least two, belong to nobody, unless the case says how many: a kernel that reads them reads
+ * poison. */
+static int64_t spare_pages(const struct at_case *c, int64_t pages) {
+    return c->keys->pool >= 0 ? c->keys->pool : pages / 8 > 2 ? pages / 8 : 2;
+}
 
 void at_case_lengths(struct at_sizes *sizes, const struct at_case *c, const int64_t *sq, const int64_t *sk) {
     int64_t keys = 0, pages = 0;
@@ -28,11 +31,11 @@ void at_case_lengths(struct at_sizes *sizes, const struct at_case *c, const int6
         if (sizes->page > 0)
             pages += (length + sizes->page - 1) / sizes->page;
     }
-    sizes->slots = keys;
-    sizes->capacity = sizes->max_sk;
+    sizes->slots = keys + (c->keys->pool > 0 ? c->keys->pool : 0);
+    sizes->capacity = c->keys->capacity > sizes->max_sk ? c->keys->capacity : sizes->max_sk;
     if (sizes->page > 0) {
-        sizes->slots = (pages + spare_pages(pages)) * sizes->page;
-        sizes->max_pages = (sizes->max_sk + sizes->page - 1) / sizes->page;
+        sizes->slots = (pages + spare_pages(c, pages)) * sizes->page;
+        sizes->max_pages = (sizes->capacity + sizes->page - 1) / sizes->page;
         sizes->max_pages += sizes->max_pages == 0; /* a table without columns would mean contiguous */
         sizes->capacity = sizes->max_pages * sizes->page;
     }

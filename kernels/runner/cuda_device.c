@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 enum { WORKSPACE_OVERRUN = 100001, GUARD = 256, POISON = 0xff, GUARD_BYTE = 0xa5 };
@@ -20,6 +21,8 @@ static struct at_cuda_device *cuda_of(struct at_device *device) { return (struct
 static int grow(uint8_t **memory, int64_t *have, int64_t bytes) {
     if (*memory && bytes <= *have)
         return cudaSuccess;
+    if (*memory) /* it may be had again at the same address: nothing that was kept of it shall read right values */
+        cudaMemset(*memory, POISON, (size_t)*have);
     cudaFree(*memory);
     *memory = NULL;
     *have = 0;
@@ -31,17 +34,42 @@ static int grow(uint8_t **memory, int64_t *have, int64_t bytes) {
     return code;
 }
 
+/* Copies the block, or of one larger than 1 GiB the runs of its pages that are in memory: the rest of a large pool is
+ * nobody's, has never been touched, and would take memory on the host by being read. */
+static int copy_block(uint8_t *to, const uint8_t *from, const uint8_t *host, int64_t used, enum cudaMemcpyKind kind) {
+    enum { WHOLE = 1 << 30 };
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = ((size_t)used + page - 1) / page;
+    unsigned char *resident = used > WHOLE ? malloc(pages) : NULL;
+    int code = cudaSuccess;
+    if (!resident || mincore((void *)(uintptr_t)host, (size_t)used, resident) != 0) {
+        free(resident);
+        return (int)cudaMemcpy(to, from, (size_t)used, kind);
+    }
+    for (size_t first = 0, end; first < pages && code == cudaSuccess; first = end) {
+        for (end = first + 1; end < pages && (resident[end] & 1) == (resident[first] & 1);)
+            end++;
+        const size_t at = first * page, bytes = (end < pages ? end * page : (size_t)used) - at;
+        if (resident[first] & 1)
+            code = (int)cudaMemcpy(to + at, from + at, bytes, kind);
+    }
+    free(resident);
+    return code;
+}
+
 static int load(struct at_device *device, void *host, int64_t used, void **base) {
     struct at_cuda_device *cuda = cuda_of(device);
-    int code = grow(&cuda->block, &cuda->block_bytes, used > 0 ? used : 1);
+    /* Room for the launch that attest makes behind this one's tensors: the block would move else, and with it what a
+     * variant keeps of addresses would lead out of it. */
+    enum { ROOM = 64 << 20 };
+    int code = grow(&cuda->block, &cuda->block_bytes, used + (used < ROOM ? used : ROOM) + 4096);
     if (code == cudaSuccess)
-        code = (int)cudaMemcpy(cuda->block, host, (size_t)used, cudaMemcpyHostToDevice);
+        code = copy_block(cuda->block, host, host, used, cudaMemcpyHostToDevice);
     *base = cuda->block;
     return code;
 }
 
 static int store(struct at_device *device, void *host, int64_t used) {
-    return (int)cudaMemcpy(host, cuda_of(device)->block, (size_t)used, cudaMemcpyDeviceToHost);
+    return copy_block(host, cuda_of(device)->block, host, used, cudaMemcpyDeviceToHost);
 }
 
 static int workspace(struct at_device *device, int64_t bytes, void **memory) {

@@ -117,7 +117,7 @@ static void row_span(const struct at_problem *problem, int tensor, int64_t row, 
     *count = tensor == AT_ASYNCT_O ? problem->sizes.d : 0;
 }
 
-static const char *const keys[] = { AT_ATTN_KEYS, AT_ATTN_GATE_KEYS, AT_ATTN_LAST_KEYS };
+static const char *const keys[] = { AT_ATTN_KEYS, "capacity", "pool", AT_ATTN_GATE_KEYS, AT_ATTN_LAST_KEYS };
 
 const struct at_op at_op_asynct_attention = {
     .name = "asynct_attention",

@@ -198,6 +198,10 @@ struct at_op {
     at_status (*decoy)(const struct at_problem *problem, const struct at_numerics *numerics, int decoy, int64_t row0,
                        int64_t row1, struct at_eval *eval);
 
+    /* NULL: the result is values. Of an operator that only moves bits (AT_KIND_COPY): the codes of output
+     * tensor `tensor`, in its format, payloads of NaNs and signs of zeros as they must be. */
+    void (*bits)(const struct at_problem *problem, int tensor, void *codes);
+
     /* ---- batches: does a result depend on what else is in the launch? ----
      * The dimension along which a problem is cut into units that do not know of each other; AT_DIM_NONE: it is not cut.
      * Without functions a unit is a place along `batch`, in every tensor that begins with that dimension. */

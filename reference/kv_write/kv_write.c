@@ -4,10 +4,12 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * A row of the operator is a row of the cache, so that all of the cache is compared. Nothing is computed: exact value
- * and modelled value are the same, and every limit is 0. */
+ * and modelled value are the same, every limit is 0, and the bits themselves must be the same: a NaN keeps its payload, a
+ * zero its sign. */
 #include "kv_write/kv_write.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* clang-format off */
 static const struct at_tensor_spec tensors[] = {
@@ -75,6 +77,17 @@ static at_status decoy(const struct at_problem *p, const struct at_numerics *num
                        int64_t row1, struct at_eval *eval) {
     (void)numerics;
     return write_rows(p, which, row0, row1, eval);
+}
+
+static void bits(const struct at_problem *p, int t, void *codes) {
+    const struct at_tensor *from = &p->tensors[t == AT_KV_WRITE_K ? AT_KV_WRITE_NEW_K : AT_KV_WRITE_NEW_V];
+    const size_t row = (size_t)row_elements(p) * at_format_info(p->tensors[t].format)->bytes;
+    memcpy(codes, p->tensors[t].data, (size_t)p->sizes.slots * row);
+    for (int64_t token = 0; token < p->sizes.tokens; token++) {
+        const int64_t slot = slot_of(p, RIGHT, token);
+        if (slot >= 0)
+            memcpy((char *)codes + (size_t)slot * row, (const char *)from->data + (size_t)token * row, row);
+    }
 }
 
 static at_status check_shape(const struct at_problem *p, int i) {
@@ -153,8 +166,8 @@ static int64_t moved(const struct at_problem *p, int tensor) {
     return is_cache ? p->sizes.tokens * row_elements(p) : at_tensor_count(&p->tensors[tensor]);
 }
 
-static const char *const keys[] = { "scenario", "b",     "hk",   "sq",   "sk",      "prefix", "d", "page",
-                                    "padding",  "dtype", "data", "seed", "require", "expect", NULL };
+static const char *const keys[] = { "scenario", "b",       "hk",    "sq",   "sk",   "prefix",  "d",      "page",
+                                    "pool",     "padding", "dtype", "data", "seed", "require", "expect", NULL };
 
 const struct at_op at_op_kv_write = {
     .name = "kv_write",
@@ -178,4 +191,5 @@ const struct at_op at_op_kv_write = {
     .evaluate = evaluate,
     .model = evaluate,
     .decoy = decoy,
+    .bits = bits,
 };

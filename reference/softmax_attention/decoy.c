@@ -7,7 +7,8 @@
  *   v_swapped              weight 2i meets V row 2i+1 and the other way round; a last odd key keeps its own
  *   lse_base_2             lse / log 2; o is right
  *   split_merge_unweighted the partial results (m_j, l_j, acc_j) of each split are added as they are: o = sum acc_j /
- *                          sum l_j, lse = m + log sum l_j; splits of numerics->split keys, or two halves when that is 0
+ *                          sum l_j, lse = m + log sum l_j; splits of numerics->split keys; right when that is 0: a
+ *                          kernel that does not split cannot merge wrongly
  *   one_key_sum_missing    the denominator of o and the sum in lse lack the last visible key, where others remain
  * A maximum that is not subtracted is no decoy: in exact arithmetic it changes nothing. */
 #include <math.h>
@@ -43,8 +44,6 @@ static void swap_v(struct wrong *w) {
 /* Weights relative to each split's own maximum, divided by their common sum. */
 static void merge_unweighted(struct wrong *w, int64_t split) {
     double *p = w->work->p, sum = 0, max = -INFINITY;
-    if (split == 0)
-        split = (w->n + 1) / 2;
     if (split == 0 || split >= w->n) {
         right(w);
         return;

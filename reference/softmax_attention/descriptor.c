@@ -32,7 +32,7 @@ static void row_span(const struct at_problem *problem, int tensor, int64_t row, 
     *first = row * *count;
 }
 
-static const char *const keys[] = { AT_ATTN_KEYS, AT_ATTN_LAST_KEYS };
+static const char *const keys[] = { AT_ATTN_KEYS, "capacity", "pool", AT_ATTN_LAST_KEYS };
 
 const struct at_op at_op_softmax_attention = {
     .name = "softmax_attention",

@@ -60,6 +60,19 @@ static at_status fast_values(struct at_answer *a, int threads, uint64_t seed, st
     return at_fast_cross_check(a->problem, eval, SAMPLES, seed, &a->fast_ratio);
 }
 
+static at_status bits_of_outputs(struct at_answer *a) {
+    for (int o = 0; o < a->n_outputs; o++) {
+        const int t = a->outputs[o];
+        const size_t bytes = (size_t)a->count[t] * at_format_info(a->problem->tensors[t].format)->bytes;
+        a->bits[t] = calloc(1, bytes + 1);
+        if (!a->bits[t])
+            return AT_FAIL(AT_NO_MEMORY, "no memory for %zu bytes of codes", bytes);
+        if (a->count[t])
+            a->problem->op->bits(a->problem, t, a->bits[t]);
+    }
+    return AT_OK;
+}
+
 at_status at_answer_open(const struct at_problem *problem, int threads, uint64_t seed, struct at_answer *a) {
     at_status status = AT_OK;
     struct at_eval eval = { 0 };
@@ -88,6 +101,8 @@ at_status at_answer_open(const struct at_problem *problem, int threads, uint64_t
         AT_TRY_OUT(fast_values(a, threads, seed, &eval));
     else
         AT_TRY_OUT(at_evaluate_rows(problem, NULL, AT_EVALUATE_EXACT, threads, &eval));
+    if (op->bits)
+        AT_TRY_OUT(bits_of_outputs(a));
 out:
     if (status != AT_OK)
         at_answer_close(a);
@@ -95,8 +110,10 @@ out:
 }
 
 void at_answer_close(struct at_answer *a) {
-    for (int t = 0; t < AT_MAX_TENSORS; t++)
+    for (int t = 0; t < AT_MAX_TENSORS; t++) {
         free(a->value[t]);
+        free(a->bits[t]);
+    }
     for (int i = 0; i < a->n_decoys; i++)
         for (int t = 0; t < AT_MAX_TENSORS; t++)
             free(a->decoys[i].value[t]);
@@ -153,6 +170,15 @@ static int inputs_finite(const struct at_problem *p) {
     return 1;
 }
 
+/* Is there an element without a limit? */
+static int lacks_limit(const struct at_answer *a, const struct at_judgement *j) {
+    for (int o = 0; o < a->n_outputs; o++)
+        for (int64_t i = 0; i < a->count[a->outputs[o]]; i++)
+            if (!(j->limit[a->outputs[o]][i] < INFINITY))
+                return 1;
+    return 0;
+}
+
 at_status at_judgement_open(struct at_answer *a, const struct at_numerics *numerics, int threads,
                             struct at_judgement *j) {
     at_status status = AT_OK;
@@ -162,11 +188,15 @@ at_status at_judgement_open(struct at_answer *a, const struct at_numerics *numer
     if (!numerics->free_order) {
         AT_TRY_OUT(model_into(a, numerics, threads, j->model, j->interval, &j->ledger));
         j->has_model = 1;
-    } else if (!inputs_finite(a->problem)) {
-        struct at_numerics some_order = *numerics;
-        some_order.free_order = 0;
+        goto out;
+    }
+    struct at_numerics some_order = *numerics;
+    some_order.free_order = 0;
+    if (!inputs_finite(a->problem)) {
         AT_TRY_OUT(model_into(a, &some_order, threads, j->classes, NULL, &j->ledger));
         j->has_classes = 1;
+    } else if (lacks_limit(a, j)) {
+        AT_TRY_OUT(model_into(a, &some_order, threads, j->overflow, NULL, NULL));
     }
 out:
     if (status != AT_OK)
@@ -180,6 +210,7 @@ void at_judgement_close(struct at_judgement *j) {
         free(j->model[t]);
         free(j->interval[t]);
         free(j->classes[t]);
+        free(j->overflow[t]);
     }
     memset(j, 0, sizeof *j);
 }

@@ -20,6 +20,7 @@ struct at_answer {
     int n_outputs, outputs[AT_MAX_TENSORS]; /* tensor indices */
     int64_t count[AT_MAX_TENSORS];          /* elements of each output tensor */
     double *value[AT_MAX_TENSORS];          /* exact */
+    void *bits[AT_MAX_TENSORS];             /* codes, of an operator that only moves bits; NULL: none */
     struct at_ledger ledger;                /* of the exact evaluation */
     int has_ledger;
     int fast_tier;     /* 1: exact values come from OpenBLAS, cross-checked */
@@ -43,6 +44,9 @@ struct at_judgement {
      * infinities are those of every order. NULL otherwise. */
     int has_classes;
     double *classes[AT_MAX_TENSORS];
+    /* Without a declared order, where inputs are finite and some limit is +inf: the same, to tell the NaNs that follow an
+     * overflow (inf - inf, inf * 0) from others. NULL otherwise. */
+    double *overflow[AT_MAX_TENSORS];
     struct at_ledger ledger; /* of the modelled evaluation, whichever it was */
 };
 

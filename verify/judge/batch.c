@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "datasets/fill/pool.h"
+
 int64_t at_batch_units(const struct at_problem *p) {
     return p->op->batch == AT_DIM_NONE ? 0 : at_dim_size(p, p->op->batch);
 }
@@ -25,7 +27,7 @@ static at_status place_inputs(const struct at_problem *p, struct at_batch_part *
         struct at_tensor *dst = &part->problem.tensors[t];
         dst->data = NULL;
         offset[t] = total;
-        if (p->op->tensors[t].role == AT_OUT || dst->rank == 0)
+        if (p->op->tensors[t].role == AT_OUT || dst->rank == 0 || at_pool_is_large(p, t))
             continue;
         int64_t bytes = (int64_t)at_format_info(dst->format)->bytes;
         for (int i = 0; i < dst->rank; i++)
@@ -36,7 +38,9 @@ static at_status place_inputs(const struct at_problem *p, struct at_batch_part *
     if (!part->memory)
         return AT_FAIL(AT_NO_MEMORY, "no memory for a batch of %lld units", (long long)part->n);
     for (int t = 0; t < p->op->n_tensors; t++)
-        if (p->op->tensors[t].role != AT_OUT && part->problem.tensors[t].rank)
+        if (at_pool_is_large(p, t)) /* shared: paged keys stay where they are */
+            part->problem.tensors[t].data = p->tensors[t].data;
+        else if (p->op->tensors[t].role != AT_OUT && part->problem.tensors[t].rank)
             part->problem.tensors[t].data = (char *)part->memory + offset[t];
     return AT_OK;
 }
@@ -69,7 +73,7 @@ at_status at_batch_gather(const struct at_problem *p, const int64_t *units, int6
     AT_TRY_OUT(place_inputs(p, part));
     const unsigned filled = p->op->part_fill ? p->op->part_fill(p, units, n, &part->problem) : 0;
     for (int t = 0; t < p->op->n_tensors; t++)
-        if (part->problem.tensors[t].data && !(filled >> t & 1))
+        if (part->problem.tensors[t].data && !(filled >> t & 1) && !at_pool_is_large(p, t))
             gather(p, t, part);
 out:
     if (status != AT_OK)

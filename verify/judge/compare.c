@@ -162,15 +162,29 @@ static void count_classes(struct at_comparison *c, struct at_result *r, int64_t 
 /* What each reference says of one element, and what the one that decides says. */
 struct finding {
     double error;
-    int within, equal, by_class, wrong;
+    int within, equal, by_class, other_bits, wrong;
 };
+
+static uint64_t code_of(const struct at_comparison *c, const void *codes, int64_t i) {
+    return at_load_code(c->got->format, codes, (size_t)i);
+}
+
+/* The declared arithmetic makes an infinity of finite inputs here, and of that a NaN. */
+static int is_nan_of_overflow(const struct at_comparison *c, int64_t i, double got) {
+    return isnan(got) && c->overflow && !(c->limit[i] < INFINITY) && isnan(c->overflow[i]);
+}
 
 static struct finding look_at(const struct at_comparison *c, int64_t i, double got, double edge) {
     struct finding f = { .error = element_error(got, c->want[i], c->limit[i], edge) };
     f.within = f.error <= c->limit[i] && isfinite(f.error);
     f.equal = c->model && on_model(got, c->model[i], c->interval[i]);
     f.by_class = !c->model && c->classes && !(isfinite(c->want[i]) && isfinite(c->classes[i]));
-    f.wrong = c->model ? !f.equal : f.by_class ? !same_class(got, c->classes[i]) : !f.within;
+    f.wrong = c->model     ? !f.equal
+              : f.by_class ? !same_class(got, c->classes[i])
+                           : !f.within && !is_nan_of_overflow(c, i, got);
+    f.other_bits = !f.wrong && c->bits && code_of(c, c->bits, i) != code_of(c, c->got->data, i);
+    f.equal &= !f.other_bits;
+    f.wrong |= f.other_bits;
     return f;
 }
 
@@ -188,6 +202,8 @@ static void compare_element(struct at_comparison *c, struct at_result *r, struct
     c->beyond_limit += !f.within;
     c->off_model += c->model && !f.equal;
     c->reclassed += !f.within && f.equal && !isfinite(got) && !isfinite(want);
+    if (f.other_bits && c->other_bits++ == 0)
+        c->first_other = i;
     r->model_equal += f.equal;
     if (f.wrong && r->wrong++ == 0)
         c->first_wrong = i;
@@ -223,7 +239,7 @@ at_status at_compare(struct at_comparison *c, struct at_result *r) {
         return AT_FAIL(AT_NO_MEMORY, "no memory to compare %lld elements", (long long)c->count);
     double edge = overflow_edge(c->got->format);
     c->first_wrong = c->first_laundered = -1;
-    c->beyond_limit = c->off_model = c->laundered = c->overflowed = c->reclassed = c->undecided = 0;
+    c->beyond_limit = c->off_model = c->laundered = c->overflowed = c->reclassed = c->undecided = c->other_bits = 0;
     r->worst_index = -1;
     r->ratio_max = 0;
     r->total = r->compared = c->count;

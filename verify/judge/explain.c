@@ -85,4 +85,11 @@ void at_explain_wrong(const struct at_evidence *e, char *text, size_t size) {
         nan_only += isnan(at_tensor_get(c->got, i)) && !isnan(c->want[i]);
     if (nan_only)
         snprintf(text + at, size - at, "; %lld NaN where a number is due", (long long)nan_only);
+    else if (c->other_bits)
+        snprintf(text + at, size - at,
+                 "; %lld are equal as numbers and differ in their bits (a NaN's payload, the sign of a zero), first "
+                 "%#llx where %#llx is due",
+                 (long long)c->other_bits,
+                 (unsigned long long)at_load_code(c->got->format, c->got->data, (size_t)c->first_other),
+                 (unsigned long long)at_load_code(c->got->format, c->bits, (size_t)c->first_other));
 }

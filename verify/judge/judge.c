@@ -133,6 +133,8 @@ static at_status judge_tensor(struct at_job *j, int o, const char *inert) {
                                .model = j->judgement.model[t],
                                .interval = j->judgement.interval[t],
                                .classes = j->judgement.classes[t],
+                               .overflow = j->judgement.overflow[t],
+                               .bits = a->bits[t],
                                .count = a->count[t] };
     AT_TRY(at_compare(&c, r));
     struct at_evidence e = { .numerics = &j->v->numerics,

@@ -45,13 +45,14 @@ static int64_t changed_bits(const struct at_job *j, const struct at_outputs *aga
     return different_bits(&j->outputs.tensors[t], &again->tensors[t], 0, 0, at_tensor_count(&again->tensors[t]));
 }
 
-/* The same launch again, in freshly marked memory and another order of warps: one other order for all of them, because
- * bits that depend on it do so with either poison. `again` is the caller's to release. */
+/* The same launch again, in freshly marked memory, at other addresses and in another order of warps: one other order and
+ * place for all of them, because bits that depend on these do so with either poison. `again` is the caller's to
+ * release. */
 static at_status launch_again(struct at_job *j, enum at_poison_turn turn, uint64_t launch, struct at_outputs *again) {
     struct at_run_reply reply;
     const struct at_run_mode mode = { .order = 1 };
-    AT_TRY(at_guarded_launch(j->runner, j->variant, &j->context->data.problem, turn, &mode, at_job_seed(j, launch),
-                             at_job_time_limit(j), &reply, again));
+    AT_TRY(at_guarded_launch_elsewhere(j->runner, j->variant, &j->context->data.problem, turn, &mode,
+                                       at_job_seed(j, launch), at_job_time_limit(j), &reply, again));
     AT_TRY(check_ran(j, &reply, "the same problem"));
     keep_dirt(j, again, ", when launched again");
     return AT_OK;

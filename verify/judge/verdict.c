@@ -16,7 +16,8 @@ static int changed_on_rerun(const struct at_evidence *e, struct at_result *r) {
     if (!e->numerics->repeats || r->rerun_different == 0)
         return 0;
     snprintf(text, sizeof text,
-             "%lld of %lld elements changed bits between two equal launches, and the variant says they repeat",
+             "%lld of %lld elements changed bits between two equal launches, the second with its tensors at other "
+             "addresses, and the variant says they repeat",
              (long long)r->rerun_different, (long long)r->rerun_compared);
     say(r, AT_STATE_RACY, text);
     return 1;

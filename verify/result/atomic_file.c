@@ -114,9 +114,18 @@ static void sync_folder(const char *path) {
     free(folder);
 }
 
+/* Why an earlier write failed. A stream remembers only that one did; the file is given up anyway, so one more write may
+ * say it. A device or a pipe is not asked: what it is sent has arrived. */
+static int reason_of(const struct at_atomic_file *file) {
+    static const char more[65536];
+    clearerr(file->stream);
+    errno = 0;
+    return file->temp && write(fileno(file->stream), more, sizeof more) < (ssize_t)sizeof more && errno ? errno : EIO;
+}
+
 at_status at_atomic_commit(struct at_atomic_file *file) {
-    int failed = ferror(file->stream) ? EIO : 0;
-    if (fflush(file->stream) != 0)
+    int failed = ferror(file->stream) ? reason_of(file) : 0;
+    if (!failed && fflush(file->stream) != 0)
         failed = errno;
     if (!failed && file->temp && fsync(fileno(file->stream)) != 0)
         failed = errno;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "attest/buffer.h"
+#include "datasets/fill/pool.h"
 
 static int64_t bytes_of(const struct at_tensor *t) {
     int64_t bytes = t->rank ? (int64_t)at_format_info(t->format)->bytes : 0;
@@ -15,16 +16,70 @@ static int64_t bytes_of(const struct at_tensor *t) {
     return bytes;
 }
 
-static at_status place(struct at_runner *runner, const struct at_problem *problem, uint64_t seed,
-                       struct at_problem *placed, struct at_buffer *buffer) {
+/* Calls each(context, bytes, n) for the bytes of tensor t at `data` that are worth touching. */
+static at_status each_part(const struct at_problem *problem, int t, const uint8_t *data,
+                           void (*each)(void *context, const uint8_t *bytes, size_t n), void *context) {
+    const int64_t row =
+        problem->sizes.hk * problem->sizes.d * (int64_t)at_format_info(problem->tensors[t].format)->bytes;
+    struct at_pool_span *spans;
+    int64_t n;
+    AT_TRY(at_pool_spans(problem, &spans, &n));
+    for (int64_t i = 0; i < n; i++)
+        each(context, data + spans[i].first * row, (size_t)((spans[i].end - spans[i].first) * row));
+    free(spans);
+    return AT_OK;
+}
+
+struct copy {
+    const uint8_t *from;
+    uint8_t *to;
+};
+
+static void copy_part(void *context, const uint8_t *bytes, size_t n) {
+    const struct copy *copy = context;
+    memcpy(copy->to + (bytes - copy->from), bytes, n);
+}
+
+static at_status copy_input(const struct at_problem *problem, int t, int64_t bytes, void *to) {
+    struct copy copy = { problem->tensors[t].data, to };
+    if (at_pool_is_large(problem, t))
+        return each_part(problem, t, copy.from, copy_part, &copy);
+    memcpy(to, copy.from, (size_t)bytes);
+    return AT_OK;
+}
+
+static void hash_part(void *context, const uint8_t *bytes, size_t n) {
+    uint64_t *hash = context;
+    *hash = at_hash_bytes(bytes, n, *hash);
+}
+
+/* Of a large pool's parts, where the block's own checksum would read all of it. */
+static at_status hash_pool(const struct at_problem *placed, int t, uint64_t *hash) {
+    *hash = AT_HASH_START;
+    return each_part(placed, t, placed->tensors[t].data, hash_part, hash);
+}
+
+/* Bytes before the tensors of a launch elsewhere, which hold NaN in every format: all that a launch of the same problem
+ * used, so that what was kept of its addresses leads there, or where that is a lot so much that no tensor lies as it did.
+ * No multiple of 4096, so that other bits of addresses change too. */
+static int64_t gap_of(int64_t need) {
+    enum { GAP_MAX = 64 << 20, MORE = 3 * AT_BUFFER_ALIGN };
+    return (need < GAP_MAX ? need : GAP_MAX) / AT_BUFFER_ALIGN * AT_BUFFER_ALIGN + AT_BUFFER_ALIGN + MORE;
+}
+enum { LEFT_BEHIND = 0xff };
+
+static at_status place(struct at_runner *runner, const struct at_problem *problem, int elsewhere, uint64_t seed,
+                       struct at_problem *placed, struct at_buffer *buffer, int64_t *gap) {
     int n = problem->op->n_tensors, index;
     int64_t bytes[AT_MAX_TENSORS] = { 0 };
     uint8_t *base;
     for (int t = 0; t < n; t++)
         bytes[t] = bytes_of(&problem->tensors[t]);
     int64_t need = at_buffer_need(n, bytes);
-    AT_TRY(at_runner_memory(runner, need, &base));
-    at_buffer_init(buffer, base, need, seed);
+    *gap = elsewhere ? gap_of(need) : 0;
+    AT_TRY(at_runner_memory(runner, gap_of(need) + need, &base)); /* now: growing it later would move the block */
+    memset(base, LEFT_BEHIND, (size_t)*gap);
+    at_buffer_init(buffer, base + *gap, need, seed);
     *placed = *problem;
     for (int t = 0; t < n; t++) {
         struct at_tensor *to = &placed->tensors[t];
@@ -32,7 +87,7 @@ static at_status place(struct at_runner *runner, const struct at_problem *proble
         if (problem->op->tensors[t].role == AT_OUT)
             at_mark_fill(to, seed);
         else if (bytes[t])
-            memcpy(to->data, problem->tensors[t].data, (size_t)bytes[t]);
+            AT_TRY(copy_input(problem, t, bytes[t], to->data));
         if (bytes[t] == 0)
             to->data = NULL; /* a tensor the problem does not have */
     }
@@ -41,7 +96,7 @@ static at_status place(struct at_runner *runner, const struct at_problem *proble
 
 /* Findings name the tensor and the place; the first one of each tensor is kept. */
 static void check_hygiene(const struct at_problem *placed, const struct at_buffer *buffer, uint64_t seed,
-                          struct at_outputs *out) {
+                          const uint64_t *hashes, struct at_outputs *out) {
     const struct at_op *op = placed->op;
     int index;
     int64_t distance, first;
@@ -57,7 +112,11 @@ static void check_hygiene(const struct at_problem *placed, const struct at_buffe
         const struct at_tensor *tensor = &placed->tensors[t];
         if (out->dirty[t][0] || !tensor->data)
             continue;
-        if (op->tensors[t].role == AT_IN && at_buffer_changed(buffer, t)) {
+        uint64_t hash = 0;
+        const int changed = op->tensors[t].role != AT_IN  ? 0
+                            : at_pool_is_large(placed, t) ? hash_pool(placed, t, &hash) != AT_OK || hash != hashes[t]
+                                                          : at_buffer_changed(buffer, t);
+        if (changed) {
             snprintf(out->dirty[t], sizeof out->dirty[t], "changed its input %s", op->tensors[t].name);
             out->is_dirty = 1;
         } else if (op->tensors[t].role == AT_OUT) {
@@ -70,6 +129,23 @@ static void check_hygiene(const struct at_problem *placed, const struct at_buffe
             }
         }
     }
+}
+
+/* A write to where a launch before had its tensors. */
+static void check_gap(const struct at_problem *placed, const struct at_buffer *buffer, int64_t gap,
+                      struct at_outputs *out) {
+    const uint8_t *base = buffer->base - gap;
+    int64_t at = 0;
+    int t = 0;
+    while (at < gap && base[at] == LEFT_BEHIND)
+        at++;
+    while (placed->op->tensors[t].role == AT_IN)
+        t++;
+    if (at == gap || out->dirty[t][0])
+        return;
+    snprintf(out->dirty[t], sizeof out->dirty[t], "wrote to where a launch before had its tensors (byte %lld)",
+             (long long)at);
+    out->is_dirty = 1;
 }
 
 static at_status copy_outputs(const struct at_problem *placed, struct at_outputs *out) {
@@ -87,23 +163,40 @@ static at_status copy_outputs(const struct at_problem *placed, struct at_outputs
     return AT_OK;
 }
 
+static at_status launch(struct at_runner *runner, int variant, const struct at_problem *problem, int elsewhere,
+                        enum at_poison_turn turn, const struct at_run_mode *mode, uint64_t seed, double timeout,
+                        struct at_run_reply *reply, struct at_outputs *outputs) {
+    struct at_problem placed;
+    struct at_buffer buffer;
+    int64_t gap;
+    uint64_t hashes[AT_MAX_TENSORS] = { 0 };
+    const enum at_tail tail = (enum at_tail)at_runner_variant(runner, variant)->numerics.tail;
+    memset(outputs, 0, sizeof *outputs);
+    AT_TRY(place(runner, problem, elsewhere, seed, &placed, &buffer, &gap));
+    AT_TRY(at_poison_unowned(&placed, tail, turn, seed));
+    for (int t = 0; t < problem->op->n_tensors; t++)
+        if (at_pool_is_large(problem, t))
+            AT_TRY(hash_pool(&placed, t, &hashes[t]));
+        else if (problem->op->tensors[t].role == AT_IN)
+            at_buffer_seal(&buffer, t);
+    AT_TRY(at_runner_run(runner, variant, &placed, gap + buffer.used, mode, at_time_limit(timeout), reply));
+    if (reply->outcome != AT_RAN)
+        return AT_OK;
+    check_hygiene(&placed, &buffer, seed, hashes, outputs);
+    check_gap(&placed, &buffer, gap, outputs);
+    return copy_outputs(&placed, outputs);
+}
+
 at_status at_guarded_launch(struct at_runner *runner, int variant, const struct at_problem *problem,
                             enum at_poison_turn turn, const struct at_run_mode *mode, uint64_t seed, double timeout,
                             struct at_run_reply *reply, struct at_outputs *outputs) {
-    struct at_problem placed;
-    struct at_buffer buffer;
-    const enum at_tail tail = (enum at_tail)at_runner_variant(runner, variant)->numerics.tail;
-    memset(outputs, 0, sizeof *outputs);
-    AT_TRY(place(runner, problem, seed, &placed, &buffer));
-    AT_TRY(at_poison_unowned(&placed, tail, turn, seed));
-    for (int t = 0; t < problem->op->n_tensors; t++)
-        if (problem->op->tensors[t].role == AT_IN)
-            at_buffer_seal(&buffer, t);
-    AT_TRY(at_runner_run(runner, variant, &placed, buffer.used, mode, at_time_limit(timeout), reply));
-    if (reply->outcome != AT_RAN)
-        return AT_OK;
-    check_hygiene(&placed, &buffer, seed, outputs);
-    return copy_outputs(&placed, outputs);
+    return launch(runner, variant, problem, 0, turn, mode, seed, timeout, reply, outputs);
+}
+
+at_status at_guarded_launch_elsewhere(struct at_runner *runner, int variant, const struct at_problem *problem,
+                                      enum at_poison_turn turn, const struct at_run_mode *mode, uint64_t seed,
+                                      double timeout, struct at_run_reply *reply, struct at_outputs *outputs) {
+    return launch(runner, variant, problem, 1, turn, mode, seed, timeout, reply, outputs);
 }
 
 at_status at_ask(struct at_runner *runner, int variant, const struct at_problem *problem, struct at_run_reply *reply) {
@@ -111,7 +204,8 @@ at_status at_ask(struct at_runner *runner, int variant, const struct at_problem 
     const struct at_run_mode mode = { .ask = 1 };
     struct at_problem placed;
     struct at_buffer buffer;
-    AT_TRY(place(runner, problem, 1, &placed, &buffer));
+    int64_t gap;
+    AT_TRY(place(runner, problem, 0, 1, &placed, &buffer, &gap));
     return at_runner_run(runner, variant, &placed, buffer.used, &mode, at_time_limit(SECONDS), reply);
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "attest/attention.h"
+#include "datasets/fill/pool.h"
 #include "datasets/fill/random.h"
 
 /* 1 for every slot that holds a key of some request. */
@@ -41,7 +42,14 @@ static void poison(const struct at_tensor *x, int is_key, enum at_tail tail, enu
     }
 }
 
-int at_has_unowned(const struct at_problem *p) { return p->op->kind == AT_KIND_ATTENTION && p->sizes.page > 0; }
+int at_has_unowned(const struct at_problem *p) {
+    int64_t keys = 0;
+    if (p->op->kind != AT_KIND_ATTENTION)
+        return 0;
+    for (int64_t r = 0; r < p->sizes.b; r++)
+        keys += at_tensor_i32(&p->tensors[AT_ATTN_SEQ_LENS], r);
+    return p->sizes.slots > keys;
+}
 
 at_status at_poison_unowned(const struct at_problem *p, enum at_tail tail, enum at_poison_turn turn, uint64_t seed) {
     if (!at_has_unowned(p))
@@ -50,13 +58,20 @@ at_status at_poison_unowned(const struct at_problem *p, enum at_tail tail, enum 
     if (!owned)
         return AT_FAIL(AT_NO_MEMORY, "no memory for a map of %lld key rows", (long long)p->sizes.slots);
     const int64_t row = p->sizes.hk * p->sizes.d;
+    struct at_pool_span *spans;
+    int64_t n;
+    at_status status = AT_OK;
+    AT_TRY_OUT(at_pool_spans(p, &spans, &n));
     for (int which = AT_ATTN_K; which <= AT_ATTN_V; which++) {
         const struct at_tensor *x = &p->tensors[which];
         const struct at_random random = { seed, at_random_stream("poison", (uint64_t)which) };
-        for (int64_t slot = 0; x->data && slot < p->sizes.slots; slot++)
-            if (!owned[slot])
-                poison(x, which == AT_ATTN_K, tail, turn, &random, slot * row, row);
+        for (int64_t i = 0; x->data && i < n; i++)
+            for (int64_t slot = spans[i].first; slot < spans[i].end; slot++)
+                if (!owned[slot])
+                    poison(x, which == AT_ATTN_K, tail, turn, &random, slot * row, row);
     }
+    free(spans);
+out:
     free(owned);
-    return AT_OK;
+    return status;
 }

@@ -9,7 +9,8 @@
 /* Which of a job's launches: the one that is judged, or one of those whose bits are compared with it. */
 enum at_poison_turn { AT_POISON_JUDGED, AT_POISON_AGAIN };
 
-/* 1 for a paged attention problem; any other has no rows without an owner. */
+/* 1 for an attention problem with more rows of k and v than its requests have keys; any other has no rows without an
+ * owner. */
 int at_has_unowned(const struct at_problem *problem);
 /* Overwrites the unowned rows of k and v in place.
  *   tail = unread  v is NaN. k is about +-1024 in the judged launch, so that a key taken for real gets a full weight

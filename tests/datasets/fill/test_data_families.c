@@ -361,15 +361,38 @@ static void test_elements(void **state) {
     }
 }
 
+/* A gate whose end no score of the format reaches: the hot key is as long as the format allows, and finite. */
+static void test_hot_stays_finite(void **state) {
+    (void)state;
+    static const char *const lines[] = {
+        "asynct_decode b=1 h=2 hk=1 sk=40 d=64 dtype=f16 clip=0:1e6 hot=clip",
+        "asynct_decode b=1 h=2 hk=1 sk=40 d=64 dtype=bf16 clip=0:3e38 hot=clip,last_key",
+        "asynct_prefill b=1 h=4 hk=1 sq=9 d=64 dtype=f16 clip=0:1e30 hot=halo,clip"
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        struct at_built_case built = at_build_line(lines[i]);
+        const struct at_tensor *k = &built.data.problem.tensors[AT_ATTN_K];
+        at_assert_true(at_tensor_finite(k, 0, at_tensor_count(k)), "%s: k holds what is not finite", lines[i]);
+        at_drop_case(&built);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_distributions), cmocka_unit_test(test_outlier_channels),
-        cmocka_unit_test(test_ends_of_f16),   cmocka_unit_test(test_cancelling),
-        cmocka_unit_test(test_swamped),       cmocka_unit_test(test_masks),
-        cmocka_unit_test(test_sink),          cmocka_unit_test(test_ties),
-        cmocka_unit_test(test_nonfinite),     cmocka_unit_test(test_random_bits),
-        cmocka_unit_test(test_adversarial),   cmocka_unit_test(test_norm_families),
+        cmocka_unit_test(test_distributions),
+        cmocka_unit_test(test_outlier_channels),
+        cmocka_unit_test(test_ends_of_f16),
+        cmocka_unit_test(test_cancelling),
+        cmocka_unit_test(test_swamped),
+        cmocka_unit_test(test_masks),
+        cmocka_unit_test(test_sink),
+        cmocka_unit_test(test_ties),
+        cmocka_unit_test(test_nonfinite),
+        cmocka_unit_test(test_random_bits),
+        cmocka_unit_test(test_adversarial),
+        cmocka_unit_test(test_norm_families),
         cmocka_unit_test(test_elements),
+        cmocka_unit_test(test_hot_stays_finite),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

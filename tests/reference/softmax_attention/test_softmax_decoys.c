@@ -145,8 +145,8 @@ static void test_unweighted_merge(void **state) {
     (void)state;
     struct at_test_problem p = make(0);
     expect_unweighted(&p, 4, 4);
-    expect_unweighted(&p, 5, 0); /* none declared: two halves of nine */
-    expect_unweighted(&p, 5, -1);
+    expect_unweighted(&p, 16, 0); /* none declared: nothing to merge */
+    expect_unweighted(&p, 16, -1);
     expect_unweighted(&p, 16, 16); /* one split: nothing to merge */
     at_test_problem_release(&p);
 }

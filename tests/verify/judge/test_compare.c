@@ -55,6 +55,60 @@ static void accepts_only_what_is_within(void **state) {
     }
 }
 
+/* An operator that moves bits: equal as numbers is not enough. */
+static void bits_decide_where_they_are_given(void **state) {
+    (void)state;
+    static const struct {
+        enum at_format format;
+        uint64_t got, due;
+        int wrong;
+    } rows[] = {
+        { AT_F16, 0x7e01, 0x7e01, 0 },  { AT_F16, 0x7e00, 0x7e01, 1 },         { AT_BF16, 0x7f81, 0x7f81, 0 },
+        { AT_BF16, 0x7fc1, 0x7f81, 1 }, { AT_F32, 0x7fc00000, 0xffc00000, 1 }, { AT_F32, 0x80000000, 0x80000000, 0 },
+        { AT_F32, 0, 0x80000000, 1 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        unsigned char got[8], due[8];
+        struct at_result r;
+        const double want = at_decode(rows[i].format, rows[i].due), limit = 0;
+        memset(&r, 0, sizeof r);
+        at_store_code(rows[i].format, got, 0, rows[i].got);
+        at_store_code(rows[i].format, due, 0, rows[i].due);
+        const struct at_tensor t = { got, rows[i].format, 1, { 1 } };
+        struct at_comparison c = { .got = &t, .want = &want, .limit = &limit, .bits = due, .count = 1 };
+        at_assert_ok(at_compare(&c, &r));
+        at_assert_true(r.wrong == rows[i].wrong && c.other_bits == rows[i].wrong, "row %zu: wrong is %lld", i,
+                       (long long)r.wrong);
+        c.bits = NULL;
+        at_assert_ok(at_compare(&c, &r));
+        assert_int_equal(c.other_bits, 0);
+    }
+}
+
+/* Where there is no limit: a NaN is right if the declared arithmetic makes one of finite inputs. */
+static void nan_of_an_overflow(void **state) {
+    (void)state;
+    static const struct {
+        double got, limit, overflow;
+        int wrong;
+    } rows[] = {
+        { NAN, INFINITY, NAN, 0 }, { NAN, INFINITY, 1, 1 },        { NAN, INFINITY, INFINITY, 1 },
+        { NAN, 1e30, NAN, 1 },     { INFINITY, INFINITY, NAN, 0 }, { 2, INFINITY, NAN, 0 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        float got = (float)rows[i].got;
+        struct at_result r;
+        const double want = 1;
+        memset(&r, 0, sizeof r);
+        const struct at_tensor t = { &got, AT_F32, 1, { 1 } };
+        struct at_comparison c = {
+            .got = &t, .want = &want, .limit = &rows[i].limit, .overflow = &rows[i].overflow, .count = 1
+        };
+        at_assert_ok(at_compare(&c, &r));
+        at_assert_true(r.wrong == rows[i].wrong, "row %zu: wrong is %lld", i, (long long)r.wrong);
+    }
+}
+
 static void infinity_is_right_when_rounding_gives_it(void **state) {
     (void)state;
     assert_int_equal(one(INFINITY, 65520, 0, 0, 0, 0, AT_F16, NULL).wrong, 0);
@@ -186,6 +240,8 @@ static void nothing_to_compare(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(accepts_only_what_is_within),
+        cmocka_unit_test(bits_decide_where_they_are_given),
+        cmocka_unit_test(nan_of_an_overflow),
         cmocka_unit_test(infinity_is_right_when_rounding_gives_it),
         cmocka_unit_test(the_model_decides_to_the_bit),
         cmocka_unit_test(an_exact_model_is_exact_only_without_intervals),
