@@ -379,20 +379,13 @@ static void test_hot_stays_finite(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_distributions),
-        cmocka_unit_test(test_outlier_channels),
-        cmocka_unit_test(test_ends_of_f16),
-        cmocka_unit_test(test_cancelling),
-        cmocka_unit_test(test_swamped),
-        cmocka_unit_test(test_masks),
-        cmocka_unit_test(test_sink),
-        cmocka_unit_test(test_ties),
-        cmocka_unit_test(test_nonfinite),
-        cmocka_unit_test(test_random_bits),
-        cmocka_unit_test(test_adversarial),
-        cmocka_unit_test(test_norm_families),
-        cmocka_unit_test(test_elements),
-        cmocka_unit_test(test_hot_stays_finite),
+        cmocka_unit_test(test_distributions), cmocka_unit_test(test_outlier_channels),
+        cmocka_unit_test(test_ends_of_f16),   cmocka_unit_test(test_cancelling),
+        cmocka_unit_test(test_swamped),       cmocka_unit_test(test_masks),
+        cmocka_unit_test(test_sink),          cmocka_unit_test(test_ties),
+        cmocka_unit_test(test_nonfinite),     cmocka_unit_test(test_random_bits),
+        cmocka_unit_test(test_adversarial),   cmocka_unit_test(test_norm_families),
+        cmocka_unit_test(test_elements),      cmocka_unit_test(test_hot_stays_finite),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -146,7 +146,7 @@ static void test_free_order(void **state) {
 /* No rows: nothing is tested, and nothing could be. */
 static void test_nothing(void **state) {
     (void)state;
-    const struct at_declared_test t = tried("uclip_norm tokens=0 channels=8", "fir_fma=1", ALL_ROWS);
+    const struct at_declared_test t = tried("asynct_decode b=1 h=1 hk=1 sq=0 sk=10 d=16", "fir_fma=1", ALL_ROWS);
     assert_int_equal(t.tested, 0);
     assert_false(t.modelled >> AT_FIELD_fir_fma & 1);
 }
