@@ -73,13 +73,13 @@ found = $(sort $(shell find $(1) -name '$(2)'))
 DATASETS_SRC := $(call found,datasets,*.c)
 VERIFY_SRC := $(filter-out verify/main.c,$(call found,verify,*.c))
 PLOTS_SRC := $(wildcard notebooks_export/plots/*.c)
-EXPORT_SRC := $(wildcard notebooks_export/*.c)
+EXPORT_SRC := $(filter-out notebooks_export/template_put.c,$(wildcard notebooks_export/*.c)) # that one is of every page
 TEMPLATES := $(sort $(wildcard notebooks_export/templates/*.py notebooks_export/templates/*.css))
 HOST_SRC := $(wildcard kernels/host/*.c)
-SIMT_SRC := $(wildcard kernels/simt/*.c)
+SIMT_SRC := $(wildcard kernels/simt/*.c) kernels/device/tensor_box.c
 CUDA_SRC := kernels/runner/main_cuda.c kernels/runner/cuda_device.c kernels/runner/cuda_graph.c # make/cuda.mk builds them
 RUNNER_SHARED_SRC := kernels/runner/serve.c kernels/runner/block.c kernels/runner/main_shared.c
-RUNNER_SRC := $(filter-out kernels/runner/main_%.c $(CUDA_SRC),$(wildcard kernels/runner/*.c))
+RUNNER_SRC := $(filter-out kernels/runner/main_%.c kernels/runner/coverage.c $(CUDA_SRC),$(wildcard kernels/runner/*.c))
 ORACLE_SRC := $(wildcard tests/oracle/*.c) \
               $(filter-out tests/support/make_%.c,$(wildcard tests/support/*.c))
 TEST_SRC := $(filter-out $(if $(filter thread,$(SAN)),tests/kernels/simt/%.c),$(call found,tests,test_*.c))
@@ -158,9 +158,9 @@ endef
 $(eval $(call archive,libreference.a,$(REFERENCE_SRC) $(GEN_SRC)))
 $(eval $(call archive,libfast.a,$(FAST_SRC)))
 $(eval $(call archive,libdatasets.a,$(DATASETS_SRC)))
-$(eval $(call archive,libplots.a,$(PLOTS_SRC)))
+$(eval $(call archive,libplots.a,$(PLOTS_SRC) notebooks_export/template_put.c $(TEMPLATE_TABLE)))
 $(eval $(call archive,libverify.a,$(VERIFY_SRC)))
-$(eval $(call archive,libexport.a,$(EXPORT_SRC) $(TEMPLATE_TABLE)))
+$(eval $(call archive,libexport.a,$(EXPORT_SRC)))
 $(eval $(call archive,liboracle.a,$(ORACLE_SRC)))
 
 $(BUILD)/attest: $(call obj,verify/main.c) $(LIBS)
@@ -192,7 +192,7 @@ $(FUZZER): $(call obj,tests/fuzz/fuzz_reader.c tests/support/reader_exercise.c t
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) -fsanitize=fuzzer $^ -o $@ $(PKG_LIBS) -lm
 
-include make/mutants.mk make/cuda.mk make/demo.mk make/install.mk
+include make/mutants.mk make/mutate.mk make/cuda.mk make/demo.mk make/install.mk make/kernel_coverage.mk
 
 # --- what people type --------------------------------------------------------------------------
 .PHONY: help
@@ -202,6 +202,7 @@ help: ## this list
 	   while IFS=$$'\t' read -r t d; do printf '  make %-12s %s\n' "$$t" "$$d"; done
 	@echo; echo "  knobs: CC=gcc|clang SAN=address|undefined|thread COVERAGE=1 DEV=1 (warnings are errors)"
 	@echo "         V=1 (show commands) DEPS=0 (install nothing) BUILD=DIR JOBS=N FUZZ_SECONDS=60"
+	@echo "         N=300 SEED=S ONLY='kernels/gemm/*' MUTATE_MIN=PERCENT (make mutate)"
 	@echo "         PREFIX=DIR DESTDIR=DIR MUTANTS=1 (install and bundle take the wrong kernels along) CUDA=0 (a bundle without) ARCH='-gencode ...'"
 
 .PHONY: doctor deps deps-present
@@ -218,14 +219,14 @@ SLOW := $(if $(SAN)$(filter 1,$(COVERAGE)),AT_SLOW_BUILD=1)
 RECURSE = $(MAKE) --no-print-directory
 
 .PHONY: check check-fast tests-built
-tests-built: deps-present $(TESTS) $(MAKERS) $(BUILD)/attest-demo
+tests-built: deps-present $(TESTS) $(MAKERS) $(MUTATE) $(BUILD)/attest-demo
 check: ## every test, full effort (installs what is missing first)
 	@$(if $(filter 1,$(DEPS)),make/dependencies.sh install test)
-	@$(RECURSE) -j$(JOBS) programs tests-built $(MECHANICAL)
+	@$(RECURSE) -j$(JOBS) programs tests-built $(MECHANICAL) $(TESTED_COVERAGE)
 	@$(SLOW) AT_EFFORT=full BUILD=$(abspath $(BUILD)) tests/run_tests.sh $(TESTS) $(sort $(wildcard tests/*/test_*.sh tests/python/test_*.py))
 check-fast: ## every test on fewer inputs, under a minute on two quiet cores
 	@$(if $(filter 1,$(DEPS)),make/dependencies.sh install test)
-	@$(RECURSE) -j$(JOBS) programs tests-built $(MECHANICAL)
+	@$(RECURSE) -j$(JOBS) programs tests-built $(MECHANICAL) $(TESTED_COVERAGE)
 	@$(SLOW) AT_EFFORT=fast BUILD=$(abspath $(BUILD)) tests/run_tests.sh $(TESTS) $(sort $(wildcard tests/*/test_*.sh tests/python/test_*.py))
 
 .PHONY: check-units
@@ -282,4 +283,4 @@ clean: ## remove build/
 	$(Q)rm -rf build
 
 .SECONDARY:
--include $(shell find $(BUILD) $(SIMT) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) $(SIMT) $(wildcard $(COVER)) -name '*.d' 2>/dev/null)

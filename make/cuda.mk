@@ -18,7 +18,7 @@ CUDA_STAMP := $(CUDA_DIR)/flags
 $(if $(NVCC),$(shell mkdir -p $(CUDA_DIR); $(call stamp,$(CUDA_STAMP),$(NVCC) $(NVCC_FLAGS))))
 
 CUDA_KERNEL_OBJ := $(patsubst %.cu,$(CUDA_DIR)/%.o,$(DEVICE_VARIANTS))
-CUDA_FRAME := $(call obj,$(CUDA_SRC) $(RUNNER_SHARED_SRC))
+CUDA_FRAME := $(call obj,$(CUDA_SRC) $(RUNNER_SHARED_SRC) kernels/device/tensor_box.c)
 $(BUILD)/gen/cuda_kernel_table.c: .always
 	$(Q)make/write_tables.sh kernels $(DEVICE_VARIANTS) > $@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
 $(CUDA_DIR)/%.o: %.cu $(CUDA_STAMP)
@@ -32,7 +32,7 @@ $(CUDA_PROGRAMS)/attest-cuda: $(CUDA_FRAME) $(BUILD)/gen/cuda_kernel_table.o $(C
 
 # Wrong kernels that a device must survive: they hang, crash, ask for too much. Their patches say `runs-on: device`.
 CUDA_MUTANTS := $(patsubst %=runs-on=device,%,$(filter %=runs-on=device,$(MUTANT_HEADS)))
-$(CUDA_DIR)/mutants/%.o: tests/mutants/%.patch $(CUDA_KERNEL_OBJ) make/build_mutant.sh
+$(CUDA_DIR)/mutants/%.o: tests/mutants/%.patch $(CUDA_KERNEL_OBJ) make/build_mutant.sh make/mutant_copy.sh
 	$(call say,NVCC,$<)
 	$(Q)NVCC='$(NVCC)' NVCC_FLAGS='$(NVCC_FLAGS)' make/build_mutant.sh $< $@ $(BUILD)
 $(BUILD)/gen/cuda_mutant_table.c: $(CUDA_MUTANTS) make/write_tables.sh

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Writes the tables that follow from paths: operators, families, kernels (mutants among them), templates. Checks names on the way.
+# Writes the tables that follow from paths: operators, families, kernels (mutants among them), drawn mutants, templates. Checks names on the way.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 die() { echo "write_tables: $*" >&2; exit 1; }
@@ -74,6 +74,23 @@ kernels() { # kernels/FAMILY/NAME.cu or .c, and tests/mutants/FAMILY/NAME.patch
     kernel_rows "${rows[@]}"
 }
 
+# Mutants that were drawn: wrong kernels behind the declaration of what they were made of, also where the change has reached
+# that too. A constant of the declaration, such as a tile's keys, is a constant of the kernel as well.
+drawn() { # patches, as for `kernels`
+    local patch of
+    kernels "$@" | sed 's/at_mutant_/at_drawn_/g; s/extern const struct at_kernel at_drawn_/extern struct at_kernel at_drawn_/'
+    for patch in "$@"; do
+        identify "$patch"
+        of=$(sed -n 's/^mutant-of: *//p' "$patch" | head -n 1); of=${of/\//_}
+        echo "extern const struct at_kernel at_kernel_$of, at_mutant_${family}_$name;"
+        echo "struct at_kernel at_drawn_${family}_$name;"
+        echo "__attribute__((constructor)) static void declare_${family}_$name(void) {"
+        echo "    at_drawn_${family}_$name = at_kernel_$of;"
+        echo "    at_drawn_${family}_$name.workspace = at_mutant_${family}_$name.workspace;"
+        echo "    at_drawn_${family}_$name.launch = at_mutant_${family}_$name.launch; }"
+    done
+}
+
 # A patch's head names what it makes wrong: "mutant-of: FAMILY/NN_idea", "expect: STATE", "cases: GLOB", "fault: text"; and
 # "runs-on: device" where a device must survive it too (attest-cuda-mutants).
 mutant_list() {
@@ -122,6 +139,7 @@ case "$what" in
     operators) operators "$@" ;;
     families) families "$@" ;;
     kernels) kernels "$@" ;;
+    drawn) drawn "$@" ;;
     templates) templates "$@" ;;
     mutant-list) mutant_list "$@" ;;
     *) die "unknown table $what" ;;

@@ -13,8 +13,6 @@
 void at_html_text(FILE *f, const char *text);
 /* A name of a variant, which may go on in the next line after each '_'. */
 void at_html_name(FILE *f, const char *name);
-/* The lines of a file of notebooks_export/templates. */
-void at_html_template(FILE *f, const char *name);
 /* A heading with an anchor: "results". */
 void at_html_section(FILE *f, const char *id, const char *title);
 /* <table> with a caption (NULL: none) and a row of heads; a head that begins with '#' is of a column of numbers. */

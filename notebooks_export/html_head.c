@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "notebooks_export/html.h"
+#include "notebooks_export/templates.h"
 
 static int is_study(const struct at_frame *frame) { return strncmp(frame->group, "studies/", 8) == 0; }
 
@@ -168,7 +169,7 @@ void at_html_head(const struct at_export *e, const struct at_html_order *order, 
           f);
     put_title(e, order, f);
     fputs("<style>\n", f);
-    at_html_template(f, "page.css");
+    at_template_put(f, "page.css");
     fprintf(f, "</style>\n</head>\n<body>\n<h1><span class=\"kind\">%s</span> ", kind_of(e));
     at_html_text(f, e->name);
     fputs("</h1>\n", f);

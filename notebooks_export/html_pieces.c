@@ -7,7 +7,6 @@
 #include "notebooks_export/csv_write.h"
 #include "notebooks_export/html.h"
 #include "notebooks_export/plots/svg.h"
-#include "notebooks_export/templates.h"
 
 void at_html_text(FILE *f, const char *text) { at_svg_escape(f, text); }
 
@@ -20,13 +19,6 @@ void at_html_name(FILE *f, const char *name) {
         fputs(name[n] ? "<wbr>" : "", f);
         name += length;
     }
-}
-
-void at_html_template(FILE *f, const char *name) {
-    for (int i = 0; at_templates[i].name; i++)
-        if (strcmp(at_templates[i].name, name) == 0)
-            for (const char *const *line = at_templates[i].lines; *line; line++)
-                fprintf(f, "%s\n", *line);
 }
 
 void at_html_section(FILE *f, const char *id, const char *title) {

@@ -8,26 +8,31 @@
 
 #include "datasets/fill/families.h"
 
-enum { ALL = AT_DATA_ATTENTION | AT_DATA_NORM | AT_DATA_PRODUCT, HOT = AT_DATA_HOT, ELEMENTS = AT_DATA_ELEMENTS };
+enum {
+    ALL = AT_DATA_ATTENTION | AT_DATA_NORM | AT_DATA_PRODUCT,
+    HOT = AT_DATA_HOT,
+    ELEMENTS = AT_DATA_ELEMENTS,
+    SMOOTH = AT_DATA_CONTINUOUS
+};
 
 /* clang-format off */
 static const struct at_data_family families[] = {
     { "exact", "small integers and powers of two: every order of operations gives the same bits", ALL | HOT, 1,
       at_exact_query, at_exact_key, at_exact_value, at_norm_exact,
       at_product_exact_left, at_product_exact_right },
-    { "normal", "N(0,1) everywhere", ALL | HOT | ELEMENTS, 0,
+    { "normal", "N(0,1) everywhere", ALL | HOT | ELEMENTS | SMOOTH, 0,
       at_normal_query, at_normal_key, at_normal_value, at_norm_normal,
       at_normal_query, at_normal_key, at_elements_normal },
-    { "same_sign", "V in [0.5, 1.5]: sums that only grow stall and swamp", ALL | HOT, 0,
+    { "same_sign", "V in [0.5, 1.5]: sums that only grow stall and swamp", ALL | HOT | SMOOTH, 0,
       at_normal_query, at_normal_key, at_same_sign_value, at_norm_same_sign,
       at_product_same_sign_left, at_product_same_sign_right },
-    { "uniform", "variance 1 without tails", ALL | HOT, 0,
+    { "uniform", "variance 1 without tails", ALL | HOT | SMOOTH, 0,
       at_uniform_query, at_uniform_key, at_uniform_value, at_norm_uniform,
       at_uniform_query, at_uniform_key },
-    { "heavy_tail", "Student's t of 2 degrees: few values carry the sum", ALL, 0,
+    { "heavy_tail", "Student's t of 2 degrees: few values carry the sum", ALL | SMOOTH, 0,
       at_heavy_query, at_heavy_key, at_heavy_value, at_norm_heavy_tail,
       at_heavy_query, at_heavy_key },
-    { "outlier_channel", "two channels 16 times the rest: products aligned to the largest lose bits", ALL, 0,
+    { "outlier_channel", "two channels 16 times the rest: products aligned to the largest lose bits", ALL | SMOOTH, 0,
       at_normal_query, at_outlier_key, at_normal_value, at_norm_outlier_channel,
       at_normal_query, at_outlier_key },
     { "sink", "key 0 attracts every query: saturated gate, one weight near 1", AT_DATA_ATTENTION, 0,

@@ -44,6 +44,8 @@ at_status at_case_load(const char *path, struct at_case_list *list);
 /* All *.cases files of a folder, in name order. */
 at_status at_case_load_dir(const char *dir, struct at_case_list *list);
 void at_case_list_release(struct at_case_list *list);
+/* Bytes of all its tensors, by its line alone; of a recorded dataset 0. What it costs grows with them. */
+int64_t at_case_bytes(const struct at_case *c);
 /* Keys of the case language with their meaning and default, for --help; NULL past the end. */
 const char *at_case_key_help(int i);
 /* The same of the keys that a line of this family takes. */
@@ -63,6 +65,10 @@ struct at_case_data {
 /* Allocates and fills every input tensor. AT_NO_MEMORY before the kernel would be. */
 at_status at_case_build(const struct at_case *c, struct at_case_data *data);
 void at_case_data_release(struct at_case_data *data);
+/* Is its data drawn from smooth densities (AT_DATA_CONTINUOUS)? */
+int at_case_is_continuous(const struct at_case *c);
+/* The same with data of another seed, which follows from the case and `turn`. */
+at_status at_case_build_again(const struct at_case *c, uint64_t turn, struct at_case_data *data);
 
 /* Where case files, recorded activations, benchmarks and measurements are: AT_DATASETS; else those of the source tree, for
  * a program in its build folder; else `datasets` beside the program (a bundle); else ../share/attest from there (an

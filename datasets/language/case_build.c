@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "attest/buffer.h"
 #include "datasets/fill/exact.h"
 
 enum { ALIGN = 256 };
@@ -220,4 +221,17 @@ void at_case_data_release(struct at_case_data *data) {
     else
         free(data->memory);
     *data = (struct at_case_data){ 0 };
+}
+
+int at_case_is_continuous(const struct at_case *c) {
+    return c->keys->data && (c->keys->data->uses & AT_DATA_CONTINUOUS) != 0;
+}
+
+at_status at_case_build_again(const struct at_case *c, uint64_t turn, struct at_case_data *data) {
+    const uint64_t parts[2] = { c->hash, turn };
+    struct at_case_keys keys = *c->keys;
+    struct at_case again = *c;
+    keys.seed = (int64_t)(at_hash_bytes(parts, sizeof parts, AT_HASH_START) >> 1);
+    again.keys = &keys;
+    return at_case_build(&again, data);
 }

@@ -51,6 +51,7 @@ const char *supports(const struct at_problem *problem) {
     const struct at_sizes *z = &problem->sizes;
     if (z->d % GROUP || z->d > CHANNELS * AT_DECODE_THREADS)
         return "d is no multiple of 8, or more than 512";
+    /* not reached: the case language has filters of 16 taps at most */
     return z->taps > TILE + 1 ? "the filter reaches over more than a tile" : at_asynct_decode_declines(problem, 0);
 }
 

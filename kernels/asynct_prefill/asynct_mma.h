@@ -148,7 +148,7 @@ template <class T, int D, int KEYS, int STAGES = 1> struct at_mma_shared {
 template <class T>
 int at_mma_launch(const struct at_launch *launch, void (*kernel)(at_asynct_view<T>), int warps, int64_t shared) {
     const dim3 grid = at_mma_grid(&launch->problem->sizes, warps * AT_MMA_ROWS);
-    if (grid.x == 0 || grid.y == 0 || grid.z == 0)
+    if (grid.y == 0)
         return 0;
     return at_launch(kernel, grid, dim3{ 32 * (unsigned)warps, 1, 1 }, shared, launch->stream,
                      at_asynct_view<T>::of(launch->problem));

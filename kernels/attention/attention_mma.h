@@ -237,8 +237,8 @@ static inline const char *at_mma_declines(const struct at_problem *problem) {
     return at_attention_declines(problem, 0);
 }
 
-/* Grid (query heads, requests, tiles of `queries` queries of the longest request). Where one of the three is 0 there is
- * nothing to launch. */
+/* Grid (query heads, requests, tiles of `queries` queries of the longest request). Without any query
+ * grid.y is 0: there is nothing to launch. */
 static inline dim3 at_mma_grid(const struct at_sizes *z, int64_t queries) {
     return { (unsigned)z->h, z->tokens ? (unsigned)z->b : 0u, (unsigned)((z->max_sq + queries - 1) / queries) };
 }

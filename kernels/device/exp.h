@@ -27,6 +27,7 @@ static __device__ inline float at_power_of_two(int e) {
 static __device__ inline float at_exp(float x) {
     if (!(x > -104.0f))
         return x <= -104.0f ? 0.0f : x;
+    /* not reached: the maximum is taken off first */
     if (x > 89.0f)
         return INFINITY;
     const float n = rintf(x * 0x1.715476p0f);
@@ -49,12 +50,15 @@ static __device__ inline float at_exp(float x) {
 static __device__ inline float at_log(float x) {
     if (!(x > 0.0f))
         return x == 0.0f ? -INFINITY : NAN;
+    /* not reached: of sums of weights, each at most 1 */
     if (x > 0x1.fffffep127f)
         return x;
     const int subnormal = x < 0x1p-126f;
     uint32_t bits;
+    /* not reached: of sums that have a weight of 1 */
     const float normal = subnormal ? x * 0x1p24f : x;
     memcpy(&bits, &normal, sizeof bits);
+    /* not reached: of sums that have a weight of 1 */
     int e = (int)(bits >> 23) - 127 - (subnormal ? 24 : 0);
     bits = (bits & 0x7fffffu) | 0x3f800000u;
     float m;

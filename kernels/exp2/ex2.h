@@ -33,7 +33,9 @@ static inline const char *at_ex2_declines(const struct at_problem *) { return nu
 #else
 
 /* Never run: see at_ex2_declines. A NaN, so that no result could pass for one. */
+/* not reached: runs on a GPU alone */
 static inline float at_ex2_approx(float) { return NAN; }
+/* not reached: runs on a GPU alone */
 static inline float at_ex2_approx_ftz(float) { return NAN; }
 static inline const char *at_ex2_declines(const struct at_problem *) {
     return "ex2.approx runs on a GPU alone: the SIMT machine has no model of its bits";
@@ -45,15 +47,19 @@ constexpr int AT_EX2_THREADS = 256;
 
 /* y[i] = F(x[i]), a thread an element. */
 template <float (*F)(float)>
+/* not reached: runs on a GPU alone */
 static __global__ void __launch_bounds__(AT_EX2_THREADS) at_ex2_elements(int64_t n, const float *x, float *y) {
     const int64_t i = (int64_t)blockIdx.x * AT_EX2_THREADS + threadIdx.x;
+    /* not reached: runs on a GPU alone */
     if (i < n)
         y[i] = F(x[i]);
 }
 
+/* not reached: runs on a GPU alone */
 template <float (*F)(float)> int at_ex2_launch(const struct at_launch *launch) {
     const struct at_problem *p = launch->problem;
     const unsigned blocks = (unsigned)((at_exp2_own_of(p).n + AT_EX2_THREADS - 1) / AT_EX2_THREADS);
+    /* not reached: runs on a GPU alone */
     if (blocks == 0)
         return 0;
     return at_launch(at_ex2_elements<F>, dim3{ blocks, 1, 1 }, dim3{ AT_EX2_THREADS, 1, 1 }, 0, launch->stream,

@@ -6,6 +6,7 @@
 
 #include "attest/blas_alone.h"
 #include "attest/blas_core.h"
+#include "kernels/runner/coverage.h"
 #include "kernels/runner/host_device.h"
 #include "kernels/runner/main_shared.h"
 #include "kernels/simt/simt_job.h"
@@ -31,6 +32,7 @@ static struct at_device *open_host(void *context, char *text, size_t size) {
     struct at_host_device *host = context;
     if (!leave_out(text, size))
         return NULL;
+    at_simt_first_fails(getenv("AT_SIMT_FIRST_FAILS") != NULL);
     at_host_device_init(host);
     at_host_device_text(text, size);
     return &host->device;
@@ -40,7 +42,8 @@ static void close_host(void *context) { at_host_device_release(context); }
 
 int main(int argc, char **argv) {
     struct at_host_device host;
-    const struct at_runner_place place = { "this machine's processor", &host, open_host, close_host };
+    const struct at_runner_place place = { "this machine's processor", &host, open_host, close_host,
+                                           at_coverage_write };
     at_blas_alone();
     at_blas_core_choose();
     return at_runner_main(argc, argv, &place);

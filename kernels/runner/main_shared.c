@@ -54,7 +54,8 @@ static int serve(const char *name, const struct at_runner_place *place) {
                                   .device = device,
                                   .kernels = { at_kernel_count(), at_kernel_at },
                                   .in = STDIN_FILENO,
-                                  .out = out };
+                                  .out = out,
+                                  .after_job = place->after_job };
     at_serve_end_with(&all.in);
     const at_status status = at_serve(&all);
     place->close(place->context);

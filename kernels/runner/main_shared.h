@@ -13,6 +13,7 @@ struct at_runner_place {
      * do. */
     struct at_device *(*open)(void *context, char *text, size_t size);
     void (*close)(void *context);
+    void (*after_job)(const struct at_kernel_entry *entry); /* as in struct at_serve */
 };
 
 /* Handles --help, --list, --version and bad arguments; otherwise serves the protocol on standard input and output. The

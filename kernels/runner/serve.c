@@ -253,6 +253,8 @@ static at_status handle_job(struct session *s, const struct at_message *message)
         alarm(most < ALARM_MAX_SECONDS ? (unsigned)most : ALARM_MAX_SECONDS);
         run_job(s, &job, &reply);
         alarm(0);
+        if (s->serve->after_job)
+            s->serve->after_job(s->serve->kernels.at(job.variant));
     } else {
         reply.kind = AT_REPLY_FAILED;
         snprintf(reply.reason, sizeof reply.reason, "no variant %d: this runner has %d", job.variant,

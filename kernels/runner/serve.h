@@ -43,7 +43,8 @@ struct at_serve {
     const char *device_text; /* of the machine, for people */
     struct at_device *device;
     struct at_kernel_list kernels;
-    int in, out; /* descriptors the protocol runs on */
+    int in, out;                                            /* descriptors the protocol runs on */
+    void (*after_job)(const struct at_kernel_entry *entry); /* before its reply is sent; NULL: nothing to do */
 };
 
 /* Returns a private descriptor of standard output and points descriptor 1 at standard error, so that a

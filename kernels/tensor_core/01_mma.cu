@@ -45,7 +45,7 @@ template <class T, class C, int CN> __global__ void __launch_bounds__(32 * WARPS
 template <void (*KERNEL)(at_dpa_view)> int put(const struct at_launch *launch) {
     const at_dpa_view v = at_dpa_view::of(launch->problem);
     const unsigned blocks = (unsigned)((v.patterns + WARPS * AT_DPA_PATTERNS - 1) / (WARPS * AT_DPA_PATTERNS));
-    return blocks ? at_launch(KERNEL, dim3{ blocks, 1, 1 }, dim3{ 32 * WARPS, 1, 1 }, 0, launch->stream, v) : 0;
+    return at_launch(KERNEL, dim3{ blocks, 1, 1 }, dim3{ 32 * WARPS, 1, 1 }, 0, launch->stream, v);
 }
 
 const at_dpa_entry table[] = {

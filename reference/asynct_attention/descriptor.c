@@ -1,6 +1,7 @@
 /* AsyncT attention as the verifier sees it: tensors, decoys, and what makes a problem valid.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
+#include <stdlib.h>
 
 #include "asynct_attention/asynct_attention.h"
 
@@ -119,6 +120,24 @@ static void row_span(const struct at_problem *problem, int tensor, int64_t row, 
 
 static const char *const keys[] = { AT_ATTN_KEYS, "capacity", "pool", AT_ATTN_GATE_KEYS, AT_ATTN_LAST_KEYS };
 
+static at_status roundings(const struct at_problem *problem, const struct at_numerics *numerics, int64_t row0,
+                           int64_t row1, struct at_roundings *out) {
+    const struct at_params *params = &problem->params;
+    double *gamma = calloc((size_t)problem->sizes.h + 1, sizeof *gamma);
+    if (!gamma)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for %lld heads", (long long)problem->sizes.h);
+    for (int64_t h = 0; h < problem->sizes.h; h++)
+        gamma[h] = at_tensor_get(&problem->tensors[AT_ASYNCT_GAMMA], h);
+    const struct at_attn_weights weights = { .output = AT_ASYNCT_O,
+                                             .factor = gamma,
+                                             .factor_first = numerics->gamma_on == AT_GAMMA_ON_P,
+                                             .has_ends = 1,
+                                             .ends = { (double)params->clip_min, (double)params->clip_max } };
+    at_status status = at_attn_roundings(problem, numerics, row0, row1, &weights, out);
+    free(gamma);
+    return status;
+}
+
 const struct at_op at_op_asynct_attention = {
     .name = "asynct_attention",
     .summary = "o = sum of gamma clamp(FIR(relu(scale q.k))) v: a gate without row maximum or row sum",
@@ -143,4 +162,5 @@ const struct at_op at_op_asynct_attention = {
     .evaluate = at_asynct_evaluate,
     .model = at_asynct_model,
     .decoy = at_asynct_decoy,
+    .roundings = roundings,
 };

@@ -70,6 +70,17 @@ int64_t at_attn_next_head_row(const struct at_problem *problem, int64_t row);
 int at_attn_inputs_finite(const struct at_problem *problem);
 /* Both products, of visible keys alone. */
 double at_attn_flops(const struct at_problem *problem);
+/* `roundings` of an operator whose output `output` is a sum over keys of factor[head] p_t v_t, p_t what it traces at
+ * AT_STAGE_p. */
+struct at_attn_weights {
+    int output;
+    const double *factor; /* [h]; NULL: 1 */
+    int factor_first;     /* it is applied before P is rounded */
+    int has_ends;
+    double ends[2]; /* values of p that stand for a whole range of scores */
+};
+at_status at_attn_roundings(const struct at_problem *problem, const struct at_numerics *numerics, int64_t row0,
+                            int64_t row1, const struct at_attn_weights *weights, struct at_roundings *out);
 /* Of k and v: the slots that hold keys. */
 int64_t at_attn_moved(const struct at_problem *problem, int tensor);
 

@@ -12,6 +12,7 @@ static const struct at_decoy_spec general[AT_DECOY_GENERAL] = {
     [AT_DECOY_OTHER_HEAD] = { "other_head", "each head is the next head" },
     [AT_DECOY_ROW_ZEROED] = { "row_zeroed", "one row zeroed" },
     [AT_DECOY_BATCH_ZEROED] = { "batch_zeroed", "one request zeroed" },
+    [AT_DECOY_SCALED] = { "scaled", "all values times 1 + 1/256; counts where its case requires it" },
 };
 
 const struct at_decoy_spec *at_general_decoy(int i) { return i >= 0 && i < AT_DECOY_GENERAL ? &general[i] : NULL; }
@@ -19,6 +20,8 @@ const struct at_decoy_spec *at_general_decoy(int i) { return i >= 0 && i < AT_DE
 int at_decoy_applies(const struct at_op *op, int i) {
     if (i == AT_DECOY_OTHER_HEAD)
         return op->next_head_row != NULL;
+    if (i == AT_DECOY_SCALED)
+        return op->roundings != NULL;
     return i != AT_DECOY_BATCH_ZEROED || op->request_of_row != NULL;
 }
 

@@ -13,8 +13,12 @@ enum at_general_decoy {
     AT_DECOY_OTHER_HEAD, /* where the operator has a next_head_row */
     AT_DECOY_ROW_ZEROED,
     AT_DECOY_BATCH_ZEROED, /* where it has a request_of_row */
+    AT_DECOY_SCALED,       /* where it has roundings, whose limits can hide it */
     AT_DECOY_GENERAL
 };
+
+/* AT_DECOY_SCALED is the result times 1 + this: less than half a unit in the last place of most bf16 values. */
+#define AT_DECOY_SCALE 0x1p-8
 
 /* Name and meaning of general decoy i, NULL past the end. */
 const struct at_decoy_spec *at_general_decoy(int i);

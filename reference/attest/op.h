@@ -123,6 +123,19 @@ struct at_eval {
     void *trace_context;
 };
 
+/* What the roundings to nearest of an operator's intermediates can do to one output, as far as the declaration names
+ * them and equal values, which err alike, are left out. Row by row: what is left out, or said too little of, stays part of
+ * the limit. An error of rounding r moves element i by at most unit_ri; x is the exact output. */
+enum at_moment { AT_MOMENT_SLOPE, AT_MOMENT_MEAN, AT_MOMENT_COUNT }; /* weight of element i: x_i; 1 */
+struct at_roundings {
+    int tensor;
+    const double *exact; /* [elements] x */
+    double *share;       /* [elements] sum over r of unit_ri: at most what the element's limit charges for them */
+    /* [rows] sum over r of |sum_i weight_i unit_ri|, signs kept within the sum, and of its square */
+    double *sum[AT_MOMENT_COUNT], *square[AT_MOMENT_COUNT];
+    double u; /* unit roundoff of those roundings; 0: there are none */
+};
+
 /* ---- operators ---- */
 
 /* What kind of work it is: which data families suit it, what its automatic scale is. */
@@ -201,6 +214,11 @@ struct at_op {
     /* NULL: the result is values. Of an operator that only moves bits (AT_KIND_COPY): the codes of output
      * tensor `tensor`, in its format, payloads of NaNs and signs of zeros as they must be. */
     void (*bits)(const struct at_problem *problem, int tensor, void *codes);
+
+    /* ---- errors that average out; NULL: no intermediate is known to be rounded to nearest ----
+     * Fills out->u, and for rows [row0, row1) the arrays of *out, which are 0 before. */
+    at_status (*roundings)(const struct at_problem *problem, const struct at_numerics *numerics, int64_t row0,
+                           int64_t row1, struct at_roundings *out);
 
     /* ---- batches: does a result depend on what else is in the launch? ----
      * The dimension along which a problem is cut into units that do not know of each other; AT_DIM_NONE: it is not cut.

@@ -32,6 +32,13 @@ static void row_span(const struct at_problem *problem, int tensor, int64_t row, 
     *first = row * *count;
 }
 
+static at_status roundings(const struct at_problem *problem, const struct at_numerics *numerics, int64_t row0,
+                           int64_t row1, struct at_roundings *out) {
+    /* The one key of a row has weight 1 before and after division. */
+    const struct at_attn_weights weights = { .output = AT_SOFTMAX_O, .has_ends = 1, .ends = { 0, 1 } };
+    return at_attn_roundings(problem, numerics, row0, row1, &weights, out);
+}
+
 static const char *const keys[] = { AT_ATTN_KEYS, "capacity", "pool", AT_ATTN_LAST_KEYS };
 
 const struct at_op at_op_softmax_attention = {
@@ -57,4 +64,5 @@ const struct at_op at_op_softmax_attention = {
     .evaluate = at_softmax_evaluate,
     .model = at_softmax_model,
     .decoy = at_softmax_decoy,
+    .roundings = roundings,
 };

@@ -4,7 +4,7 @@
 source "$(dirname "$0")/lib.sh"
 make=(make --no-print-directory BUILD="$scratch/build") # an empty folder: nothing of what was built is read
 "${make[@]}" help > "$scratch/help" || fail "make help"
-for target in doctor demo check check-fast mechanical asan ubsan tsan fuzz lint format coverage help install uninstall bundle cuda resources; do
+for target in doctor demo check check-fast mechanical mutate coverage-runner asan ubsan tsan fuzz lint format coverage help install uninstall bundle cuda resources; do
     grep -qE "make $target " "$scratch/help" || fail "make help does not list $target"
     grep -qE "^$target:" Makefile make/*.mk || fail "no target $target"
 done

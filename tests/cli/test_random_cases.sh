@@ -141,5 +141,12 @@ judge() { # case file, least results a case, variants...
     echo "$n random cases, $judged results judged, none accused"
     [[ $judged -ge $((n * least)) ]] || fail "only $judged results were judged"
 }
+# Sums over the errors of right variants stay within half of what they may be, or the bound's assumptions do not hold.
+sums_in_bound() { # case file
+    grep -oE '"aggregate_ratio":[0-9.e-]+' "$scratch/$1.jsonl" | cut -d: -f2 | sort -g > "$scratch/ratios"
+    echo "$(wc -l < "$scratch/ratios") results with sums, the largest $(tail -n 1 "$scratch/ratios") of its bound"
+    awk 'END { exit !(NR > 20 && $1 <= 0.5) }' "$scratch/ratios" || fail "a sum came too near its bound, or few were tested"
+}
 judge random 3 '*/00_*'
+sums_in_bound random
 judge cuda 5 '*/0[1-9]_*' '*/[12][0-9]_*'

@@ -24,7 +24,7 @@ rule() { # folder -> sets own, outside
         kernels/host) own='attest/|tensor_core/|kernels/host/|('"$operators"')/' outside='cblas.h' ;;
         kernels/device) own="attest/|kernels/device/|kernels/simt/(device|wgmma|tma|warp_roles|cluster|store_matrix)_simt.h" outside="cuda(_|.h)" ;;
         kernels/simt) own='attest/|tensor_core/|kernels/simt/' outside='elfutils/|sanitizer/|tuple' ;;
-        kernels/runner) own='attest/|kernels/runner/|kernels/simt/simt_job.h|build_info.h' outside='cuda_runtime_api.h' ;;
+        kernels/runner) own='attest/|kernels/runner/|kernels/simt/simt_job.h|build_info.h' outside='cuda_runtime_api.h|gcov.h' ;;
         kernels/attention | kernels/norm) own="attest/|kernels/device/|$1/|($operators)/" outside='' ;;
         kernels/*) own="attest/|kernels/(host|device|attention|norm)/|$1/|($operators)/" outside='' ;;
         notebooks_export/plots) own='notebooks_export/plots/' outside='' ;;
@@ -38,6 +38,7 @@ rule() { # folder -> sets own, outside
         verify/judge) own="attest/|datasets/|fast/|$(rooms judge plan archive result runner)" outside='gsl/' ;;
         verify/run) own="attest/|datasets/|fast/|build_info.h|$(rooms run judge plan archive result runner cli)" outside='jansson.h' ;;
         verify/commands) own="attest/|datasets/|fast/|build_info.h|$(rooms commands run judge plan report archive result runner cli)" outside='jansson.h' ;;
+        verify/coverage) own="attest/|notebooks_export/(templates|plots/svg).h|$(rooms coverage run result runner cli)" outside='jansson.h' ;;
         verify/study | verify/study/*) own="attest/|tensor_core/|datasets/|$(rooms study commands run archive result runner cli)" outside='jansson.h|gsl/' ;;
         verify/record) own="attest/|score_counts/|datasets/|fast/|$(rooms record commands run plan archive result runner cli)" outside='jansson.h' ;;
         verify/drift) own="attest/|datasets/fill/random.h|$(rooms drift archive result cli)" outside='jansson.h|gsl/' ;;

@@ -44,6 +44,17 @@ static int change_query(const struct at_launch *launch, int condition) {
     return 0;
 }
 
+/* ---- values ---- */
+
+static int bends(const struct at_launch *launch) {
+    const struct at_problem *p = launch->problem;
+    const float *q = (const float *)p->tensors[AT_ATTN_Q].data, *v = (const float *)p->tensors[AT_ATTN_V].data;
+    float *o = zeros(launch);
+    for (int64_t i = 0; i < at_tensor_count(output(launch)); i++)
+        o[i] = v[i % p->sizes.d] * (q[0] > 0 ? 1.03f : 1.0f);
+    return 0;
+}
+
 /* ---- writes ---- */
 
 static int plain(const struct at_launch *launch) {
@@ -330,6 +341,10 @@ static const struct at_kernel kernels[AT_LK_COUNT] = {
                                .launch = plain },
     [AT_LK_ABORTS_ALONE] = KERNEL(aborts_alone),
     [AT_LK_HANGS] = KERNEL(hangs),
+    [AT_LK_BENDS] = { .summary = "bends",
+                      .source = "a test",
+                      .numerics = { .free_order = 1, .qk_lanes = 1, .p = AT_E4M3, .pv_chunk = 1, .repeats = 1 },
+                      .launch = bends },
     [AT_LK_MEETS] = KERNEL(meets),
     [AT_LK_MEETS_TOO] = KERNEL(meets_too),
 };

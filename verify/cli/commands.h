@@ -11,6 +11,7 @@ extern const struct at_command at_command_replay;
 extern const struct at_command at_command_declarations;
 extern const struct at_command at_command_show;
 extern const struct at_command at_command_selftest;
+extern const struct at_command at_command_coverage;
 extern const struct at_command at_command_bench;
 extern const struct at_command at_command_study;
 extern const struct at_command at_command_record;

@@ -35,6 +35,10 @@ static const struct at_option options[] = {
       "no "
       "report and no archive, and names the command that goes on)" },
     { "--fail-fast", NULL, "stop after the first failing job" },
+    { "--first-failure", NULL,
+      "judge each variant up to its first failing result, on small cases first; not with --shard, where each would "
+      "have "
+      "its own" },
     { "--timeout", "SECONDS",
       "a launch is HUNG after this much processor time, or ten times as long by the clock (default: 20 x expected, at "
       "least 10)" },
@@ -58,6 +62,7 @@ static at_status read_options(const struct at_args *args, struct at_session_opti
     o->strict = at_args_has(args, "--strict");
     o->resume = at_args_has(args, "--resume");
     o->fail_fast = at_args_has(args, "--fail-fast");
+    o->first_failure = at_args_has(args, "--first-failure");
     o->counters = at_args_has(args, "--counters");
     o->quiet = at_args_has(args, "--quiet");
     AT_TRY(at_args_int(args, "--seed", 0, INT64_MAX, 0, &seed));
@@ -69,6 +74,8 @@ static at_status read_options(const struct at_args *args, struct at_session_opti
         snprintf(o->shard_text, sizeof o->shard_text, "%d/%d", o->selection.shard + 1, o->selection.shards);
     if (o->selection.case_line && at_args_has(args, "--cases"))
         return AT_FAIL(AT_USAGE, "--case and --cases exclude each other");
+    if (o->first_failure && o->selection.shards > 1)
+        return AT_FAIL(AT_USAGE, "--first-failure and shards exclude each other");
     if (o->resume && !o->out)
         return AT_FAIL(AT_USAGE, "--resume wants --out RUN.h5: the journal lies beside the archive");
     if ((text = at_args_get(args, "--keep")) != NULL)

@@ -204,6 +204,17 @@ out:
     return status;
 }
 
+void at_judgement_widen(const struct at_answer *a, double factor, struct at_judgement *j) {
+    for (int o = 0; factor != 1 && o < a->n_outputs; o++) {
+        int t = a->outputs[o];
+        for (int64_t i = 0; i < a->count[t]; i++) {
+            j->limit[t][i] *= factor;
+            if (j->interval[t])
+                j->interval[t][i] *= factor;
+        }
+    }
+}
+
 void at_judgement_close(struct at_judgement *j) {
     for (int t = 0; t < AT_MAX_TENSORS; t++) {
         free(j->limit[t]);

@@ -12,6 +12,7 @@ struct at_decoy {
     const char *name, *meaning;
     double *value[AT_MAX_TENSORS]; /* sampled elements, rows in sample order */
     int counted[AT_MAX_TENSORS];   /* at_decoys_count() */
+    int is_scaled;                 /* AT_DECOY_SCALED, which counts by other rules */
 };
 
 struct at_answer {
@@ -23,6 +24,7 @@ struct at_answer {
     void *bits[AT_MAX_TENSORS];             /* codes, of an operator that only moves bits; NULL: none */
     struct at_ledger ledger;                /* of the exact evaluation */
     int has_ledger;
+    int wants_scaled;  /* the case requires AT_DECOY_SCALED */
     int fast_tier;     /* 1: exact values come from OpenBLAS, cross-checked */
     double fast_ratio; /* largest error/bound of that cross-check */
 
@@ -57,6 +59,8 @@ void at_answer_close(struct at_answer *answer);
 /* Limits and, where the numerics declare an order, modelled values. */
 at_status at_judgement_open(struct at_answer *answer, const struct at_numerics *numerics, int threads,
                             struct at_judgement *judgement);
+/* Limits and intervals times `factor`. */
+void at_judgement_widen(const struct at_answer *answer, double factor, struct at_judgement *judgement);
 void at_judgement_close(struct at_judgement *judgement);
 
 /* Makes the decoys for a variant's split (kept while the split stays the same). */

@@ -3,6 +3,9 @@
 #include "verify/judge/case_context.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#include "attest/decoy.h"
 
 at_status at_case_context_create(const struct at_plan_case *item, const struct at_judge_options *options,
                                  struct at_case_context **context) {
@@ -39,6 +42,13 @@ out:
     return status;
 }
 
+static int requires(const struct at_case *c, const char *decoy) {
+    for (int i = 0; i < c->n_require; i++)
+        if (strcmp(c->require[i], decoy) == 0)
+            return 1;
+    return 0;
+}
+
 at_status at_case_context_answer(struct at_case_context *c) {
     at_status status = AT_OK;
     pthread_mutex_lock(&c->making);
@@ -46,6 +56,7 @@ at_status at_case_context_answer(struct at_case_context *c) {
         const int at_work = atomic_load(&c->jobs), threads = c->options->threads;
         AT_TRY_OUT(
             at_answer_open(&c->data.problem, at_work > threads ? at_work : threads, c->options->seed, &c->answer));
+        c->answer.wants_scaled = requires(c->item->c, at_general_decoy(AT_DECOY_SCALED)->name);
     }
     c->has_answer = 1;
 out:

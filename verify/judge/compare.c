@@ -201,9 +201,9 @@ static void compare_element(struct at_comparison *c, struct at_result *r, struct
     count_classes(c, r, i, got, want);
     c->beyond_limit += !f.within;
     c->off_model += c->model && !f.equal;
-    c->reclassed += !f.within && f.equal && !isfinite(got) && !isfinite(want);
     if (f.other_bits && c->other_bits++ == 0)
         c->first_other = i;
+    c->reclassed += !f.within && f.equal && !isfinite(got) && !isfinite(want);
     r->model_equal += f.equal;
     if (f.wrong && r->wrong++ == 0)
         c->first_wrong = i;

@@ -107,6 +107,8 @@ static void fill_general(const struct at_answer *a, int kind, int t, double *out
             int lost = kind == AT_DECOY_ZEROS || (kind == AT_DECOY_ROW_ZEROED && row == lost_row) ||
                        (kind == AT_DECOY_BATCH_ZEROED && request_of(p, row) == lost_request);
             out[at] = lost ? 0 : kind == AT_DECOY_SIGN ? -value : kind == AT_DECOY_MEAN ? mean : value;
+            if (kind == AT_DECOY_SCALED)
+                out[at] += value * AT_DECOY_SCALE;
         }
     }
 }
@@ -194,8 +196,9 @@ void at_decoys_count(struct at_answer *a, int t) {
         const double threshold = sqrt(row_square_sum(a, t, a->sample[s]) / (double)(count ? count : 1)) / 4;
         for (int d = 0; d < a->n_decoys; d++)
             for (int64_t i = 0; i < count && !a->decoys[d].counted[t]; i++)
-                a->decoys[d].counted[t] =
-                    counts(a->decoys[d].value[t][at + i], a->value[t][first + i], threshold, format);
+                a->decoys[d].counted[t] = a->decoys[d].is_scaled ? a->wants_scaled && isnormal(a->value[t][first + i])
+                                                                 : counts(a->decoys[d].value[t][at + i],
+                                                                          a->value[t][first + i], threshold, format);
     }
 }
 
@@ -209,7 +212,9 @@ at_status at_answer_decoys(struct at_answer *a, const struct at_numerics *numeri
         AT_TRY(choose_rows(a));
         for (int g = 0; at_general_decoy(g); g++) {
             struct at_decoy *d = &a->decoys[a->n_decoys++];
-            *d = (struct at_decoy){ .name = at_general_decoy(g)->name, .meaning = at_general_decoy(g)->meaning };
+            *d = (struct at_decoy){ .name = at_general_decoy(g)->name,
+                                    .meaning = at_general_decoy(g)->meaning,
+                                    .is_scaled = g == AT_DECOY_SCALED };
             AT_TRY(allocate(a, d));
             for (int o = 0; o < a->n_outputs; o++)
                 fill_general(a, g, a->outputs[o], d->value[a->outputs[o]]);
@@ -260,4 +265,13 @@ void at_decoys_try(const struct at_answer *a, int t, const double *limit, const 
         report->passed += counted && !rejected;
         report->fate[d] = (char)(!counted ? AT_DECOY_INERT : rejected ? AT_DECOY_REJECTED : AT_DECOY_PASSED);
     }
+}
+
+void at_decoys_try_scale(const struct at_answer *a, double scale, struct at_decoy_report *report) {
+    for (int d = 0; d < a->n_decoys; d++)
+        if (a->decoys[d].is_scaled && report->fate[d] == AT_DECOY_PASSED && AT_DECOY_SCALE > scale) {
+            report->fate[d] = AT_DECOY_REJECTED;
+            report->passed--;
+            report->rejected++;
+        }
 }

@@ -13,7 +13,8 @@ struct at_decoy_report {
     char fate[AT_RESULT_DECOYS + 1];
 };
 
-/* Notes of each decoy whether it counts for an output: where |D - R| > max(16 ulp of the output, rms(row)/4) in some
+/* Notes of each decoy whether it counts for an output (AT_DECOY_SCALED: when the case requires it, and something can be
+ * scaled; a case of few or of special values says nothing of small errors everywhere): where |D - R| > max(16 ulp of the output, rms(row)/4) in some
  * sampled element. Decided from the exact values alone, before any limit; at_answer_decoys() asks it of what it makes. */
 void at_decoys_count(struct at_answer *answer, int tensor);
 /* A decoy that counts is rejected when |D - R| > 2 limit somewhere (a wrong kernel also rounds) or, where the model
@@ -21,5 +22,9 @@ void at_decoys_count(struct at_answer *answer, int tensor);
  * `limit` and `model`, `interval`: whole tensors; a NULL pointer means that reference does not decide. */
 void at_decoys_try(const struct at_answer *answer, int tensor, const double *limit, const double *model,
                    const double *interval, struct at_decoy_report *report);
+
+/* AT_DECOY_SCALED, should it have passed, is rejected when sums over the output see a scale error of `scale` (as of
+ * at_aggregate) that is smaller. */
+void at_decoys_try_scale(const struct at_answer *answer, double scale, struct at_decoy_report *report);
 
 #endif

@@ -3,6 +3,7 @@
 #ifndef AT_JOB_H
 #define AT_JOB_H
 
+#include "verify/judge/aggregate.h"
 #include "verify/judge/case_context.h"
 #include "verify/judge/verdict.h"
 #include "verify/runner/launch.h"
@@ -16,6 +17,7 @@ struct at_job {
     struct at_outputs outputs;
     struct at_judgement judgement;
     struct at_decoy_report decoys[AT_MAX_TENSORS];
+    struct at_aggregate aggregates[AT_MAX_TENSORS]; /* of outputs that limits decide */
     int64_t poison_read[AT_MAX_TENSORS]; /* by output: elements that follow what stands in rows nobody owns */
     struct at_result *results;           /* one per output tensor; [0] alone for a job without outputs to judge */
     int n_results;

@@ -10,7 +10,9 @@
 
 #include "verify/judge/dump.h"
 #include "verify/judge/keep.h"
+#include "verify/judge/redraw.h"
 #include "verify/judge/relaunch.h"
+#include "verify/judge/resolution.h"
 #include "verify/judge/verdict.h"
 
 static void repro_line(const struct at_job *j, char *text, size_t size) {
@@ -67,18 +69,6 @@ static at_status launch_failed(struct at_job *j, at_status status) {
         return AT_OK;
     default:
         return status;
-    }
-}
-
-static void widen(struct at_job *j) {
-    double factor = j->context->options->limit_factor;
-    for (int o = 0; factor != 1 && o < j->context->answer.n_outputs; o++) {
-        int t = j->context->answer.outputs[o];
-        for (int64_t i = 0; i < j->context->answer.count[t]; i++) {
-            j->judgement.limit[t][i] *= factor;
-            if (j->judgement.interval[t])
-                j->judgement.interval[t][i] *= factor;
-        }
     }
 }
 
@@ -142,6 +132,7 @@ static at_status judge_tensor(struct at_job *j, int o, const char *inert) {
                              .judgement = &j->judgement,
                              .comparison = &c,
                              .decoys = &j->decoys[t],
+                             .aggregate = &j->aggregates[t],
                              .tensor = t,
                              .poison_read = j->poison_read[o],
                              .required_inert = inert,
@@ -152,6 +143,8 @@ static at_status judge_tensor(struct at_job *j, int o, const char *inert) {
             e.dirty = j->outputs.dirty[i];
     note_decoys(j, t, inert, r);
     note_ledger(j, r);
+    r->aggregate_ratio = j->aggregates[t].judged ? j->aggregates[t].ratio : NAN;
+    r->resolution = at_resolution(a, &j->judgement, t, j->aggregates[t].scale);
     at_verdict(&e, r);
     return AT_OK;
 }
@@ -165,6 +158,7 @@ static at_status judge_by_decoys(struct at_job *j) {
         int t = a->outputs[o], modelled = j->judgement.has_model;
         at_decoys_try(a, t, modelled ? NULL : j->judgement.limit[t], j->judgement.model[t], j->judgement.interval[t],
                       &j->decoys[t]);
+        at_decoys_try_scale(a, j->aggregates[t].scale, &j->decoys[t]);
     }
     required_inert(j, inert, sizeof inert);
     for (int o = 0; o < a->n_outputs; o++)
@@ -188,7 +182,10 @@ static at_status judge_outputs(struct at_job *j) {
     at_status status = at_judgement_open(&c->answer, &j->v->numerics, c->options->threads, &j->judgement);
     if (status != AT_OK)
         return declaration_failed(j, status);
-    widen(j);
+    at_judgement_widen(&c->answer, c->options->limit_factor, &j->judgement);
+    status = at_job_aggregates(j);
+    if (status != AT_OK)
+        return launch_failed(j, status);
     pthread_mutex_lock(&c->decoys);
     status = judge_by_decoys(j);
     pthread_mutex_unlock(&c->decoys);
@@ -208,13 +205,20 @@ static void note_counters(const struct at_counters *counters, struct at_result *
 static at_status run_job(struct at_job *j) {
     struct at_case_context *c = j->context;
     struct at_run_reply reply;
-    const struct at_run_mode mode = { .counters = c->options->counters };
+    const struct at_run_mode mode = { .counters = c->options->counters, .unchecked = c->options->launch_only };
     at_status status = at_guarded_launch(j->runner, j->variant, &c->data.problem, AT_POISON_JUDGED, &mode,
                                          at_job_seed(j, 0), at_job_time_limit(j), &reply, &j->outputs);
     if (status != AT_OK)
         return launch_failed(j, status);
     if (reply.outcome != AT_RAN) {
         one_fate(j, at_job_fate(reply.outcome), reply.reason);
+        return AT_OK;
+    }
+    if (c->options->launch_only) {
+        status = at_job_other_batches(j);
+        if (status != AT_OK)
+            return launch_failed(j, status);
+        one_fate(j, AT_STATE_SKIPPED, "launched, and not judged");
         return AT_OK;
     }
     j->path = reply.path;

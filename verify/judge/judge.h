@@ -15,6 +15,7 @@ struct at_judge_options {
     const char *runner_spec;
     const char *dump; /* replay: write every intermediate of the (single) job to this HDF5 file; NULL otherwise */
     int counters;     /* 1: count accesses of the judged launch, where the runner can */
+    int launch_only; /* 1: launched once, and on parts of the batch without any row, unchecked; nothing is judged: who ran is SKIPPED */
     enum at_keep keep;
     const char *witness; /* folder for what is kept, which exists */
     /* Called after each job with its results, by the thread that judged it; owns nothing. */

@@ -20,8 +20,7 @@ static int64_t different_bits(const struct at_tensor *a, const struct at_tensor 
     return different;
 }
 
-/* A launch that the runner ends later is no smaller fault than the first one's. */
-static at_status check_ran(struct at_job *j, const struct at_run_reply *reply, const char *what) {
+at_status at_job_check_ran(struct at_job *j, const struct at_run_reply *reply, const char *what) {
     if (reply->outcome == AT_RAN)
         return AT_OK;
     const int declined = reply->outcome == AT_RUN_UNSUPPORTED;
@@ -53,7 +52,7 @@ static at_status launch_again(struct at_job *j, enum at_poison_turn turn, uint64
     const struct at_run_mode mode = { .order = 1 };
     AT_TRY(at_guarded_launch_elsewhere(j->runner, j->variant, &j->context->data.problem, turn, &mode,
                                        at_job_seed(j, launch), at_job_time_limit(j), &reply, again));
-    AT_TRY(check_ran(j, &reply, "the same problem"));
+    AT_TRY(at_job_check_ran(j, &reply, "the same problem"));
     keep_dirt(j, again, ", when launched again");
     return AT_OK;
 }
@@ -183,7 +182,7 @@ at_status at_job_predict(struct at_job *j) {
      * variant that the machine declines has lost a check that it should have had. */
     if (reply.outcome == AT_RUN_UNSUPPORTED && j->v->numerics.exp != AT_EXP_LIBM)
         return AT_OK;
-    AT_TRY(check_ran(j, &reply, "the SIMT machine"));
+    AT_TRY(at_job_check_ran(j, &reply, "the SIMT machine"));
     for (int o = 0; o < j->n_results; o++) {
         const struct at_tensor *got = &j->outputs.tensors[j->context->answer.outputs[o]];
         const struct at_tensor *want = &predicted.tensors[j->context->answer.outputs[o]];
@@ -203,7 +202,7 @@ at_status at_job_graph(struct at_job *j) {
         return AT_OK;
     AT_TRY(at_guarded_launch(j->runner, j->variant, p, AT_POISON_JUDGED, &mode, at_job_seed(j, 8), at_job_time_limit(j),
                              &reply, &replayed));
-    AT_TRY(check_ran(j, &reply, "a graph captured while the longest request had one key"));
+    AT_TRY(at_job_check_ran(j, &reply, "a graph captured while the longest request had one key"));
     keep_dirt(j, &replayed, ", in a graph captured while the longest request had one key");
     for (int o = 0; o < j->n_results; o++) {
         j->results[o].graph_compared = at_tensor_count(&replayed.tensors[j->context->answer.outputs[o]]);
@@ -218,11 +217,13 @@ static at_status compare_part(struct at_job *j, const struct at_batch_part *part
     struct at_run_reply reply;
     struct at_outputs got;
     const struct at_problem *whole = &j->context->data.problem;
-    const struct at_run_mode mode = { .order = (int64_t)launch };
+    if (j->context->options->launch_only && whole->op->rows(&part->problem) > 0)
+        return AT_OK;
+    const struct at_run_mode mode = { .order = (int64_t)launch, .unchecked = j->context->options->launch_only };
     AT_TRY(at_guarded_launch(j->runner, j->variant, &part->problem, AT_POISON_AGAIN, &mode, at_job_seed(j, launch),
                              at_job_time_limit(j), &reply, &got));
     if (reply.outcome != AT_RUN_UNSUPPORTED)
-        AT_TRY(check_ran(j, &reply, "a part of the batch"));
+        AT_TRY(at_job_check_ran(j, &reply, "a part of the batch"));
     keep_dirt(j, &got, ", when launched on a part of the batch");
     for (int o = 0; reply.outcome == AT_RAN && o < j->n_results; o++) {
         int t = j->context->answer.outputs[o];

@@ -113,6 +113,11 @@ static int is_wrong(const struct at_evidence *e, struct at_result *r) {
         say(r, AT_STATE_WRONG, text);
         return 1;
     }
+    if (e->aggregate && e->aggregate->confirmed) {
+        at_aggregate_say(e->aggregate, text, sizeof text);
+        say(r, AT_STATE_WRONG, text);
+        return 1;
+    }
     /* On the model and yet beyond a finite limit: the derivation of the limit and the model contradict each other. Classes
      * are no limit's business: a weight of 10^-60 times an infinity is one, and NaN where the weight is 0 in f32. */
     if (e->judgement->has_model && c->beyond_limit > c->overflowed + c->laundered + c->reclassed) {

@@ -3,6 +3,7 @@
 #ifndef AT_VERDICT_H
 #define AT_VERDICT_H
 
+#include "verify/judge/aggregate.h"
 #include "verify/judge/answer.h"
 #include "verify/judge/compare.h"
 #include "verify/judge/decoys.h"
@@ -14,6 +15,7 @@ struct at_evidence {
     const struct at_judgement *judgement;
     const struct at_comparison *comparison;
     const struct at_decoy_report *decoys;
+    const struct at_aggregate *aggregate; /* NULL: not tested */
     int tensor;
     int64_t poison_read;        /* elements that changed when only the rows that nobody owns did */
     const char *dirty;          /* what hygiene found, NULL when clean */

@@ -136,6 +136,18 @@ void at_plan_release(struct at_plan *plan) {
     memset(plan, 0, sizeof *plan);
 }
 
+static int by_bytes(const void *a, const void *b) {
+    const struct at_plan_case *x = a, *y = b;
+    const int64_t of_x = at_case_bytes(x->c), of_y = at_case_bytes(y->c);
+    if (of_x != of_y)
+        return of_x < of_y ? -1 : 1;
+    return x->first_index < y->first_index ? -1 : x->first_index > y->first_index;
+}
+
+void at_plan_small_first(struct at_plan *plan) {
+    qsort(plan->items, (size_t)plan->n_items, sizeof *plan->items, by_bytes);
+}
+
 /* 1 and *value for a whole number up to a million that is set; 0 for a name that is not set, or empty, and -1 else. */
 static int env_int(const char *name, int *value) {
     const char *text = getenv(name);

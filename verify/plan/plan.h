@@ -34,6 +34,8 @@ struct at_selection {
  * AT_NOT_FOUND and names the nearest. */
 at_status at_plan_make(const struct at_selection *selection, const struct at_runner *runner, struct at_plan *plan);
 void at_plan_release(struct at_plan *plan);
+/* Puts the cases with the fewest bytes first, without a change to any plan index. */
+void at_plan_small_first(struct at_plan *plan);
 
 /* "i/N" (1-based) -> 0-based shard; without text: TEST_SHARD_INDEX and TEST_TOTAL_SHARDS, or a Slurm array's
  * SLURM_ARRAY_TASK_ID/_MIN/_MAX/_STEP/_COUNT, else the whole plan. AT_USAGE for what cannot be read. */

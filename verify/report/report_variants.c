@@ -8,12 +8,13 @@
 #include "verify/report/report_summary.h"
 #include "verify/report/report_text.h"
 
-enum { FEW = 2, WIDTH = 120, MAX_NAME = 72 };
+enum { FEW = 2, WIDTH = 120, MAX_NAME = 72, TENSORS = 16 };
 
 struct tally {
     const char *family, *variant;
     int64_t judged, ok, failing, vacuous, declined;
-    double worst; /* error over limit; NaN: no limit anywhere */
+    double worst;             /* error over limit; NaN: no limit anywhere */
+    double resolves[TENSORS]; /* by output: 0, or the smallest scale error that some case of it would have seen */
 };
 
 static void name_of(const struct tally *t, char *text, size_t size) {
@@ -31,6 +32,18 @@ static void count(struct tally *t, const struct at_result *r, int strict) {
     t->ok += !failing && class != AT_CLASS_VACUOUS && class != AT_CLASS_DECLINED;
     if (r->compared > 0 && !isnan(r->ratio_max) && !(t->worst >= r->ratio_max))
         t->worst = r->ratio_max;
+    if (r->compared > 0 && r->resolution > 0 && r->tensor_index >= 0 && r->tensor_index < TENSORS) {
+        double *smallest = &t->resolves[r->tensor_index];
+        *smallest = *smallest > 0 && *smallest <= r->resolution ? *smallest : r->resolution;
+    }
+}
+
+/* Of the output that is seen least sharply; 0: nothing is known. */
+static double resolution_of(const struct tally *t) {
+    double largest = 0;
+    for (int o = 0; o < TENSORS; o++)
+        largest = t->resolves[o] > largest ? t->resolves[o] : largest;
+    return largest;
 }
 
 /* In the order of their first results. */
@@ -50,13 +63,15 @@ static int64_t tallies(const struct at_run_record *record, int strict, struct ta
 }
 
 static void put_tally(const struct tally *t, int width, FILE *out) {
-    char name[192], worst[32] = "-";
+    char name[192], worst[32] = "-", resolves[32] = "-";
     name_of(t, name, sizeof name);
     if (!isnan(t->worst))
         snprintf(worst, sizeof worst, "%.2g", t->worst);
+    if (resolution_of(t) > 0)
+        snprintf(resolves, sizeof resolves, "%.1e", resolution_of(t));
     at_text_fit(out, name, width, 0);
-    fprintf(out, " %7" PRId64 " %5" PRId64 " %7" PRId64 " %7" PRId64 " %8" PRId64 " %11s\n", t->judged, t->ok,
-            t->failing, t->vacuous, t->declined, worst);
+    fprintf(out, " %7" PRId64 " %5" PRId64 " %7" PRId64 " %7" PRId64 " %8" PRId64 " %11s %8s\n", t->judged, t->ok,
+            t->failing, t->vacuous, t->declined, worst, resolves);
 }
 
 void at_put_variants(const struct at_run_record *record, int strict, FILE *out) {
@@ -71,7 +86,7 @@ void at_put_variants(const struct at_run_record *record, int strict, FILE *out) 
     }
     width = width > MAX_NAME ? MAX_NAME : width;
     if (n > FEW) {
-        fprintf(out, "%-*s  JUDGED    OK FAILING VACUOUS DECLINED WORST RATIO\n", width, title);
+        fprintf(out, "%-*s  JUDGED    OK FAILING VACUOUS DECLINED WORST RATIO RESOLVES\n", width, title);
         for (int64_t i = 0; i < n; i++)
             put_tally(&list[i], width, out);
         fputc('\n', out);

@@ -52,6 +52,8 @@
     X(I64,   model_equal,     R, 1, "1", "elements equal to the model, or within its interval")                  \
     X(I64,   model_compared,  R, 1, "1", "elements compared with the model; 0: no model")                        \
     X(BOOL,  model_exact,     R, 1, "1", "the model allows no deviation and every bit was equal")                \
+    X(F64,   aggregate_ratio, R, 1, "1", "largest sum over errors / what roundings to nearest allow; NaN: not tested") \
+    X(F64,   resolution,      R, 1, "1", "smallest uniform scale error that would have been seen; NaN: none would") \
     X(INT,   n_decoys,        R, 1, "1", "decoys tried")                                                         \
     X(TEXT,  decoy_fate,      R, 1, "1", "a letter per decoy: r rejected, p passed, i inert")                    \
     X(TEXT,  decoy_names,     R, 1, "1", "decoys, comma-separated, in the order of decoy_fate")                  \

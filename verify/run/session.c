@@ -34,6 +34,7 @@ struct session {
     char witness[4096]; /* folder for what is kept; "" without */
     struct at_progress progress;
     pthread_mutex_t lock;
+    char *failed;           /* [variants of the runner] 1: judged no further (first_failure) */
     int64_t next;           /* item of the plan to open */
     struct open_case *open; /* [n_open]; each has a worker, so one for each worker is enough */
     int n_open;
@@ -76,6 +77,16 @@ static int already_done(const struct session *s, int64_t plan_index) {
     return 0;
 }
 
+/* first_failure: the variant of this result is judged no further. Its item: the last that begins at or before its index. */
+static void note_failed(struct session *s, const struct at_result *result) {
+    for (int64_t i = 0; s->failed && i < s->plan.n_items; i++) {
+        const struct at_plan_case *item = &s->plan.items[i];
+        const int64_t variant = result->plan_index - item->first_index;
+        if (variant >= 0 && variant < item->n_variants)
+            s->failed[item->variants[variant]] = 1;
+    }
+}
+
 /* Durable first, visible second: what a user has seen is in the journal. */
 static at_status emit(void *context, const struct at_result *results, int n) {
     struct session *s = context;
@@ -88,6 +99,8 @@ static at_status emit(void *context, const struct at_result *results, int n) {
         AT_TRY_OUT(at_run_record_add(s->record, &results[i]));
         failed |= at_state_fails(results[i].state, results[i].expect, s->options->strict);
     }
+    if (failed)
+        note_failed(s, &results[0]);
     if (!s->options->quiet)
         at_progress_step(&s->progress, 1, failed, results[0].case_id);
     if (failed && s->options->fail_fast)
@@ -99,11 +112,15 @@ out:
 
 /* ---- handing out jobs: all of what follows under the lock ---- */
 
-/* Passes over what an earlier run has judged; 1 when there is a variant left to hand out. */
-static int has_more(const struct session *s, struct open_case *c) {
-    while (c->next < c->item->n_variants && already_done(s, c->item->first_index + c->next))
-        c->next++;
-    return c->next < c->item->n_variants;
+/* Passes over what an earlier run has judged and what has failed enough; 1 when there is a variant left to hand out. */
+static int has_more(struct session *s, struct open_case *c) {
+    for (; c->next < c->item->n_variants; c->next++) {
+        const int failed = s->failed && s->failed[c->item->variants[c->next]];
+        if (!failed && !already_done(s, c->item->first_index + c->next))
+            return 1;
+        s->progress.total -= failed;
+    }
+    return 0;
 }
 
 /* Who leaves a case last takes what its jobs shared along. */
@@ -239,6 +256,20 @@ static void watch_signals(void) {
     sigaction(SIGTERM, &action, NULL);
 }
 
+/* What had failed before the run went on is judged no further either. */
+static at_status prepare_first_failure(struct session *s, const struct at_runner *runner) {
+    if (!s->options->first_failure)
+        return AT_OK;
+    s->failed = calloc((size_t)at_runner_variant_count(runner) + 1, 1);
+    if (!s->failed)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for a plan");
+    at_plan_small_first(&s->plan);
+    for (int64_t i = 0; i < s->done.n; i++)
+        if (at_state_fails(s->done.results[i].state, s->done.results[i].expect, s->options->strict))
+            note_failed(s, &s->done.results[i]);
+    return AT_OK;
+}
+
 /* The folder for what is kept. A run that starts anew forgets what the one before has left there. */
 static at_status open_witness(struct session *s) {
     AT_TRY(at_witness_folder(s->options->out, s->witness, sizeof s->witness));
@@ -286,6 +317,7 @@ static struct at_judge_options judge_options(struct session *s) {
                                       .runner_spec = o->runner,
                                       .dump = o->dump,
                                       .counters = o->counters,
+                                      .launch_only = o->launch_only,
                                       .keep = o->keep,
                                       .witness = s->witness,
                                       .emit = emit,
@@ -305,7 +337,8 @@ at_status at_session_run(const struct at_session_options *options, struct at_run
     watch_signals();
     if (options->out)
         AT_TRY_OUT(open_journal(&s));
-    at_progress_start(&s.progress, "judging", s.plan.n_jobs);
+    AT_TRY_OUT(prepare_first_failure(&s, runner));
+    at_progress_start(&s.progress, options->launch_only ? "launching" : "judging", s.plan.n_jobs);
     status = run_workers(&s, runner);
     at_progress_end(&s.progress);
     if (status == AT_OK)
@@ -318,6 +351,7 @@ out:
     if (runner)
         at_runner_close(runner);
     free(s.open);
+    free(s.failed);
     pthread_mutex_destroy(&s.lock);
     return status;
 }

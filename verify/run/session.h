@@ -10,7 +10,9 @@ struct at_session_options {
     struct at_selection selection;
     const char *runner; /* spec */
     const char *out;    /* RUN.h5; NULL: no archive, no journal */
-    int resume, fail_fast, strict, jobs, quiet, counters;
+    int resume, fail_fast, first_failure, strict, jobs, quiet, counters;
+    /* first_failure: a variant is judged no further once a result of it fails, small cases first; no shards */
+    int launch_only; /* as in struct at_judge_options */
     uint64_t seed;
     double timeout, limit_factor;
     const char *dump;

@@ -20,14 +20,14 @@ struct at_outputs {
 at_status at_guarded_launch(struct at_runner *runner, int variant, const struct at_problem *problem,
                             enum at_poison_turn turn, const struct at_run_mode *mode, uint64_t seed, double timeout,
                             struct at_run_reply *reply, struct at_outputs *outputs);
-/* Does the variant take this problem: reply->outcome is AT_RAN or AT_RUN_UNSUPPORTED. A runner that does not know the
- * question runs the variant, of which another outcome may come; nothing is looked at. */
-at_status at_ask(struct at_runner *runner, int variant, const struct at_problem *problem, struct at_run_reply *reply);
 /* The same with every tensor at another address, NaN where the launch above has them: an engine moves its tensors between
  * launches of equal sizes, and what a variant keeps of addresses (a tensor map) must not outlive a launch. */
 at_status at_guarded_launch_elsewhere(struct at_runner *runner, int variant, const struct at_problem *problem,
                                       enum at_poison_turn turn, const struct at_run_mode *mode, uint64_t seed,
                                       double timeout, struct at_run_reply *reply, struct at_outputs *outputs);
+/* Does the variant take this problem: reply->outcome is AT_RAN or AT_RUN_UNSUPPORTED. A runner that does not know the
+ * question runs the variant, of which another outcome may come; nothing is looked at. */
+at_status at_ask(struct at_runner *runner, int variant, const struct at_problem *problem, struct at_run_reply *reply);
 void at_outputs_release(struct at_outputs *outputs);
 
 #endif

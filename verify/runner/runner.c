@@ -43,6 +43,7 @@ static const struct {
     { "cpu", "attest-cpu", "build it with `make`" },
     { "mutants", "attest-mutants", "`make` builds it; `make install MUTANTS=1` installs it" },
     { "demo", "attest-demo", "`make demo` builds it" },
+    { "coverage", "attest-cpu-coverage", "`make coverage-runner` builds it, in a tree with sources" },
     { "cuda", "attest-cuda", "`make cuda` builds it; a GPU elsewhere: --runner 'ssh HOST attest-cuda'" },
 };
 

@@ -268,6 +268,7 @@ static void general_decoys_are_what_they_say(void **state) {
         at_assert_within(named(&a, "mean")->value[o][i], mean, 1e-12);
         at_assert_same(named(&a, "previous_row")->value[o][i], row ? a.value[o][i - D] : x);
         at_assert_same(named(&a, "other_head")->value[o][i], a.value[o][(token * H + (head + 1) % H) * D + c]);
+        at_assert_same(named(&a, "scaled")->value[o][i], x + x / 256);
         at_assert_same(named(&a, "row_zeroed")->value[o][i], row == lost ? 0 : x);
         at_assert_same(named(&a, "batch_zeroed")->value[o][i], (token < 3) == (lost / H < 3) ? 0 : x);
     }
@@ -362,7 +363,7 @@ static void decoys_do_not_depend_on_the_variant_before(void **state) {
     for (int split = 16; split <= 160; split += 72) { /* 16, 88, 160 */
         n.split = split;
         at_assert_ok(at_answer_decoys(&a, &n, 1));
-        assert_int_equal(a.n_decoys, 7 + 2);
+        assert_int_equal(a.n_decoys, AT_DECOY_GENERAL + 2);
         const double base = 100 * at_numerics_default().p, reached = split < 100 ? split : 0;
         at_assert_same(named(&a, "first")->value[Y][0], base + reached);
         at_assert_same(named(&a, "second")->value[Y][0], base + 2 * reached);
@@ -377,6 +378,31 @@ static void decoys_do_not_depend_on_the_variant_before(void **state) {
     at_drop_case(&built);
 }
 
+/* It counts where its case requires it, however little it changes; rejected by an element, or by sums that see less. */
+static void scaled_counts_by_the_case(void **state) {
+    (void)state;
+    struct trial t;
+    struct at_decoy_report report;
+    set_up(&t, AT_BF16);
+    t.answer.decoys[0].is_scaled = 1;
+    for (int i = 0; i < COUNT; i++)
+        t.decoy[i] = t.value[i] * (1 + AT_DECOY_SCALE); /* 1/64 away */
+    expect_fate(&t, BY_LIMIT, AT_DECOY_INERT);
+    t.answer.wants_scaled = 1;
+    expect_fate(&t, BY_LIMIT, AT_DECOY_PASSED);
+    at_decoys_try(&t.answer, Y, t.limit, NULL, NULL, &report);
+    at_decoys_try_scale(&t.answer, AT_DECOY_SCALE, &report);
+    assert_int_equal(report.fate[0], AT_DECOY_PASSED);
+    at_decoys_try_scale(&t.answer, AT_DECOY_SCALE / 2, &report);
+    assert_int_equal(report.fate[0], AT_DECOY_REJECTED);
+    assert_int_equal(report.rejected, 1);
+    assert_int_equal(report.passed, 0);
+    t.limit[30] = 1.0 / 256;
+    expect_fate(&t, BY_LIMIT, AT_DECOY_REJECTED);
+    memset(t.value, 0, sizeof t.value); /* nothing to scale */
+    expect_fate(&t, BY_LIMIT, AT_DECOY_INERT);
+}
+
 /* Names that a case may require: the parser of case lines has a list of its own, and it is this one. */
 static void general_names_are_known_to_cases(void **state) {
     (void)state;
@@ -389,14 +415,16 @@ static void general_names_are_known_to_cases(void **state) {
         at_assert_ok(at_case_parse(line, "line", "test", &list));
         at_case_list_release(&list);
         const struct at_op *attention = at_op_find("asynct_attention"), *norm = at_op_find("rms_norm");
-        const int needs_heads = strcmp(d->name, "other_head") == 0 || strcmp(d->name, "batch_zeroed") == 0;
+        /* heads, requests, or weights whose rounding can hide it */
+        const int needs_heads = strcmp(d->name, "other_head") == 0 || strcmp(d->name, "batch_zeroed") == 0 ||
+                                strcmp(d->name, "scaled") == 0;
         assert_int_equal(at_decoy_applies(attention, n), 1);
         assert_int_equal(at_decoy_applies(norm, n), !needs_heads);
         assert_int_equal(at_decoy_known(attention, d->name), 1);
         assert_int_equal(at_decoy_known(norm, d->name), !needs_heads);
         assert_true(d->meaning[0]);
     }
-    assert_int_equal(n, 7);
+    assert_int_equal(n, AT_DECOY_GENERAL);
     assert_null(at_general_decoy(-1));
     assert_int_equal(at_decoy_known(&op, "second"), 1);
     assert_int_equal(at_decoy_known(&op, "third"), 0);
@@ -411,6 +439,7 @@ int main(void) {
         cmocka_unit_test(general_decoys_are_what_they_say),
         cmocka_unit_test(sampled_rows_are_spread),
         cmocka_unit_test(decoys_do_not_depend_on_the_variant_before),
+        cmocka_unit_test(scaled_counts_by_the_case),
         cmocka_unit_test(general_names_are_known_to_cases),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

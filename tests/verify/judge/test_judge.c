@@ -5,6 +5,7 @@
  * are judged by it is the business of the mutants (tests/mutants). */
 #include "tests/at_test.h"
 
+#include "attest/attention.h"
 #include "tests/support/launch_kernels.h"
 #include "verify/judge/judge.h"
 
@@ -119,6 +120,37 @@ static void poison_is_told_from_a_race(void **state) {
     expect(AT_LAUNCH_LINE, AT_LK_STILL_FOLLOWS, AT_STATE_WRONG, "1 elements follow what stands");
 }
 
+/* Is q[0] > 0 in a case, and in data drawn again for it? */
+static int bends(const struct at_case *c, int turn) {
+    struct at_case_data data;
+    at_assert_ok(turn < 0 ? at_case_build(c, &data) : at_case_build_again(c, (uint64_t)turn, &data));
+    const int is_positive = at_tensor_get(&data.problem.tensors[AT_ATTN_Q], 0) > 0;
+    at_case_data_release(&data);
+    return is_positive;
+}
+
+/* An alarm counts when data of two more seeds give it too: over cases of all four kinds. */
+static void an_alarm_is_drawn_again(void **state) {
+    (void)state;
+    int seen[4] = { 0 };
+    for (int seed = 1; seed <= 40; seed++) {
+        char line[160];
+        struct at_case_list list = { 0 };
+        snprintf(line, sizeof line,
+                 "asynct_prefill b=1 h=2 hk=1 sq=1 sk=1 d=8 dtype=f32 data=same_sign seed=%d clip=1:1", seed);
+        at_assert_ok(at_case_parse(line, "line", "test", &list));
+        const int first = bends(&list.items[0], -1), again[2] = { bends(&list.items[0], 0), bends(&list.items[0], 1) };
+        const int all = first && again[0] && again[1];
+        const struct at_result *r =
+            expect(line, AT_LK_BENDS, all ? AT_STATE_WRONG : AT_STATE_PASS, all ? "biased: " : "");
+        at_assert_true((r->aggregate_ratio > 1) == first, "%s: ratio %g", line, r->aggregate_ratio);
+        at_assert_true(r->resolution > 0 && r->resolution < 4e-3, "%s: resolution %g", line, r->resolution);
+        seen[first ? 1 + again[0] + (again[0] && again[1]) : 0]++;
+        at_case_list_release(&list);
+    }
+    assert_true(seen[0] && seen[1] && seen[2] && seen[3]);
+}
+
 static void dirt_of_every_launch_counts(void **state) {
     (void)state;
     expect(AT_LAUNCH_LINE, AT_LK_PAST, AT_STATE_DIRTY, "wrote past tensor o: byte 8");
@@ -181,6 +213,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_right_kernel_passes_and_is_counted),
         cmocka_unit_test(poison_is_told_from_a_race),
+        cmocka_unit_test(an_alarm_is_drawn_again),
         cmocka_unit_test(dirt_of_every_launch_counts),
         cmocka_unit_test(bits_that_follow_the_batch),
         cmocka_unit_test(calls_that_fail),

@@ -122,6 +122,24 @@ static void the_first_sight_decides(void **state) {
         }
 }
 
+/* An alarm of sums over the output that fresh data gave again: no element is wrong, and the whole is. */
+static void a_confirmed_bias_is_wrong(void **state) {
+    (void)state;
+    static struct at_scene s;
+    struct at_aggregate a = { .judged = 1, .ratio = 3, .worst = { .size = 3, .bound = 1, .norm = 100 }, .head = 1 };
+    at_scene_set_up(&s, AT_WITH_LIMIT);
+    s.evidence.aggregate = &a;
+    at_scene_expect(&s, AT_STATE_PASS, "");
+    a.confirmed = 1;
+    at_scene_expect(&s, AT_STATE_WRONG, "biased: slope 1.03, at most 1.01 by the declaration (head 1)");
+    show(&s, AT_WITH_LIMIT, BATCH);
+    at_scene_expect(&s, AT_STATE_WRONG, "biased");
+    show(&s, AT_WITH_LIMIT, DECOY_PASSED);
+    at_scene_expect(&s, AT_STATE_WRONG, "biased");
+    show(&s, AT_WITH_LIMIT, BAD_VALUES); /* which says more */
+    at_scene_expect(&s, AT_STATE_WRONG, "1 of 16 elements wrong");
+}
+
 /* Bits may change where nobody said that they repeat. */
 static void undeclared_changes_are_no_race(void **state) {
     (void)state;
@@ -262,6 +280,7 @@ static void vacuous_names_what_got_through(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_sight_decides),
+        cmocka_unit_test(a_confirmed_bias_is_wrong),
         cmocka_unit_test(undeclared_changes_are_no_race),
         cmocka_unit_test(the_ledger_launders),
         cmocka_unit_test(laundered_without_a_model),

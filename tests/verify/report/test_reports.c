@@ -170,7 +170,8 @@ static void test_by_variant(void **state) {
     struct at_run_record record;
     assert_true(at_sample_record(&record, 26));
     char *text = print(&record, AS_TABLE, 0, 0);
-    assert_says(text, "\nBY VARIANT                       JUDGED    OK FAILING VACUOUS DECLINED WORST RATIO\n");
+    assert_says(text,
+                "\nBY VARIANT                       JUDGED    OK FAILING VACUOUS DECLINED WORST RATIO RESOLVES\n");
     int64_t judged[3] = { 0 }, declined[3] = { 0 };
     for (int i = 0; i < 26; i++) {
         const int is_declined = at_state_class(record.results[i].state) == AT_CLASS_DECLINED;

@@ -18,7 +18,9 @@ static const enum at_launch_kernel steady[] = { AT_LK_ZEROS,     AT_LK_UNWRITTEN
                                                 AT_LK_DECLINES,  AT_LK_ABORTS_ALONE };
 enum { STEADY = sizeof steady / sizeof *steady };
 
-static void run(const enum at_launch_kernel *kernels, int n, const char *line, int jobs, int fail_fast,
+enum until { ALL, FIRST_OF_ALL, FIRST_OF_EACH }; /* which failure ends what */
+
+static void run(const enum at_launch_kernel *kernels, int n, const char *line, int jobs, enum until until,
                 struct at_run_record *record) {
     char names[STEADY][64];
     const char *globs[STEADY];
@@ -31,7 +33,8 @@ static void run(const enum at_launch_kernel *kernels, int n, const char *line, i
     o.runner = spec;
     o.jobs = jobs;
     o.quiet = 1;
-    o.fail_fast = fail_fast;
+    o.fail_fast = until == FIRST_OF_ALL;
+    o.first_failure = until == FIRST_OF_EACH;
     at_assert_ok(at_session_run(&o, record));
 }
 
@@ -43,7 +46,7 @@ static void jobs_of_one_case_run_side_by_side(void **state) {
     struct at_run_record record;
     assert_non_null(mkdtemp(folder));
     setenv("AT_TEST_MEETING", folder, 1);
-    run(both, 2, AT_LAUNCH_LINE, 2, 0, &record);
+    run(both, 2, AT_LAUNCH_LINE, 2, ALL, &record);
     unsetenv("AT_TEST_MEETING");
     DIR *dir = opendir(folder);
     for (const struct dirent *entry; dir && (entry = readdir(dir));)
@@ -62,10 +65,10 @@ static void results_do_not_depend_on_the_number_of_jobs(void **state) {
     (void)state;
     static const int jobs[] = { 1, 2, 5, 64 };
     struct at_run_record first, other;
-    run(steady, STEADY, AT_LAUNCH_LINE, jobs[0], 0, &first);
+    run(steady, STEADY, AT_LAUNCH_LINE, jobs[0], ALL, &first);
     assert_int_equal(first.n, STEADY);
     for (size_t k = 1; k < sizeof jobs / sizeof *jobs; k++) {
-        run(steady, STEADY, AT_LAUNCH_LINE, jobs[k], 0, &other);
+        run(steady, STEADY, AT_LAUNCH_LINE, jobs[k], ALL, &other);
         assert_int_equal(other.n, first.n);
         for (int64_t i = 0; i < first.n; i++) {
             first.results[i].seconds = other.results[i].seconds = 0;
@@ -87,10 +90,40 @@ static void results_do_not_depend_on_the_number_of_jobs(void **state) {
 static void a_failure_can_be_the_last(void **state) {
     (void)state;
     struct at_run_record record;
-    run(steady, STEADY, AT_LAUNCH_LINE, 1, 1, &record);
+    run(steady, STEADY, AT_LAUNCH_LINE, 1, FIRST_OF_ALL, &record);
     assert_int_equal(record.n, 2); /* what passes, and what fails first */
     assert_int_equal(record.results[1].state, AT_STATE_DIRTY);
     at_run_record_release(&record);
+}
+
+/* What is right is judged on every case; what is wrong once, and on the smallest, which is neither the first nor the last
+ * of the plan. */
+static void a_variant_can_be_judged_up_to_its_first_failure(void **state) {
+    (void)state;
+    static const enum at_launch_kernel kernels[] = { AT_LK_PAST, AT_LK_ZEROS, AT_LK_UNWRITTEN, AT_LK_FAILS };
+    static const char line[] =
+        "asynct_prefill b=3 h=2 hk=1 sq=2/0/3 sk=5/0/9 d=16,8,24 page=4 dtype=f32 data=all_masked";
+    static const int jobs[] = { 1, 5 };
+    struct at_run_record record;
+    run(kernels, 4, line, 1, ALL, &record);
+    assert_int_equal(record.n, 12);
+    at_run_record_release(&record);
+    for (size_t k = 0; k < sizeof jobs / sizeof *jobs; k++) {
+        int right = 0, wrong = 0;
+        run(kernels, 4, line, jobs[k], FIRST_OF_EACH, &record);
+        for (int64_t i = 0; i < record.n; i++) {
+            const struct at_result *r = &record.results[i];
+            const int fails = at_state_fails(r->state, r->expect, 0);
+            right += !fails;
+            wrong += fails;
+            at_assert_true(jobs[k] > 1 || !fails || strstr(r->case_id, " d=8 "), "%s failed on %s", r->variant,
+                           r->case_id);
+        }
+        assert_int_equal(right, 3);
+        /* several workers may have begun the next case of a variant before it failed */
+        at_assert_true(jobs[k] == 1 ? wrong == 3 : wrong >= 3 && wrong <= 9, "%d jobs: %d failures", jobs[k], wrong);
+        at_run_record_release(&record);
+    }
 }
 
 int main(int argc, char **argv) {
@@ -106,6 +139,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(jobs_of_one_case_run_side_by_side),
         cmocka_unit_test(results_do_not_depend_on_the_number_of_jobs),
         cmocka_unit_test(a_failure_can_be_the_last),
+        cmocka_unit_test(a_variant_can_be_judged_up_to_its_first_failure),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,71 @@
+#!/bin/bash
+# attest coverage: the gate over the kernels of this tree (fast effort: two families), and what it says of planted faults: a
+# branch that no case takes, a mark where none belongs, no gcov, another gcov, sources that are newer or gone, nothing built.
+# SPDX-License-Identifier: Apache-2.0
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+[[ -z "${AT_SLOW_BUILD:-}" && -f "$BUILD/flags" && -f build/simt/flags ]] || { echo "left to the plain build, whose kernels these are"; exit 77; }
+command -v gcov > /dev/null || { echo "gcov is not installed: nothing was counted"; exit 77; }
+[[ -x "$BUILD/attest-cpu-coverage" ]] || fail "no attest-cpu-coverage, which make check builds"
+look() { jq_py "$1" "$scratch/c.json"; }
+jq_py() { /usr/bin/python3 -c "import json, sys; d = json.load(open(sys.argv[1])); sys.exit(not ($1))" "$2" || { head -c 2000 "$2"; fail "not so: $1"; }; }
+
+# ---- this tree
+# The decode families are left out while no case has a request without a query, which a branch of each of their kernels is for.
+if [[ ${AT_EFFORT:-full} == fast ]]; then globs=('uclip_norm/*' 'gemm/01*'); else globs=('!(*_decode)/*'); fi
+wants 0 ': the gate is open' "$attest" coverage "${globs[@]}" --gate --quiet --json "$scratch/c.json" --html "$scratch/c.html"
+look 'd["gate"] and d["open"] == [] and d["asked"]["branches_taken"] + d["asked"]["branches_explained"] == d["asked"]["branches"] > 5'
+look 'all(v["launched"] and not v["broken"] for v in d["variants"] if not v["file"].startswith("kernels/exp2/"))'
+# However many runners count, and a lambda of a template, whose instances gcov lists one after another, has its branches once.
+counts() { wants 0 '' "$attest" coverage 'asynct_prefill/08*' --case 'asynct_prefill b=1 h=2 hk=1 sq=5 d=32,64 dtype=bf16' --quiet --jobs "$1" --json "$scratch/$1.json"; }
+counts 1 && counts 3 && same "$scratch/1.json" "$scratch/3.json"
+line=$(grep -n 'if (from >= 0)' kernels/asynct_prefill/08_mma_cp_async.cu | cut -d: -f1)
+jq_py '[l["branches"] for f in d["files"] if f["file"].endswith("08_mma_cp_async.cu") for l in f["lines"] if l["line"] == '"${line:-0}"'] and all(len(b) == 2 for f in d["files"] if f["file"].endswith("08_mma_cp_async.cu") for l in f["lines"] if l["line"] == '"${line:-0}"' for b in l["branches"])' "$scratch/1.json"
+wants 4 'nothing was launched' "$attest" coverage 'gemm/*' --case 'uclip_norm tokens=3 channels=8'
+wants 2 'exclude each other' "$attest" coverage 'gemm/*' --case 'gemm m=1' --cases '@check'
+wants 3 'there is no program /no/gcov' env GCOV=/no/gcov "$attest" coverage 'uclip_norm/*' --case 'uclip_norm tokens=3 channels=8' --quiet
+wants 3 'gives no JSON' env GCOV=/bin/true "$attest" coverage 'uclip_norm/*' --case 'uclip_norm tokens=3 channels=8' --quiet
+mkdir "$scratch/alone" && cp "$attest" "$scratch/alone/" && wants 3 'coverage-runner' "$scratch/alone/attest" coverage
+
+# ---- a copy of the tree with one kernel, into which faults go
+tree=$scratch/tree name=$(sed -n 's/.*-I\(build\/[^ ]*\)\/gen.*/\1/p' "$BUILD/flags") kernel=kernels/uclip_norm/01_block_per_row.cu
+[[ -n "$name" ]] || fail "wants a build in build/"
+mkdir -p "$tree/$name"
+git ls-files -z -- Makefile make kernels reference datasets/cases CHANGELOG.md 2> /dev/null | xargs -0 cp -a --parents -t "$tree" 2> /dev/null
+[[ -f "$tree/Makefile" ]] || { echo "wants a git checkout"; exit 77; }
+find "$BUILD" -maxdepth 1 -mindepth 1 \( -name gen -o -name kernels -o -name reference -o -name flags -o -name attest -o -name libreference.a \) -exec cp -a -t "$tree/$name" {} +
+find "$tree/$name" \( -name '*.o' -o -name '*.a' \) -exec touch {} +
+cc=$(sed 's/ -std=c11.*//' "$BUILD/flags") cxx=$(sed 's/ -std=c++20.*//' build/simt/flags)
+build() {
+    make -C "$tree" -s DEPS=0 CUDA=0 CC="$cc" CXX="$cxx" BUILD="$name" DEVICE_VARIANTS="$kernel" "$name/attest-cpu-coverage" > "$scratch/make.out" 2>&1 ||
+        { tail -n 30 "$scratch/make.out"; fail "does not build"; }
+}
+planted() { # EXIT 'text' 'what the JSON must say'
+    build
+    wants "$1" "$2" env AT_DATASETS="$PWD/datasets" "$tree/$name/attest" coverage --gate --quiet --cases 'shapes:uclip_norm*' --json "$scratch/c.json"
+    look "$3"
+}
+opens() { echo "[(o[\"file\"], o[\"what\"]) for o in d[\"open\"] if o[\"file\"] == \"$kernel\"] == [(\"$kernel\", \"$1\")]"; }
+plant() { # TEXT: at the beginning of the kernel's launch, in the place of what was planted before
+    sed "s|^int launch(const struct at_launch \*launch) {|&\n$1|" "$kernel" > "$tree/$kernel"
+    cmp -s "$kernel" "$tree/$kernel" && fail "nothing planted"
+}
+plant '    if (launch->problem->sizes.tokens == 123457)\n        return 7;'
+planted 1 '1 of 2 branches never taken' "$(opens 'branch never taken')"
+plant '    /* not reached: no case has as many rows */\n    if (launch->problem->sizes.tokens == 123457)\n        return 7;'
+planted 1 'no case has as many rows' '[o for o in d["open"] if o["file"] == "'"$kernel"'"] == [] and d["asked"]["branches_explained"] >= 1' # of one kernel too large a share
+plant '    /* not reached: so it says */\n    for (int i = 0; i < 2; i++)\n        (void)launch;'
+planted 1 'marked as not reached, and is reached' "$(opens 'marked as not reached, and reached')"
+plant '    /* not reached: so it says */\n\n    (void)launch;'
+build
+wants 2 'has no code' env AT_DATASETS="$PWD/datasets" "$tree/$name/attest" coverage --quiet --cases 'shapes:uclip_norm*'
+cp "$kernel" "$tree/$kernel"
+printf '\nstatic int nobody_calls() { return 1; }\nint (*const volatile at_kept)() = nobody_calls;\n' >> "$tree/$kernel"
+planted 1 'nothing calls this function' "$(opens 'function never called')"
+cp "$kernel" "$tree/$kernel"
+sed -i 's|return at_launch(kernel|return 0 * at_launch(kernel|' "$tree/kernels/norm/norm.h"
+cmp -s kernels/norm/norm.h "$tree/kernels/norm/norm.h" && fail "nothing planted"
+planted 1 'its first launch failed, and it did not say so' 'd["variants"][0]["broken"] == 1'
+touch -d '2 minutes' "$tree/$kernel"
+wants 3 'newer than the runner' env AT_DATASETS="$PWD/datasets" "$tree/$name/attest" coverage --quiet --cases 'shapes:uclip_norm*'
+mv "$tree/kernels" "$tree/elsewhere"
+wants 3 'are gone from' "$tree/$name/attest" coverage --quiet

@@ -1,0 +1,115 @@
+/* attest coverage as text: files, variants, what is left open.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <string.h>
+
+#include "verify/coverage/report.h"
+#include "verify/result/text.h"
+
+void at_cover_words(const struct at_cover_line *line, char *text, size_t size) {
+    int missed;
+    const int n = at_cover_line_branches(line, &missed);
+    text[0] = 0;
+    if (line->is_code && line->count == 0)
+        snprintf(text, size, n ? "never run, %d branch%s" : "never run", n, n == 1 ? "" : "es");
+    else if (missed)
+        snprintf(text, size, "%d of %d branches never taken", missed, n);
+}
+
+static void put_share(FILE *out, int64_t part, int64_t whole) {
+    if (whole)
+        fprintf(out, " %6" PRId64 " %6" PRId64 " %5.1f%%", part, whole, 100.0 * (double)part / (double)whole);
+    else
+        fprintf(out, " %6s %6s %6s", "-", "-", "-");
+}
+
+static void put_row(FILE *out, const char *name, int width, const struct at_cover_sum *s) {
+    at_text_fit(out, name, width, 0);
+    put_share(out, s->lines_run, s->lines);
+    put_share(out, s->taken, s->branches);
+    put_share(out, s->instances_run, s->instances);
+    fputc('\n', out);
+}
+
+static void put_head(FILE *out, const char *name, int width) {
+    fprintf(out, "%-*s %20s %20s %20s\n", width, name, "LINES RUN     OF    ", "BRANCHES TAKEN OF   ",
+            "INSTANCES RUN OF    ");
+}
+
+static int widest(const struct at_cover_report *r) {
+    int width = 24;
+    for (int i = 0; i < r->cover.n; i++)
+        width = at_text_width(r->cover.files[i].path) > width ? at_text_width(r->cover.files[i].path) : width;
+    for (int i = 0; i < r->n_variants; i++)
+        width = at_text_width(r->variants[i].path) > width ? at_text_width(r->variants[i].path) : width;
+    return width;
+}
+
+static void put_fault(void *context, const struct at_cover_report *r, int file, int line, enum at_cover_fault fault) {
+    FILE *out = context;
+    const struct at_cover_file *f = &r->cover.files[file];
+    const char *source = line <= r->sources[file].n ? r->sources[file].lines[line - 1] : "";
+    char words[96] = "nothing calls this function";
+    if (fault == AT_COVER_REACHED)
+        snprintf(words, sizeof words, "marked as not reached, and is reached");
+    else if (fault == AT_COVER_UNTAKEN)
+        at_cover_words(&f->lines[line - 1], words, sizeof words);
+    fprintf(out, "%s:%d: %s\n    %s\n", f->path, line, words, source + strspn(source, " "));
+}
+
+static void put_broken(const struct at_cover_report *r, FILE *out) {
+    for (int i = 0; i < r->n_variants; i++)
+        if (r->variants[i].broken)
+            fprintf(out, "%s: %" PRId64 " jobs went wrong, the first: %s\n", r->variants[i].path, r->variants[i].broken,
+                    r->variants[i].why);
+}
+
+static void put_explained(const struct at_cover_report *r, FILE *out) {
+    for (int i = 0; i < r->cover.n; i++)
+        for (int l = 0; l < r->cover.files[i].n; l++)
+            if (r->cover.files[i].lines[l].reason)
+                fprintf(out, "%s:%d: %s\n", r->cover.files[i].path, l + 1, r->cover.files[i].lines[l].reason);
+}
+
+void at_cover_table(const struct at_cover_report *r, int gate, FILE *out) {
+    const int width = widest(r);
+    struct at_cover_sum whole, total = { 0 };
+    int64_t ran = 0, declined = 0, shared = 0;
+    put_head(out, "FILE", width);
+    for (int i = 0; i < r->cover.n; i++) {
+        struct at_cover_sum s = { 0 };
+        at_cover_count(&r->cover.files[i], &s);
+        at_cover_count(&r->cover.files[i], &total);
+        put_row(out, r->cover.files[i].path, width, &s);
+        shared += !r->is_whole[i];
+    }
+    put_row(out, "all files", width, &total);
+    fputc('\n', out);
+    put_head(out, "VARIANT, WITH ITS HEADERS", width);
+    for (int i = 0; i < r->n_variants; i++) {
+        put_row(out, r->variants[i].path, width, &r->variants[i].all);
+        ran += r->variants[i].ran;
+        declined += r->variants[i].declined;
+    }
+    fputc('\n', out);
+    at_cover_whole(r, &whole);
+    const int64_t faults = at_cover_faults(r, put_fault, out);
+    if (faults)
+        fputc('\n', out);
+    put_broken(r, out);
+    if (whole.explained) {
+        fputs("not reached, and why:\n", out);
+        put_explained(r, out);
+        fputc('\n', out);
+    }
+    fprintf(out, "%d variants, %" PRId64 " launches, %" PRId64 " declined, cases %s\n", r->n_variants, ran, declined,
+            r->cases);
+    if (shared)
+        fprintf(out, "%" PRId64 " files that other variants use too are not asked for their branches\n", shared);
+    fprintf(out,
+            "%" PRId64 " of %" PRId64 " branches taken, %" PRId64
+            " explained (%.2f %%, less than 1 %% is allowed), %" PRId64 " places left open%s\n",
+            whole.taken, whole.branches, whole.explained,
+            whole.branches ? 100.0 * (double)whole.explained / (double)whole.branches : 0.0, faults,
+            gate ? at_cover_gate(r) ? ": the gate is open" : ": the gate is shut" : "");
+}
