@@ -26,7 +26,7 @@ wants 2 'are one file' "$attest" verify --case "$good" --junit "$scratch/both" -
 wants 3 "$scratch/no" "$attest" verify --case "$good" --junit "$scratch/no/x.xml"; one_line
 [[ ! -e "$run" && ! -s "$run.jsonl" && ! -e "$scratch/both" ]] || fail "a refused run has written"
 rm "$run.jsonl"
-wants 2 'the roles are edge' "$attest" verify --cases 'no_such_role:*'; one_line
+wants 2 'the roles are declarations, edge' "$attest" verify --cases 'no_such_role:*'; one_line
 wants 4 UNSUPPORTED "$attest" verify 'asynct_decode/00_tc_f16' --case "$good"
 wants 3 'absent' "$attest" verify --runner 'echo absent >&2; exit 9' --case "$good"
 wants 2 'no_such.h5' "$attest" show "$scratch/no_such.h5"; one_line

@@ -132,10 +132,14 @@ static at_status open_trial(struct trial *t, double work) {
         t->kernel[i] = t->problem->tensors[i];
         t->kernel[i].data = NULL;
         t->count[i] = at_tensor_count(&t->kernel[i]);
+        if (!op->declares) /* nothing to model; outputs may be large */
+            continue;
         t->kernel[i].data = calloc(1, (size_t)at_tensor_bytes(&t->kernel[i]) + 1);
         if (!t->kernel[i].data)
             return AT_FAIL(AT_NO_MEMORY, "no memory for %lld outputs", (long long)t->count[i]);
     }
+    if (!op->declares)
+        return AT_OK;
     struct values *all[] = { &t->want, &t->limit, &t->model, &t->interval, &t->got };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         AT_TRY(open_values(t, all[i]));
@@ -195,7 +199,7 @@ static at_status try_neighbour(struct trial *t, const struct at_numerics *neighb
     struct at_eval eval = { 0 };
     ordered.free_order = 0; /* of a declaration without an order, a kernel that has some order */
     memcpy(eval.value, t->got.of, sizeof eval.value);
-    *is = 0;
+    *is = t->n_rows > 0 ? 0 : -1; /* nothing to model anything on */
     if (t->declared->free_order)
         AT_TRY(try_limit(t, neighbour, is));
     for (int64_t i = 0; i < t->n_rows && *is == 0; i++) {

@@ -204,7 +204,8 @@ at_status at_ask(struct at_runner *runner, int variant, const struct at_problem 
     const struct at_run_mode mode = { .ask = 1 };
     struct at_problem placed;
     struct at_buffer buffer;
-    AT_TRY(place(runner, problem, 1, &placed, &buffer));
+    int64_t gap;
+    AT_TRY(place(runner, problem, 0, 1, &placed, &buffer, &gap));
     return at_runner_run(runner, variant, &placed, buffer.used, &mode, at_time_limit(SECONDS), reply);
 }
 

@@ -143,6 +143,14 @@ static void test_free_order(void **state) {
             assert_false(t.has_model[AT_FIELD_pv_unit] >> i & 1);
 }
 
+/* No rows: nothing is tested, and nothing could be. */
+static void test_nothing(void **state) {
+    (void)state;
+    const struct at_declared_test t = tried("asynct_decode b=1 h=1 hk=1 sq=0 sk=10 d=16", "fir_fma=1", ALL_ROWS);
+    assert_int_equal(t.tested, 0);
+    assert_false(t.modelled >> AT_FIELD_fir_fma & 1);
+}
+
 static void test_unfit(void **state) {
     (void)state;
     const struct at_numerics n = numerics("qk_unit=tc_f32");
@@ -226,6 +234,7 @@ int main(void) {
         cmocka_unit_test(test_work),
         cmocka_unit_test(test_launches),
         cmocka_unit_test(test_free_order),
+        cmocka_unit_test(test_nothing),
         cmocka_unit_test(test_unfit),
         cmocka_unit_test(test_operators_declare_what_they_read),
     };
