@@ -146,10 +146,10 @@ static void count_control(struct totals *t, const struct mutant *m) {
 
 /* What is changed, as much as fits a line of a table: the patch has it all. */
 static void print_mutant(const char *fate, const struct mutant *m) {
-    enum { MOST = 60 };
+    enum { MAX = 60 };
     const char *new = *m->new ? m->new : "(nothing)";
-    printf("%-10s %s:%s  %s  %s: %.*s%s -> %.*s%s\n", fate, m->file, m->at, m->of, m->kind, MOST, m->old,
-           strlen(m->old) > MOST ? "..." : "", MOST, new, strlen(new) > MOST ? "..." : "");
+    printf("%-10s %s:%s  %s  %s: %.*s%s -> %.*s%s\n", fate, m->file, m->at, m->of, m->kind, MAX, m->old,
+           strlen(m->old) > MAX ? "..." : "", MAX, new, strlen(new) > MAX ? "..." : "");
 }
 
 static void count_mutant(struct totals *t, const struct mutant *m, const struct equivalent *e) {

@@ -26,9 +26,9 @@ static at_status read_text(const char *path, struct source *s) {
     FILE *file = fopen(path, "rb");
     if (!file)
         return AT_FAIL(AT_IO, "%s: %s", path, strerror(errno));
-    enum { MOST = 4 << 20 };
-    s->text = malloc(MOST);
-    s->size = s->text ? fread(s->text, 1, MOST - 1, file) : 0;
+    enum { MAX = 4 << 20 };
+    s->text = malloc(MAX);
+    s->size = s->text ? fread(s->text, 1, MAX - 1, file) : 0;
     fclose(file);
     if (!s->text)
         return AT_FAIL(AT_NO_MEMORY, "no memory for %s", path);
