@@ -57,8 +57,6 @@ at_status at_job_format(const struct at_job *job, struct at_line *line) {
         at_line_i64(line, "order", job->mode.order);
     if (job->mode.counters)
         at_line_i64(line, "counters", 1);
-    if (job->mode.ask)
-        at_line_i64(line, "ask", 1);
     if (job->mode.unchecked)
         at_line_i64(line, "unchecked", 1);
     if (job->mode.ask)
@@ -188,7 +186,6 @@ static at_status parse_mode(const struct at_message *message, struct at_run_mode
     AT_TRY(at_message_optional_i64(message, "unchecked", 1, &unchecked));
     AT_TRY(at_message_optional_i64(message, "ask", 1, &ask));
     mode->counters = (int32_t)counters;
-    mode->ask = (int32_t)ask;
     mode->unchecked = (int32_t)unchecked;
     mode->ask = (int32_t)ask;
     mode->timings = (int32_t)timings;

@@ -15,7 +15,6 @@ struct at_run_mode {
     int32_t counters;  /* 1: count accesses (AT_COUNTER_LIST); only machines that see every access can */
     int32_t ask;       /* 1: only whether the variant takes the problem; nothing is launched */
     int32_t unchecked; /* the SIMT machine only runs: for its own speed with and without checks */
-    int32_t ask;       /* 1: nothing need be launched, it is asked only whether the variant takes the problem */
     int32_t timings;   /* graph replays to time with cold and with hot caches; 0: none. Outputs are then not defined. */
 };
 

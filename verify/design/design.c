@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "datasets/language/case.h"
-#include "verify/runner/ask.h"
+#include "verify/runner/launch.h"
 
 /* What a row costs beside its multiply-adds, in such: the SIMT machine runs its threads whatever they do. */
 static const double ROW_WORK = 1e4;
@@ -76,7 +76,7 @@ static at_status ask_each(struct at_design *design, uint64_t who, const struct a
         int takes;
         if (!(who >> v & 1))
             continue;
-        AT_TRY(at_runner_ask(design->runner, design->variants[v], problem, &takes));
+        AT_TRY(at_ask(design->runner, design->variants[v], problem, &takes));
         row->takes |= (uint64_t)takes << v;
     }
     return AT_OK;

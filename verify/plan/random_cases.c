@@ -8,7 +8,7 @@
 
 #include "datasets/design/domain_draw.h"
 #include "datasets/language/case_keys.h"
-#include "verify/runner/ask.h"
+#include "verify/runner/launch.h"
 
 enum { MAX_FAMILIES = 64, MAX_DRAWS = 1000, FAR_ONE_IN = 10 };
 
@@ -68,7 +68,7 @@ static at_status ask(const struct lottery *lottery, const struct at_case *c, int
     *takes = 0;
     for (int v = 0; status == AT_OK && !*takes && v < at_runner_variant_count(lottery->runner); v++)
         if (lottery->chosen[v] && strcmp(at_runner_variant(lottery->runner, v)->family, c->family->name) == 0)
-            status = at_runner_ask(lottery->runner, v, &data.problem, takes);
+            status = at_ask(lottery->runner, v, &data.problem, takes);
     at_case_data_release(&data);
     return status;
 }

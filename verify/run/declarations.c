@@ -121,9 +121,9 @@ static at_status try_case(struct declaring *d, struct at_runner *runner, int64_t
         return AT_OK;
     AT_TRY(at_case_build(at->c, &data));
     for (int i = 0; i < at->n_variants; i++) {
-        struct at_run_reply reply;
-        AT_TRY_OUT(at_ask(runner, at->variants[i], &data.problem, &reply));
-        done[i] = reply.outcome != AT_RAN;
+        int takes;
+        AT_TRY_OUT(at_ask(runner, at->variants[i], &data.problem, &takes));
+        done[i] = !takes;
     }
     for (int i = 0; i < at->n_variants; i++)
         if (!done[i])

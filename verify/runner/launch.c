@@ -199,14 +199,17 @@ at_status at_guarded_launch_elsewhere(struct at_runner *runner, int variant, con
     return launch(runner, variant, problem, 1, turn, mode, seed, timeout, reply, outputs);
 }
 
-at_status at_ask(struct at_runner *runner, int variant, const struct at_problem *problem, struct at_run_reply *reply) {
+at_status at_ask(struct at_runner *runner, int variant, const struct at_problem *problem, int *takes) {
     static const double SECONDS = 100;
     const struct at_run_mode mode = { .ask = 1 };
+    struct at_run_reply reply;
     struct at_problem placed;
     struct at_buffer buffer;
     int64_t gap;
     AT_TRY(place(runner, problem, 0, 1, &placed, &buffer, &gap));
-    return at_runner_run(runner, variant, &placed, buffer.used, &mode, at_time_limit(SECONDS), reply);
+    AT_TRY(at_runner_run(runner, variant, &placed, buffer.used, &mode, at_time_limit(SECONDS), &reply));
+    *takes = reply.outcome != AT_RUN_UNSUPPORTED;
+    return AT_OK;
 }
 
 void at_outputs_release(struct at_outputs *outputs) {

@@ -25,9 +25,9 @@ at_status at_guarded_launch(struct at_runner *runner, int variant, const struct 
 at_status at_guarded_launch_elsewhere(struct at_runner *runner, int variant, const struct at_problem *problem,
                                       enum at_poison_turn turn, const struct at_run_mode *mode, uint64_t seed,
                                       double timeout, struct at_run_reply *reply, struct at_outputs *outputs);
-/* Does the variant take this problem: reply->outcome is AT_RAN or AT_RUN_UNSUPPORTED. A runner that does not know the
- * question runs the variant, of which another outcome may come; nothing is looked at. */
-at_status at_ask(struct at_runner *runner, int variant, const struct at_problem *problem, struct at_run_reply *reply);
+/* *takes = 0 when the variant declines this problem. A runner that does not know the question runs the variant; nothing
+ * is looked at. */
+at_status at_ask(struct at_runner *runner, int variant, const struct at_problem *problem, int *takes);
 void at_outputs_release(struct at_outputs *outputs);
 
 #endif
