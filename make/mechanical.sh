@@ -76,7 +76,7 @@ list() {
             file=${place%:*} name=${file##*/}
             [[ "$file" == "$kernel" ]] && name=cu
             find_proof "$of" "$file" "${place##*:}"
-            printf '%s__%s_%s\t%s\t%s\t@(smoke|shapes):*\twithout %s at %s\t%s\n' \
+            printf '%s__%s_%s\t%s\t%s\t@(smoke|shapes|reach):*\twithout %s at %s\t%s\n' \
                 "$of" "${name//[^a-z0-9]/_}" "${place##*:}" "$of" "$place" "$text" "$place" "$found"
         done < <(join -t $'\t' "$work/held" "$work/sites")
     done

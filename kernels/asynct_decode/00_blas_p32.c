@@ -19,6 +19,7 @@ static int launch(const struct at_launch *launch);
 AT_KERNEL(asynct_decode, 00_blas_p32) = {
     .summary = "OpenBLAS sgemm for q.k and P.V, P in f32",
     .source = "ours",
+    /* not tested: gamma_on: on p or on the output is one rounding of f32, which a limit does not resolve */
     .numerics = {
         .free_order = 1,
         .qk_unit = AT_UNIT_F32, /* whether the BLAS fuses depends on the core: the looser of the two */

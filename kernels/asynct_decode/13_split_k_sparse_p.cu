@@ -55,6 +55,7 @@ int launch(const struct at_launch *launch) {
 AT_KERNEL(asynct_decode, 13_split_k_sparse_p) = {
     .summary = "ranges of 256 keys; a list of the keys with p != 0 in each",
     .source = "000 7.4",
+    /* not tested: gamma_on: on p or on the output is one rounding of f32, which a limit does not resolve */
     .numerics = {
         .free_order = 1,
         .qk_unit = AT_UNIT_F32_FMA,

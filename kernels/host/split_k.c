@@ -101,7 +101,7 @@ static float merge_partials(const struct row *r, int64_t ranges, int64_t keys) {
         all.max = fmaxf(all.max, r->s->of[j].max);
     const float shift = all.max == -INFINITY ? 0.0f : all.max; /* only -inf: weights 0, not NaN */
     for (int64_t c = 0; c < d; c++)
-        r->s->o[c] = 0;
+        r->s->o[c] = ranges > 0 ? -0.0f : 0; /* in the first addition, -0 keeps the sign of a zero */
     for (int64_t j = 0; j < ranges; j++) {
         const float weight = expf(r->s->of[j].max - shift);
         float part = weight * r->s->of[j].sum;

@@ -231,7 +231,6 @@ template <class T> __device__ int at_counts_norm_span(const T *x, int d) {
             square = fma(value, value, square);
         }
     }
-    /* not reached: no data family has rows of zeros */
     if (square == 0)
         return 0;
     /* the upper word's first bits are a logarithm that is 0.09 too small at most: two sixteenths; one was cut off */

@@ -32,7 +32,7 @@ done
 
 # On one key there is nothing to wait for between scores and gates: that deletion survives there, the other does not.
 grep '^asynct_decode/02_cooperative_qk__' "$BUILD/mechanical.tsv" |
-    sed 's/@(smoke|shapes):\*/shapes:asynct_decode b=2 * sk=1 */' > "$scratch/one_key.tsv"
+    sed 's/@(smoke|shapes|reach):\*/shapes:asynct_decode b=2 * sk=1 */' > "$scratch/one_key.tsv"
 [[ $(wc -l < "$scratch/one_key.tsv") == 2 ]] || fail "02_cooperative_qk has other barriers than this test knows"
 proved() { awk -F '\t' -v OFS='\t' -v rows="$1" '{ $6 = NR <= rows ? "as planted" : ""; print }' "$scratch/one_key.tsv" > "$scratch/mechanical.tsv"; }
 proved 0; wants 1 '1 of 2 deletions caught, 0 redundant with a proof' "$scratch/attest" selftest --mechanical
