@@ -53,6 +53,9 @@ bad_case 'AT_MEMORY_LIMIT' 'asynct_decode b=2000 h=8 hk=8 sk=1000000 d=128'
 printf 'asynct_decode b=1 sk=8\nuclip_norm tokens=3 channels=\0x\n' > "$scratch/bad.cases"
 mkdir "$scratch/cases" && mv "$scratch/bad.cases" "$scratch/cases/"
 AT_DATASETS=$scratch wants 2 'bad.cases:2' "$attest" verify --cases '*'; one_line
+echo 'uclip_norm tokens=3' > "$scratch/cases/bad.cases"
+printf 'bad:*\nbad:rms_norm*\n' > "$scratch/cases/some.selection"
+AT_DATASETS=$scratch wants 2 "some.selection:2: no case matches 'bad:rms_norm*'" "$attest" verify --cases @some; one_line
 head -c 100000 /dev/urandom > "$scratch/cases/bad.cases"
 AT_DATASETS=$scratch wants 2 'bad.cases' "$attest" verify --cases '*'; one_line
 AT_DATASETS=$scratch/none wants 2 'none' "$attest" verify; one_line

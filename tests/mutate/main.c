@@ -1,11 +1,12 @@
 /* mutate: token-level mutants of kernels, for make/mutate.sh.
+ * SPDX-License-Identifier: Apache-2.0
+ *
  *   mutate sites FILE...                      every site: FILE:LINE, kind, what stands there, what can stand instead
  *   mutate draw SEED FIRST N FOLDER FILE...   draws FIRST to FIRST + N - 1, numbers from 1: number, file, line, bytes from
  *                                             the file's beginning, kind, old, new; the mutated source as FOLDER/NUMBER
  *   mutate survivors FOLDER                                 what was not killed and can go into further variants
  *   mutate score FOLDER EQUIVALENT.txt COMMAND MIN          survivors and score of what was judged (tests/mutate/score.h)
- * Lines of fields with tabs between; a text that has several lines is written on one.
- * SPDX-License-Identifier: Apache-2.0 */
+ * Lines of fields with tabs between; a text that has several lines is written on one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -337,9 +337,9 @@ static void find_deletion(const struct source *s, int i, struct site_list *list)
             return; /* a function's definition */
     }
     char lines[64] = "";
-    for (int k = s->tokens[i].line; k < s->tokens[last].line && k - s->tokens[i].line < 60; k++)
-        strcat(lines, "\n");
-    if (s->tokens[last].line - s->tokens[i].line < 60)
+    const int more = s->tokens[last].line - s->tokens[i].line;
+    memset(lines, '\n', more > 0 && more < 60 ? (size_t)more : 0);
+    if (more < 60)
         add_text(add_site(s, list, SITE_deletion, i, last), "%s", lines);
 }
 

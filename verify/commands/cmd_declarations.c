@@ -262,7 +262,7 @@ static int run(const struct at_args *args) {
     if (!at_args_has(args, "--json"))
         printf("%lld fields: %lld tested, %lld VACUOUS, %lld that no case can test, %lld without another value; %lld "
                "false marks, %lld variants that took no case\n",
-               (long long)(sum.tested + sum.vacuous + sum.marked + sum.fixed), (long long)sum.tested,
+               (long long)sum.tested + sum.vacuous + sum.marked + sum.fixed, (long long)sum.tested,
                (long long)sum.vacuous, (long long)sum.marked, (long long)sum.fixed, (long long)sum.false_marks,
                (long long)sum.unmet);
     return exit_code(&sum, at_args_has(args, "--strict"));

@@ -26,7 +26,7 @@ static int next_choice(int *choice, int k, int n) {
 }
 
 at_status at_cover_open(struct at_design *design) {
-    int chosen[AT_DOMAIN_FACTORS], choice[AT_DESIGN_STRENGTH];
+    int chosen[AT_DOMAIN_FACTORS] = { 0 }, choice[AT_DESIGN_STRENGTH] = { 0 };
     const int n = chosen_factors(design, chosen), k = design->strength < n ? design->strength : n;
     design->strength = k;
     for (int i = 0; i < k; i++)

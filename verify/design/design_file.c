@@ -55,7 +55,7 @@ void at_design_print_impossible(const struct at_design *design, FILE *out) {
     fprintf(out,
             "# %s: %lld cases; of %lld (variant, %s)s %lld are had, %lld are impossible. The case language refuses %d "
             "pairs of classes.\n",
-            design->domain.family->name, (long long)(design->n_loaded + design->n_rows), (long long)all,
+            design->domain.family->name, (long long)design->n_loaded + design->n_rows, (long long)all,
             tuples[design->strength], (long long)had, (long long)impossible, refused_pairs(design));
     for (int v = 0; v < design->n_variants; v++)
         if (!(design->has_base >> v & 1))

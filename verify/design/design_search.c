@@ -79,7 +79,7 @@ static void shuffle(struct at_draws *draws, int *order, int n) {
 
 /* Chooses the factors that are -1. 0: no variant of `target` takes the ones that are fixed. */
 static int choose_rest(struct at_design *design, int *classes, uint64_t target, uint64_t *who) {
-    int order[AT_DOMAIN_FACTORS], fixed[AT_DOMAIN_FACTORS];
+    int order[AT_DOMAIN_FACTORS] = { 0 }, fixed[AT_DOMAIN_FACTORS];
     memcpy(fixed, classes, sizeof fixed);
     shuffle(&design->draws, order, design->domain.n);
     *who = ~(uint64_t)0;

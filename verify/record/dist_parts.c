@@ -116,7 +116,8 @@ out:
 
 /* Twice, as a machine that went down may have left anything: in a process that may die of it, then here. */
 at_status at_dist_parts_take(const char *out, const struct at_dist_recording *x, int64_t i, struct at_dist_layer *layer,
-                             struct at_dist_unit_row *units, int64_t *n) {
+                             struct at_dist_unit_row *units,
+                             int64_t *n) { // NOLINT(readability-non-const-parameter): by way of part
     char path[PATH_BYTES];
     struct part part = { path, x, i, n, layer, units };
     AT_TRY(path_of(out, x->source.layer[i], path));

@@ -77,13 +77,7 @@ static int close_all(void **state) {
     char path[128];
     (void)state;
     at_runner_close(runner);
-    static const char *const names[] = { "cases/zeta.cases",
-                                         "cases/alpha.cases",
-                                         "cases/more.cases",
-                                         "cases/a.selection",
-                                         "cases/b.selection",
-                                         "cases",
-                                         "" };
+    static const char *const names[] = { "cases/zeta.cases", "cases/alpha.cases", "cases/more.cases", "cases", "" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, names[i]);
         remove(path);
@@ -187,28 +181,6 @@ static void names_the_nearest_case(void **state) {
         at_assert_fails(at_plan_make(&s, runner, &plan), AT_NOT_FOUND, rows[i].says);
         assert_null(plan.items);
     }
-}
-
-static void fails_to_select(const char *cases, at_status status, const char *says) {
-    struct at_selection s = { .cases_glob = cases, .shards = 1 };
-    struct at_plan plan;
-    at_assert_fails(at_plan_make(&s, runner, &plan), status, says);
-    assert_null(plan.items);
-}
-
-/* A file of globs, in whose every line something must be left of what it was written for. */
-static void a_selection_is_a_file_of_globs(void **state) {
-    (void)state;
-    write_file("a.selection", "# first\nalpha:rms_norm*tokens=3*  # of two\n\n  zeta:*sk=@(2|4) *\r\n");
-    PLAN("@a", "alp:rms_norm:3:00|zet:asynct_decode:2:00 07 08|zet:asynct_decode:4:00 07 08|zet:softmax_decode:4:00",
-         "*/*");
-    fails_to_select("@ab", AT_NOT_FOUND, "no selection of cases is called '@ab'; nearest is '@a'; there is @a in");
-    write_file("a.selection", "zeta:*\n\nalpha:*tokens=4 *\n");
-    fails_to_select("@a", AT_NOT_FOUND, "a.selection:3: no case matches 'alpha:*tokens=4 *'");
-    write_file("b.selection", "# nothing\n");
-    fails_to_select("@b", AT_USAGE, "b.selection: selects nothing");
-    fails_to_select("@c", AT_NOT_FOUND, "there are @a, @b in");
-    fails_to_select("@(b):*", AT_NOT_FOUND, "no case matches '@(b):*'");
 }
 
 /* Part of a glob is replaced by part of a name, and only where the outcome matches something. */
@@ -449,7 +421,6 @@ int main(int argc, char **argv) {
         cmocka_unit_test(globs_select),
         cmocka_unit_test(names_the_nearest_variant),
         cmocka_unit_test(names_the_nearest_case),
-        cmocka_unit_test(a_selection_is_a_file_of_globs),
         cmocka_unit_test(mends_globs),
         cmocka_unit_test(a_case_given_as_text),
         cmocka_unit_test(every_case_in_one_shard),
