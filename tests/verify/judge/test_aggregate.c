@@ -94,8 +94,7 @@ static const char *const lines[] = {
     "softmax_prefill b=1 h=4 hk=2 sq=40 sk=100 d=32 dtype=bf16 data=%s seed=%d scale=0.05",
     "asynct_prefill b=1 h=4 hk=2 sq=40 sk=100 d=32 dtype=bf16 data=%s seed=%d scale=0.05",
     "softmax_prefill b=2 h=2 hk=1 sq=33/64 sk=70/64 d=64 causal=1 dtype=f16 data=%s seed=%d",
-    "asynct_prefill b=2 h=2 hk=1 sq=33/64 sk=70/64 d=64 causal=1 dtype=f32 data=%s seed=%d gamma=1:-0.5 "
-    "clip=0.0625:0.75",
+    "asynct_prefill b=2 h=2 hk=1 sq=33/64 sk=70/64 d=64 causal=1 dtype=f32 data=%s seed=%d gamma=1:-.5 clip=.0625:.75",
     "softmax_decode b=9 h=4 hk=2 sk=31/70/1/200 d=64 page=16 dtype=bf16 data=%s seed=%d",
 };
 enum { LINES = sizeof lines / sizeof *lines };
