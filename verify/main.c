@@ -54,7 +54,7 @@ void at_put_usage(FILE *out) {
           "[ARGUMENTS]\n\ncommands:\n",
           out);
     for (int i = 0; i < N_COMMANDS; i++)
-        at_put_indented(at_commands[i]->summary, fprintf(out, "  %-10s ", at_commands[i]->name), 13, out);
+        at_put_indented(at_commands[i]->summary, fprintf(out, "  %-13s ", at_commands[i]->name), 16, out);
     fputs("\n`attest COMMAND --help` or `attest help COMMAND` tells more. Topics of `attest help`:\n", out);
     at_put_topics(out);
     fputc('\n', out);

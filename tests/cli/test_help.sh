@@ -10,7 +10,7 @@ for code in 0 1 2 3 4 70 130; do grep -q "^  $code  " "$scratch/out" || fail "at
 listed=0
 while read -r command _; do
     listed=$((listed + 1))
-    wants 0 "usage: attest $command" "$attest" help "$command"
+    wants 0 "usage: attest $command" "$attest" "$command" --help
     "$attest" "$command" --help | diff - "$scratch/out" || fail "help $command and $command --help differ"
 done < <("$attest" help | sed -n '/^commands:/,/^$/s/^  \([a-z]\)/\1/p')
 [[ $listed -ge 13 ]] || fail "only $listed commands are listed"

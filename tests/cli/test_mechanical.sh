@@ -108,7 +108,7 @@ compiled || fail "the kernel of this test"
 "$mechanical" list proofs objects kernels/any/01_x.cu > found || fail "list"
 got=$(cut -f1 found | sed 's/.*__//' | sort | paste -sd' ')
 [[ "$got" == 'any_h_2 any_h_7 cu_11 cu_12 cu_13 cu_14 cu_15 cu_16 cu_19 cu_20 cu_21 cu_22 cu_4 cu_5 cu_6 cu_7 cu_8 cu_9' ]] || fail "calls found: $got"
-grep -qP '^any/01_x__cu_5\tany/01_x\tkernels/any/01_x.cu:5\t@\(smoke\|shapes\):\*\twithout at_sync_warp\(b \+ 1\) at kernels/any/01_x.cu:5\t$' found || fail "the line of a call"
+grep -qP '^any/01_x__cu_5\tany/01_x\tkernels/any/01_x.cu:5\t@\(smoke\|shapes\|reach\):\*\twithout at_sync_warp\(b \+ 1\) at kernels/any/01_x.cu:5\t$' found || fail "the line of a call"
 for bad in 'at_sync(); at_sync();' 'at_sync_warp(' 'while (at_barrier_test(b)) {'; do
     echo "    $bad" > kernels/any/01_x.cu
     wants 1 '01_x.cu:1: ' "$mechanical" list proofs objects kernels/any/01_x.cu

@@ -125,7 +125,7 @@ static int reason_of(const struct at_atomic_file *file) {
 
 at_status at_atomic_commit(struct at_atomic_file *file) {
     int failed = ferror(file->stream) ? reason_of(file) : 0;
-    if (!failed && fflush(file->stream) != 0)
+    if ((!failed || failed == EIO) && fflush(file->stream) != 0)
         failed = errno;
     if (!failed && file->temp && fsync(fileno(file->stream)) != 0)
         failed = errno;
