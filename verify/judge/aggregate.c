@@ -18,7 +18,9 @@
  *    zero, each given those before it, then by Hoeffding's inequality (Azuma's form)
  *        |part of S| <= sqrt(2 ln(2/delta) sum (u s_r)^2)    but for a probability of delta = 1e-12.
  *    Assumptions: the data are drawn from smooth densities (AT_DATA_CONTINUOUS), so that where in its cell of the grid a
- *    value lies has nothing to do with the others; values equal to the bit, which err alike, are not among the a_r.
+ *    value lies has nothing to do with the others. Values that are alike err alike: equal weights of a row are not among the
+ *    a_r, and outputs of one request and channel that round to the same number (queries whose weights are the same, heads
+ *    that share one key) are one unit, as large as all of them together.
  * B. A density with a slope inside a cell gives roundings a mean: for the density f of log x and g = max |f'/f| the mean
  *    of a_r is at most g (2u)^2 / 12 = g u^2 / 3. G = 4 is taken (N(0,1) within 2 sigma, and what scores of variance 1
  *    make of it): (4/3) u sum |u s_r|. For bf16 it is 5e-6 of each; for e4m3 it is what decides.
@@ -136,6 +138,12 @@ static at_status look_inside(struct look *x, int threads) {
     return at_parallel(x->a->rows, x->a->rows / ((int64_t)threads * 8) + 1, threads, round_rows, x);
 }
 
+/* Half the spacing of the output's numbers where the kernel's value of element i before its rounding can be. */
+static double half_spacing(const struct look *x, int64_t i) {
+    const double want = fabs(x->a->value[x->tensor][i]);
+    return x->u_out > 0 ? fmin(x->u_out * want, at_ulp(x->got->format, want + x->limit[i]) / 2) : 0;
+}
+
 static void add_row(const struct look *x, int64_t row, struct sums *s) {
     int64_t first, count;
     x->a->problem->op->row_span(x->a->problem, x->tensor, row, &first, &count);
@@ -143,14 +151,12 @@ static void add_row(const struct look *x, int64_t row, struct sums *s) {
         const double want = x->a->value[x->tensor][i], error = at_tensor_get(x->got, i) - want;
         const double rounding = x->u_out * fabs(want);
         const double rest = fmax(0, x->limit[i] - rounding - (x->r.share ? x->r.share[i] : 0));
-        /* Half the spacing of numbers where the kernel's value before its rounding can be. */
-        const double half = x->u_out > 0 ? fmin(rounding, at_ulp(x->got->format, fabs(want) + x->limit[i]) / 2) : 0;
+        const double half = half_spacing(x, i);
         const double weight[AT_MOMENT_COUNT] = { [AT_MOMENT_SLOPE] = want, [AT_MOMENT_MEAN] = 1 };
         for (int m = 0; m < AT_MOMENT_COUNT; m++) {
             const double moved = half * fabs(weight[m]);
             s->size[m] += error * weight[m];
             s->rest[m] += rest * fabs(weight[m]);
-            s->square[m] += moved * moved;
             s->mean[m] += DENSITY_SLOPE / 3 * x->u_out * moved;
             s->norm[m] += weight[m] * weight[m];
         }
@@ -159,6 +165,75 @@ static void add_row(const struct look *x, int64_t row, struct sums *s) {
         s->square[m] += x->r.square[m][row];
         s->mean[m] += DENSITY_SLOPE / 3 * x->r.u * x->r.sum[m][row];
     }
+}
+
+/* ---- outputs that are rounded alike ---- */
+
+struct cell {
+    int64_t request, head;
+    double got; /* magnitude */
+    double moved[AT_MOMENT_COUNT];
+};
+
+static int by_cell(const void *a, const void *b) {
+    const struct cell *x = a, *y = b;
+    if (x->request != y->request)
+        return x->request < y->request ? -1 : 1;
+    if (x->got != y->got)
+        return x->got < y->got ? -1 : 1;
+    return (x->head > y->head) - (x->head < y->head);
+}
+
+/* Adds the square of the sum over each run of cells; of one run all are the same but for the head where `of_head`. */
+static void add_runs(const struct cell *cells, int64_t n, int of_head, struct sums *s) {
+    for (int64_t i = 0, end; i < n; i = end) {
+        double sum[AT_MOMENT_COUNT] = { 0 };
+        for (end = i; end < n && cells[end].request == cells[i].request && cells[end].got == cells[i].got &&
+                      (!of_head || cells[end].head == cells[i].head);
+             end++)
+            for (int m = 0; m < AT_MOMENT_COUNT; m++)
+                sum[m] += cells[end].moved[m];
+        for (int m = 0; m < AT_MOMENT_COUNT; m++)
+            s[of_head ? 1 + cells[i].head : 0].square[m] += sum[m] * sum[m];
+    }
+}
+
+/* The cells of channel c of every row that is looked at; their number. */
+static int64_t gather_channel(const struct look *x, int64_t c, struct cell *cells, int64_t *widest) {
+    const struct at_problem *p = x->a->problem;
+    int64_t n = 0;
+    for (int64_t row = 0, first, count; row < x->a->rows; row++) {
+        if (!is_looked_at(x, row))
+            continue;
+        p->op->row_span(p, x->tensor, row, &first, &count);
+        *widest = count > *widest ? count : *widest;
+        if (c >= count)
+            continue;
+        const double half = half_spacing(x, first + c);
+        cells[n++] = (struct cell){
+            .request = p->op->request_of_row ? p->op->request_of_row(p, row) : 0,
+            .head = head_of(x, first),
+            .got = fabs(at_tensor_get(x->got, first + c)),
+            .moved = { [AT_MOMENT_SLOPE] = half * fabs(x->a->value[x->tensor][first + c]), [AT_MOMENT_MEAN] = half },
+        };
+    }
+    return n;
+}
+
+static at_status add_output_roundings(const struct look *x, int64_t heads, struct sums *s) {
+    struct cell *cells = malloc(((size_t)x->a->rows + 1) * sizeof *cells);
+    if (!cells)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for a channel of %lld rows", (long long)x->a->rows);
+    int64_t widest = 1;
+    for (int64_t c = 0; c < widest && x->u_out > 0; c++) {
+        const int64_t n = gather_channel(x, c, cells, &widest);
+        qsort(cells, (size_t)n, sizeof *cells, by_cell);
+        add_runs(cells, n, 0, s);
+        if (heads > 1)
+            add_runs(cells, n, 1, s);
+    }
+    free(cells);
+    return AT_OK;
 }
 
 static struct at_bias bias_of(const struct sums *s, int m) {
@@ -196,11 +271,12 @@ static at_status add_up(const struct look *x, struct at_aggregate *out) {
         if (heads > 1 && count)
             add_row(x, row, &s[1 + head_of(x, first)]);
     }
-    for (int64_t g = 0; g < (heads > 1 ? heads + 1 : 1); g++)
+    const at_status status = add_output_roundings(x, heads, s);
+    for (int64_t g = 0; status == AT_OK && g < (heads > 1 ? heads + 1 : 1); g++)
         add_group(&s[g], g - 1, out);
     free(s);
-    out->judged = 1;
-    return AT_OK;
+    out->judged = status == AT_OK;
+    return status;
 }
 
 at_status at_aggregate_judge(const struct at_answer *a, const struct at_numerics *numerics, int tensor,
