@@ -128,3 +128,24 @@ at_status at_design_load(struct at_design *design, const char *path) {
     fclose(file);
     return status;
 }
+
+at_status at_design_stated(const struct at_design *design, const char *path, int64_t *cases, int64_t *had) {
+    const char *name = design->domain.family->name;
+    FILE *file = fopen(path, "r");
+    char *text = NULL;
+    size_t size = 0;
+    int found = 0;
+    if (!file)
+        return AT_FAIL(errno == ENOENT ? AT_NOT_FOUND : AT_IO, "%s: %s", path, strerror(errno));
+    while (!found && getline(&text, &size, file) >= 0) {
+        long long n, m;
+        if (strncmp(text, "# ", 2) != 0 || strncmp(text + 2, name, strlen(name)) != 0 || text[2 + strlen(name)] != ':')
+            continue;
+        found = sscanf(text + 2 + strlen(name), ": %lld cases; of %*d (variant, %*[a-z])s %lld are had", &n, &m) == 2;
+        *cases = found ? n : 0;
+        *had = found ? m : 0;
+    }
+    free(text);
+    fclose(file);
+    return found ? AT_OK : AT_FAIL(AT_NOT_FOUND, "%s does not say what it has of %s", path, name);
+}
