@@ -42,20 +42,33 @@ static at_status compare_stated(struct at_design *design, const char *file, int 
     return AT_OK;
 }
 
-static at_status make_design(struct at_design *design, const char *file, int *missing) {
+static void print_head(const struct at_args *args) {
+    const char *strength = at_args_get(args, "--strength");
+    printf("# Cases by design: every %s that a variant takes. Made by:\n# ",
+           !strength || strcmp(strength, "2") == 0 ? "pair of classes"
+           : strcmp(strength, "3") == 0            ? "triple of classes of the factors that meet in kernels"
+                                                   : "class");
+    at_args_put(&at_command_cases, args, "", stdout);
+    printf("# SPDX-License-Identifier: Apache-2.0\n\n");
+}
+
+static at_status make_design(struct at_design *design, const struct at_args *args, int first, int *missing) {
+    const char *file = at_args_get(args, "--count");
     AT_TRY(at_design_learn(design));
     if (file)
         AT_TRY(at_design_load(design, file));
     AT_TRY(at_design_search(design));
     if (file)
         return report_missing(design, missing);
+    if (first)
+        print_head(args);
     at_design_print(design, stdout);
     at_design_print_impossible(design, stdout);
     return AT_OK;
 }
 
 static at_status design_family(struct at_runner *runner, const struct at_family *family, const struct at_args *args,
-                               int *missing) {
+                               int first, int *missing) {
     const char *file = at_args_get(args, "--count");
     int64_t strength, seed;
     struct at_design *design = calloc(1, sizeof *design);
@@ -66,21 +79,11 @@ static at_status design_family(struct at_runner *runner, const struct at_family 
     AT_TRY_OUT(at_args_int(args, "--seed", 0, INT64_MAX, 1, &seed));
     AT_TRY_OUT(at_design_open(runner, family, (int)strength, (uint64_t)seed, design));
     AT_TRY_OUT(at_args_has(args, "--stated") ? compare_stated(design, file, missing)
-                                             : make_design(design, file, missing));
+                                             : make_design(design, args, first, missing));
 out:
     at_design_release(design);
     free(design);
     return status;
-}
-
-static void print_head(const struct at_args *args) {
-    const char *strength = at_args_get(args, "--strength");
-    printf("# Cases by design: every %s that a variant takes. Made by:\n# ",
-           !strength || strcmp(strength, "2") == 0 ? "pair of classes"
-           : strcmp(strength, "3") == 0            ? "triple of classes of the factors that meet in kernels"
-                                                   : "class");
-    at_args_put(&at_command_cases, args, "", stdout);
-    printf("# SPDX-License-Identifier: Apache-2.0\n\n");
 }
 
 static at_status design_cases(const struct at_args *args, int *missing) {
@@ -97,9 +100,7 @@ static at_status design_cases(const struct at_args *args, int *missing) {
         const struct at_family *family = at_family_at(i);
         if (strcmp(family->op, op) != 0 && strcmp(family->name, op) != 0)
             continue;
-        if (!known++ && !at_args_has(args, "--count"))
-            print_head(args);
-        status = design_family(runner, family, args, missing);
+        status = design_family(runner, family, args, known++ == 0, missing);
     }
     at_runner_close(runner);
     if (status == AT_OK && !known)
