@@ -72,24 +72,26 @@ struct loaded {
     int matched;
 };
 
+/* Factors k and on of a combination; `tuple`: of the classes before. */
+static void count_tuples(struct at_design *design, const struct at_design_combination *c, const uint32_t *has, int k,
+                         int64_t tuple, uint64_t takes) {
+    if (k == design->strength) {
+        design->covered[c->first + tuple] |= takes;
+        return;
+    }
+    const int f = c->factors[k], n = design->domain.factors[f].n;
+    for (int class = 0; class < n; class ++)
+        if (has[f] >> class & 1)
+            count_tuples(design, c, has, k + 1, tuple * n + class, takes);
+}
+
 /* Every tuple of classes that the line has. */
 static at_status count_match(void *context, const uint32_t *has) {
     struct loaded *line = context;
     struct at_design *design = line->design;
     line->matched = 1;
-    for (int64_t i = 0; i < design->n_combinations; i++) {
-        const struct at_design_combination *c = &design->combinations[i];
-        for (int64_t t = 0; t < c->n; t++) {
-            int64_t rest = t, all = 1;
-            for (int k = design->strength - 1; k >= 0; k--) {
-                const int n = design->domain.factors[c->factors[k]].n;
-                all &= has[c->factors[k]] >> (rest % n) & 1;
-                rest /= n;
-            }
-            if (all)
-                design->covered[c->first + t] |= line->takes;
-        }
-    }
+    for (int64_t i = 0; i < design->n_combinations; i++)
+        count_tuples(design, &design->combinations[i], has, 0, 0, line->takes);
     for (int f = 0; f < design->domain.n; f++)
         for (int c = 0; c < AT_DOMAIN_CLASSES; c++)
             if (has[f] >> c & 1) {
