@@ -69,6 +69,10 @@ void at_cover_counts(const struct at_design *design, int64_t *all, int64_t *had,
 at_status at_design_learn(struct at_design *design);
 /* design_search.c: adds rows until every (variant, tuple) is covered or taken for impossible. */
 at_status at_design_search(struct at_design *design);
+/* What a row costs to be judged on, in multiply-adds: launches and decoys take their time without any. */
+double at_design_cost(const struct at_design_row *row);
+/* design_thin.c: leaves out rows, the dearest first, of which others have every (variant, tuple) and far class. */
+at_status at_design_thin(struct at_design *design);
 /* design_file.c: counts the cases of the family in a case file as had; comments, other families and lines that are no
  * instance of the domain count nothing. */
 at_status at_design_load(struct at_design *design, const char *path);

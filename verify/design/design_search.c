@@ -12,8 +12,7 @@
 /* Candidates for a row; tries before a tuple is taken for impossible. */
 enum { CANDIDATES = 10, TRIES = 32, ROUNDS = 3 };
 
-/* What a row costs to be judged on, in multiply-adds: launches and decoys take their time without any. */
-static double cost_of(const struct at_design_row *row) {
+double at_design_cost(const struct at_design_row *row) {
     return (double)__builtin_popcountll(row->takes) * (row->work + 2e5);
 }
 
@@ -151,7 +150,7 @@ static at_status find_row(struct at_design *design, const int *fixed, uint64_t t
         taken++;
         const double worth =
             (double)(is_far ? __builtin_popcountll(row.takes & target) : 1 + at_cover_row(design, &row, 0)) /
-            cost_of(&row);
+            at_design_cost(&row);
         if (worth > most) {
             most = worth;
             *best = row;
@@ -230,5 +229,5 @@ at_status at_design_search(struct at_design *design) {
         memset(design->impossible, 0, (size_t)design->n_tuples * sizeof *design->impossible);
         AT_TRY(cover_tuples(design));
     }
-    return AT_OK;
+    return at_design_thin(design);
 }
