@@ -7,13 +7,18 @@
 
 /* ---- heads and head sizes ---- */
 
-FACTOR(at_attn_group, "group", "query heads per key/value head, one or several of those", AT_FACTOR_TRIPLES,
+/* Heads of a group share what is loaded in decode alone; in prefill each has blocks of its own, and 8 of them cost what they are. */
+FACTOR(at_attn_decode_group, "group", "query heads per key/value head, one or several of those", AT_FACTOR_DECODE | AT_FACTOR_TRIPLES,
     .classes = AT_CLASSES("h=4 hk=2 | h=2 hk=1", "h=1 hk=1 | h=3 hk=3", "h=3 hk=1 | h=6 hk=2", "h=4 hk=1 | h=8 hk=2", "h=8 hk=1"),
     .far = AT_CLASSES("h=16 hk=1", "h=24,25 hk=1"),
     .any = "h=2,5,7 hk=1 | h=10,12 hk=2 | h=9 hk=3");
+FACTOR(at_attn_prefill_group, "group", "query heads per key/value head, one or several of those", AT_FACTOR_PREFILL | AT_FACTOR_TRIPLES,
+    .classes = AT_CLASSES("h=2 hk=1 | h=4 hk=2", "h=1 hk=1 | h=2 hk=2", "h=3 hk=1 | h=6 hk=2", "h=4 hk=1"),
+    .far = AT_CLASSES("h=8 hk=1 | h=8 hk=2", "h=16 hk=1", "h=24,25 hk=1"),
+    .any = "h=2,5,7 hk=1 | h=10,12 hk=2 | h=3,9 hk=3");
 FACTOR(at_attn_head_size, "d", "head size: what kernels are compiled for, other multiples of 8, no multiple, padded", AT_FACTOR_TRIPLES,
     .classes = AT_CLASSES("d=64", "d=128", "d=32,96", "d=40,80", "d=1,5,31,100", "d=32,40,63 pad_d=64 | d=96 pad_d=128"),
-    .far = AT_CLASSES("d=256", "d=257"),
+    .far = AT_CLASSES("d=256", "d=257", "d=264,512"),
     .any = "d=1..200");
 
 /* ---- memory ---- */
@@ -53,7 +58,7 @@ FACTOR(at_attn_near, "near", "below it, at it, above it", AT_FACTOR_TRIPLES,
 FACTOR(at_attn_batch, "batch", "lengths of requests", AT_FACTOR_DECODE | AT_FACTOR_TRIPLES,
     .classes = AT_CLASSES("b=1 sk={keys+near}", "b=3 sk={keys+near}/1/33", "b=2 sk=19/{keys+near}",
                           "b=5 sk=0/1/{keys+near}/17/0 | b=4 sq=1/0 sk={keys+near}/17"),
-    .far = AT_CLASSES("b=1 sk=2049,2300,4097", "b=96,97,130 sk=3/1/0/18/2/7"));
+    .far = AT_CLASSES("b=1 sk=2049,2300,4097", "b=129,130,150 sk=3/1/0/18/2/7"));
 FACTOR(at_attn_rows_tile, "rows", "tile of queries that lengths lie about", AT_FACTOR_PREFILL,
     .classes = AT_CLASSES("$rows=8", "$rows=16"),
     .far = AT_CLASSES("$rows=64", "$rows=32"));
@@ -61,8 +66,8 @@ FACTOR(at_attn_rows_near, "rows near", "below it, at it, above it", AT_FACTOR_PR
     .classes = AT_CLASSES("$past=1", "$past=0", "$past=-1", "$past=2"),
     .any = "$past=-7..24");
 FACTOR(at_attn_queries, "queries", "queries of requests", AT_FACTOR_PREFILL | AT_FACTOR_TRIPLES,
-    .classes = AT_CLASSES("b=1 sq={rows+past}", "b=3 sq=1/{rows+past}/2", "b=2 sq={rows+past}/3", "b=4 sq=0/{rows+past}/0/1"),
-    .far = AT_CLASSES("b=1 sq=3 prefix=2049", "b=96,97,130 sq=1/0/2"));
+    .classes = AT_CLASSES("b=1 sq={rows+past}", "b=3 sq=1/{rows+past}/0", "b=2 sq={rows+past}/3", "b=4 sq=0/{rows+past}/0/1"),
+    .far = AT_CLASSES("b=1 sq=1,3 prefix=2049", "b=1 sq=129,130,140", "b=129,130,150 sq=1/0/0/2/0/0/0"));
 FACTOR(at_attn_lengths, "prefix", "keys before the first query, on and off a page; fewer keys than queries", AT_FACTOR_PREFILL | AT_FACTOR_TRIPLES,
     .classes = AT_CLASSES("", "prefix={2*page}", "prefix={page+1}", "prefix={keys+near}", "sk={keys+near}", "sk=5 | sk=1"));
 

@@ -72,6 +72,10 @@ at_status at_design_learn(struct at_design *design);
 at_status at_design_learn_again(struct at_design *design); /* harder, what the first time has not shown */
 /* design_search.c, with progress: adds rows until every (variant, tuple) is covered or taken for impossible. */
 at_status at_design_search(struct at_design *design);
+/* What a row costs to be judged on, in multiply-adds: launches and decoys take their time without any. */
+double at_design_cost(const struct at_design_row *row);
+/* design_thin.c: leaves out rows, the dearest first, of which others have every (variant, tuple) and far class. */
+at_status at_design_thin(struct at_design *design);
 /* design_file.c: counts the cases of the family in a case file as had; comments, other families and lines that are no
  * instance of the domain count nothing. */
 at_status at_design_load(struct at_design *design, const char *path);

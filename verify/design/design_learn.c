@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Cases tried to find one that a variant takes, and to find one with a class. */
-enum { TRIES_FIRST = 600, TRIES_CLASS = 6, TRIES_AGAIN = 24, TRIES_PAIR = 24 };
+enum { TRIES_FIRST = 600, TRIES_CLASS = 24, TRIES_AGAIN = 24, TRIES_PAIR = 24 };
 
 static uint64_t everybody(const struct at_design *design) {
     return design->n_variants == 64 ? ~(uint64_t)0 : ((uint64_t)1 << design->n_variants) - 1;

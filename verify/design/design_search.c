@@ -13,8 +13,7 @@
  * only what nothing known speaks against. */
 enum { CANDIDATES = 10, TRIES = 32, MORE_TRIES = 96, ROUNDS = 3 };
 
-/* What a row costs to be judged on, in multiply-adds: launches and decoys take their time without any. */
-static double cost_of(const struct at_design_row *row) {
+double at_design_cost(const struct at_design_row *row) {
     return (double)__builtin_popcountll(row->takes) * (row->work + 2e5);
 }
 
@@ -152,7 +151,7 @@ static at_status find_row(struct at_design *design, const int *fixed, uint64_t t
         taken++;
         const double worth =
             (double)(is_far ? __builtin_popcountll(row.takes & target) : 1 + at_cover_row(design, &row, 0)) /
-            cost_of(&row);
+            at_design_cost(&row);
         if (worth > most) {
             most = worth;
             *best = row;
@@ -256,7 +255,7 @@ static at_status search(struct at_design *design) {
             AT_TRY(at_design_learn_again(design));
         AT_TRY(cover_tuples(design, (int)round));
     }
-    return AT_OK;
+    return at_design_thin(design);
 }
 
 at_status at_design_search(struct at_design *design) {
