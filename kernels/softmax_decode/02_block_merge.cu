@@ -79,7 +79,6 @@ const char *supports(const struct at_problem *problem) {
     const char *reason = at_head_size_declines(problem);
     if (!reason)
         reason = at_softmax_decode_declines(problem, 0);
-    /* not reached: takes 50000 keys and more */
     if (!reason && shared(&problem->sizes) > 220 * 1024)
         reason = "a request has more keys than shared memory holds";
     return reason;

@@ -64,7 +64,7 @@ planted 1 'nothing calls this function' "$(opens 'function never called')"
 cp "$kernel" "$tree/$kernel"
 sed -i 's|return at_launch(kernel|return 0 * at_launch(kernel|' "$tree/kernels/norm/norm.h"
 cmp -s kernels/norm/norm.h "$tree/kernels/norm/norm.h" && fail "nothing planted"
-planted 1 'its first launch failed, and it did not say so' 'd["variants"][0]["broken"] == 1'
+planted 1 'failed, and it did not say so' 'd["variants"][0]["broken"] == 1'
 touch -d '2 minutes' "$tree/$kernel"
 wants 3 'newer than the runner' env AT_DATASETS="$PWD/datasets" "$tree/$name/attest" coverage --quiet --cases 'shapes:uclip_norm*'
 mv "$tree/kernels" "$tree/elsewhere"
