@@ -414,7 +414,7 @@ static inline const char *at_tma_declines(const struct at_problem *problem) {
     const struct at_sizes *z = &problem->sizes;
     if (z->d != 64 && z->d != 128)
         return "d is neither 64 nor 128";
-    /* not reached: such tensors do not fit the machines that judge */
+    /* not reached: K and V of as many rows have 512 GiB */
     if (z->slots + z->tokens >= INT32_MAX)
         return "more rows than a copy's 32-bit places reach";
     return at_attention_declines(problem, 0);

@@ -133,7 +133,7 @@ template <class T, class F> int at_counts_launch(const struct at_launch *launch,
 
 /* Why every variant declines a problem: grids and 32-bit offsets have ends. */
 static inline const char *at_counts_declines(const struct at_problem *p) {
-    /* not reached: such tensors do not fit the machines that judge */
+    /* not reached: the case language has 4096 heads and 2^26 keys at most */
     if (p->sizes.h > 65535 || p->sizes.tokens + p->sizes.slots > INT32_MAX / 2)
         return "more heads, queries or keys than grids and 32-bit places reach";
     return nullptr;
