@@ -53,7 +53,7 @@ const char *supports(const struct at_problem *problem) {
     const struct at_sizes *z = &problem->sizes;
     if (z->d % GROUP || z->d > CHANNELS * AT_DECODE_THREADS)
         return "d is no multiple of 8, or more than 512";
-    return at_asynct_decode_declines(problem, 0);
+    return at_asynct_declines(problem, 0);
 }
 
 int launch(const struct at_launch *launch) {

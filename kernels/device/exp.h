@@ -22,8 +22,8 @@ static __device__ inline float at_power_of_two(int e) {
 }
 
 /* e^x of a score less its row's maximum, x <= 0, within one ulp (tests/kernels/device/test_device_exp.c); exactly 1 at 0, 0
- * from -104 down; a NaN stays one. x = n log 2 + r, |r| <= log(2)/2; e^r by Taylor's polynomial of degree 7, which is 2^-27 from it at the
- * ends. What 1 + r and the reduction lose is added again, so that one rounding counts. */
+ * from -104 down; a NaN stays one. x = n log 2 + r, |r| <= log(2)/2; e^r by Taylor's polynomial of degree 7, which is
+ * 2^-27 from it at the ends. What 1 + r and the reduction lose is added again, so that one rounding counts. */
 static __device__ inline float at_exp(float x) {
     if (!(x > -104.0f))
         return x <= -104.0f ? 0.0f : x;
