@@ -32,7 +32,7 @@ template <class T> __global__ void __launch_bounds__(AT_DECODE_THREADS, AT_DECOD
         query.put(c, at_decode_every(query, p, 0, keys, c));
 }
 
-const char *supports(const struct at_problem *problem) { return at_asynct_decode_declines(problem, 8); }
+const char *supports(const struct at_problem *problem) { return at_asynct_declines(problem, 8); }
 
 int launch(const struct at_launch *launch) {
     return at_decode_launch(launch, attend<at_f16>, attend<at_bf16>, launch->problem->sizes.capacity * 8);

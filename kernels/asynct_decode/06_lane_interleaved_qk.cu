@@ -41,7 +41,7 @@ template <class T> __global__ void __launch_bounds__(AT_DECODE_THREADS, AT_DECOD
 }
 
 const char *supports(const struct at_problem *problem) {
-    return problem->sizes.d % GROUP ? "d is no multiple of 8" : at_asynct_decode_declines(problem, 8);
+    return problem->sizes.d % GROUP ? "d is no multiple of 8" : at_asynct_declines(problem, 8);
 }
 
 int launch(const struct at_launch *launch) {

@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(AT_DECODE_THREADS, AT_DECODE_BLOCKS)
 }
 
 const char *supports(const struct at_problem *problem) {
-    return problem->sizes.d % GROUP ? "d is no multiple of 8" : at_asynct_decode_declines(problem, 0);
+    return problem->sizes.d % GROUP ? "d is no multiple of 8" : at_asynct_declines(problem, 0);
 }
 
 int launch(const struct at_launch *launch) {

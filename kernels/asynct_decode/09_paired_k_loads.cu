@@ -45,7 +45,7 @@ template <class T> __global__ void __launch_bounds__(AT_DECODE_THREADS, AT_DECOD
 }
 
 const char *supports(const struct at_problem *problem) {
-    return problem->sizes.d % (2 * GROUP) ? "d is no multiple of 16" : at_asynct_decode_declines(problem, 8);
+    return problem->sizes.d % (2 * GROUP) ? "d is no multiple of 16" : at_asynct_declines(problem, 8);
 }
 
 int launch(const struct at_launch *launch) {

@@ -59,15 +59,10 @@ __device__ void at_decode_gates_listed(const at_decode_query<T> &query, const fl
     }
 }
 
-/* Reasons to decline that decode kernels share. */
-static inline const char *at_asynct_decode_declines(const struct at_problem *problem, int64_t bytes_per_key) {
-    /* not reached: the case language gives decode families one query a request */
-    return problem->sizes.max_sq > 1 ? "at most one query a request" : at_asynct_declines(problem, bytes_per_key);
-}
-
+/* Reasons to decline that kernels for some head sizes share. */
 static inline const char *at_asynct_decode_sized_declines(const struct at_problem *problem, int64_t bytes_per_key) {
     const char *reason = at_head_size_declines(problem);
-    return reason ? reason : at_asynct_decode_declines(problem, bytes_per_key);
+    return reason ? reason : at_asynct_declines(problem, bytes_per_key);
 }
 
 /* A kernel on grid (x, requests, z); `args` follow the view. */

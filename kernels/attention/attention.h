@@ -66,7 +66,6 @@ static inline const char *at_attention_declines(const struct at_problem *problem
     if (problem->dtype != AT_F16 && problem->dtype != AT_BF16)
         return "activations are f16 or bf16";
     const struct at_sizes *z = &problem->sizes;
-    /* not reached: such tensors do not fit the machines that judge */
     if (z->capacity * z->hk * z->d >= INT32_MAX || z->capacity * z->page >= 1 << 30) /* key_of_page, page_of */
         return "a request has more keys than 32-bit places reach";
     return z->capacity * bytes_per_key > 220 * 1024 ? "a request has more keys than shared memory holds" : nullptr;

@@ -398,11 +398,8 @@ template <class View, class Kernel> int at_tma_launch(const struct at_launch *la
                                at_tma_rows(z->slots > 0 ? a.k : a.q, z->d, z->hk, slots, rows),
                                at_tma_rows(z->slots > 0 ? a.v : a.q, z->d, z->hk, slots, rows) };
     int code = at_tensor_map_encode(&q, &boxes[0]);
-    /* not reached: a tensor map says every box that is asked for here */
     code = code ? code : at_tensor_map_encode(&k, &boxes[1]);
-    /* not reached: a tensor map says every box that is asked for here */
     code = code ? code : at_tensor_map_encode(&v, &boxes[2]);
-    /* not reached: a tensor map says every box that is asked for here */
     if (code)
         return code;
     const auto with_head_size = [&]<int D>() {
@@ -417,8 +414,8 @@ static inline const char *at_tma_declines(const struct at_problem *problem) {
     const struct at_sizes *z = &problem->sizes;
     if (z->d != 64 && z->d != 128)
         return "d is neither 64 nor 128";
-    /* not reached: such tensors do not fit the machines that judge */
-    if (z->slots >= INT32_MAX || z->tokens >= INT32_MAX)
+    /* not reached: K and V of as many rows have 512 GiB */
+    if (z->slots + z->tokens >= INT32_MAX)
         return "more rows than a copy's 32-bit places reach";
     return at_attention_declines(problem, 0);
 }

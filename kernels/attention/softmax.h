@@ -90,10 +90,4 @@ template <class T> static __device__ void at_softmax_row(const at_softmax_query<
         query.put_lse(all.max, all.sum);
 }
 
-/* Why decode kernels decline a problem; they need `bytes_per_key` bytes of shared memory for each key of a request. */
-static inline const char *at_softmax_decode_declines(const struct at_problem *problem, int64_t bytes_per_key) {
-    /* not reached: the case language gives decode families one query a request */
-    return problem->sizes.max_sq > 1 ? "at most one query a request" : at_attention_declines(problem, bytes_per_key);
-}
-
 #endif

@@ -21,15 +21,12 @@ static __device__ inline float at_power_of_two(int e) {
     return x;
 }
 
-/* e^x within one ulp (tests/kernels/device/test_device_exp.c); exactly 1 at 0, 0 from -104 down and infinity from 89 up; a NaN
- * stays one. x = n log 2 + r, |r| <= log(2)/2; e^r by Taylor's polynomial of degree 7, which is 2^-27 from it at the
- * ends. What 1 + r and the reduction lose is added again, so that one rounding counts. */
+/* e^x of a score less its row's maximum, x <= 0, within one ulp (tests/kernels/device/test_device_exp.c); exactly 1 at 0, 0
+ * from -104 down; a NaN stays one. x = n log 2 + r, |r| <= log(2)/2; e^r by Taylor's polynomial of degree 7, which is
+ * 2^-27 from it at the ends. What 1 + r and the reduction lose is added again, so that one rounding counts. */
 static __device__ inline float at_exp(float x) {
     if (!(x > -104.0f))
         return x <= -104.0f ? 0.0f : x;
-    /* not reached: the maximum is taken off first */
-    if (x > 89.0f)
-        return INFINITY;
     const float n = rintf(x * 0x1.715476p0f);
     const float high = fmaf(n, -0x1.62e4p-1f, x); /* exact: 15 bits of log 2 by at most 8 of n */
     const float r = fmaf(n, -0x1.7f7d1cp-20f, high), lost = fmaf(n, -0x1.7f7d1cp-20f, high - r);
@@ -45,21 +42,15 @@ static __device__ inline float at_exp(float x) {
     return p * at_power_of_two(half) * at_power_of_two(e - half);
 }
 
-/* log x to a rounding of its value in f64; x > 0 and finite or infinite; 0 gives -infinity, NaN and less than 0 NaN.
+/* log x of a sum of weights to a rounding of its value in f64; x is 1 or more, since the maximum's own weight is 1, and
+ * finite; down to 2^-126 it is right, too; 0 gives -infinity, NaN and less than 0 NaN.
  * x = 2^e m, sqrt(1/2) <= m < sqrt(2); log m = 2 artanh(s), s = (m - 1) / (m + 1), |s| < 0.172: s^21/21 < 2^-57. */
 static __device__ inline float at_log(float x) {
     if (!(x > 0.0f))
         return x == 0.0f ? -INFINITY : NAN;
-    /* not reached: of sums of weights, each at most 1 */
-    if (x > 0x1.fffffep127f)
-        return x;
-    const int subnormal = x < 0x1p-126f;
     uint32_t bits;
-    /* not reached: of sums that have a weight of 1 */
-    const float normal = subnormal ? x * 0x1p24f : x;
-    memcpy(&bits, &normal, sizeof bits);
-    /* not reached: of sums that have a weight of 1 */
-    int e = (int)(bits >> 23) - 127 - (subnormal ? 24 : 0);
+    memcpy(&bits, &x, sizeof bits);
+    int e = (int)(bits >> 23) - 127;
     bits = (bits & 0x7fffffu) | 0x3f800000u;
     float m;
     memcpy(&m, &bits, sizeof m);

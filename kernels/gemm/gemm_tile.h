@@ -115,7 +115,6 @@ template <class T> int at_gemm_launch(const struct at_launch *launch, void (*ker
 
 /* Why a problem is declined whatever its format: CUDA takes at most 65535 blocks along y. */
 static inline const char *at_gemm_declines(const struct at_problem *p) {
-    /* not reached: a product of as many rows does not fit the machines that judge */
     return at_gemm_own_of(p).m > 65535 * (int64_t)AT_GEMM_TILE ? "more rows than a grid has" : nullptr;
 }
 

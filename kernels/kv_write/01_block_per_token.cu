@@ -48,7 +48,7 @@ AT_KERNEL(kv_write, 01_block_per_token) = {
         .repeats = 1,
         .batch_invariant = 1,
     },
-    .supports = at_norm_declines,
+    .supports = nullptr,
     .workspace = nullptr,
     .launch = launch,
 };

@@ -71,16 +71,9 @@ static __global__ void __launch_bounds__(AT_NORM_THREADS)
     }
 }
 
-static inline const char *at_norm_declines(const struct at_problem *problem) {
-    const enum at_format f = problem->dtype;
-    /* not reached: the case language has no other formats for norms */
-    return f == AT_F32 || f == AT_F16 || f == AT_BF16 ? nullptr : "activations are f32, f16 or bf16";
-}
-
 /* f.operator()<T>() for the problem's activations; 0 when it has none. */
 template <class F> int at_norm_launch(const struct at_launch *launch, F f) {
     const struct at_problem *p = launch->problem;
-    /* not reached: the case language has no norm without rows */
     if (p->sizes.tokens == 0)
         return 0;
     if (p->dtype == AT_F16)

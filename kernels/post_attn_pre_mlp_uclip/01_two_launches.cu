@@ -44,7 +44,7 @@ AT_KERNEL(post_attn_pre_mlp_uclip, 01_two_launches) = {
         .repeats = 1,
         .batch_invariant = 1,
     },
-    .supports = at_norm_declines,
+    .supports = nullptr,
     .workspace = nullptr,
     .launch = launch,
 };

@@ -44,7 +44,7 @@ AT_KERNEL(post_attn_pre_mlp_uclip, 02_v1_in_place) = {
         .repeats = 1,
         .batch_invariant = 1,
     },
-    .supports = at_norm_declines,
+    .supports = nullptr,
     .workspace = nullptr,
     .launch = launch,
 };

@@ -32,7 +32,7 @@ AT_KERNEL(post_attn_pre_mlp_uclip, 03_v2_own_residual) = {
         .repeats = 1,
         .batch_invariant = 1,
     },
-    .supports = at_norm_declines,
+    .supports = nullptr,
     .workspace = nullptr,
     .launch = launch,
 };

@@ -39,7 +39,7 @@ AT_KERNEL(qk_uclip_norm, 01_two_launches) = {
         .repeats = 1,
         .batch_invariant = 1,
     },
-    .supports = at_norm_declines,
+    .supports = nullptr,
     .workspace = nullptr,
     .launch = launch,
 };

@@ -60,7 +60,7 @@ AT_KERNEL(qk_uclip_norm, 02_one_launch) = {
         .repeats = 1,
         .batch_invariant = 1,
     },
-    .supports = at_norm_declines,
+    .supports = nullptr,
     .workspace = nullptr,
     .launch = launch,
 };

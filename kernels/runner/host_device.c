@@ -11,7 +11,7 @@
 #include <time.h>
 
 /* The device's own error numbers. What a host kernel's launch returns is passed on as it is. */
-enum { NO_MEMORY = 1001, WORKSPACE_OVERRUN };
+enum { NO_MEMORY = 1001, WORKSPACE_OVERRUN, ERROR_LOST, NO_CALL };
 enum { ALIGN = 256, GUARD = 256 };
 /* Every format reads these bytes as NaN: a kernel that uses scratch it did not write is seen. */
 enum { POISON = 0xff, GUARD_BYTE = 0xa5 };
@@ -99,11 +99,34 @@ static int host_found(struct at_device *device, enum at_reply_kind *kind, char *
     return 1;
 }
 
+/* Launches with the first call of the variant to the device failing, then with the second, until all have; 0: each error
+ * came out. A problem with rows takes a call. */
+static int fail_each(const struct at_kernel *kernel, const struct at_launch *launch, const struct at_run_mode *mode) {
+    const struct at_problem *p = launch->problem;
+    const int has_rows = p->op && p->op->rows(p) > 0;
+    int code = 0;
+    for (int n = 1; code == 0; n++) {
+        describe(launch, mode);
+        at_simt_call_fails(n);
+        const int said = kernel->launch(launch);
+        if (at_simt_calls() < n) {
+            code = n == 1 && has_rows ? NO_CALL : 0;
+            break;
+        }
+        code = said ? 0 : ERROR_LOST;
+    }
+    at_simt_call_fails(0);
+    return code;
+}
+
 static int host_run(struct at_device *device, const struct at_kernel *kernel, const struct at_launch *launch,
                     const struct at_run_mode *mode, struct at_reply *reply) {
     const struct at_host_device *host = host_of(device);
     struct at_launch on_stream = *launch;
     on_stream.stream = device; /* any address will do: work put on another stream has no order with ours */
+    const int lost = host->fail_each ? fail_each(kernel, &on_stream, mode) : 0;
+    if (lost)
+        return lost;
     describe(&on_stream, mode);
     double start = now();
     int code = kernel->launch(&on_stream);
@@ -124,6 +147,10 @@ static const char *host_error(int code) {
         return "the memory could not be had";
     case WORKSPACE_OVERRUN:
         return "the kernel wrote past the workspace it asked for";
+    case ERROR_LOST:
+        return "a launch or a tensor map of it failed, and it did not say so";
+    case NO_CALL:
+        return "it launches nothing that could fail";
     default:
         return "the launch returned this number";
     }

@@ -11,6 +11,7 @@ struct at_host_device {
     uint8_t *scratch;
     int64_t capacity; /* of scratch, the guard behind it not counted */
     int64_t wanted;   /* bytes of the workspace in use */
+    int fail_each;    /* before a job its kernel is launched with each of its calls to the device failing in turn */
 };
 void at_host_device_init(struct at_host_device *host);
 void at_host_device_release(struct at_host_device *host);

@@ -32,8 +32,8 @@ static struct at_device *open_host(void *context, char *text, size_t size) {
     struct at_host_device *host = context;
     if (!leave_out(text, size))
         return NULL;
-    at_simt_first_fails(getenv("AT_SIMT_FIRST_FAILS") != NULL);
     at_host_device_init(host);
+    host->fail_each = getenv("AT_SIMT_CALLS_FAIL") != NULL;
     at_host_device_text(text, size);
     return &host->device;
 }

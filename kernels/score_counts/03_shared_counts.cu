@@ -67,7 +67,6 @@ int put(const struct at_launch *launch, const at_counts_view<T> &a, at_counts_ki
     const int code =
         at_launch(at_counts_norm_spans<T>, dim3{ (unsigned)((rows + AT_COUNTS_BLOCK - 1) / AT_COUNTS_BLOCK), 1, 1 },
                   dim3{ AT_COUNTS_BLOCK, 1, 1 }, 0, launch->stream, a);
-    /* not reached: no launch but the first is made to fail */
     if (code)
         return code;
     int counted = 0;

@@ -8,12 +8,11 @@
 
 constexpr int AT_COUNTS_CLEAR = 2048; /* slots that a block clears */
 
-static __global__ void at_counts_clear(uint32_t *to, int64_t n) {
+static_assert(AT_CODE_SLOTS % AT_COUNTS_CLEAR == 0, "blocks clear whole planes");
+static __global__ void at_counts_clear(uint32_t *to) {
     const int64_t first = (int64_t)blockIdx.x * AT_COUNTS_CLEAR;
     for (int i = (int)threadIdx.x; i < AT_COUNTS_CLEAR; i += (int)blockDim.x)
-        /* not reached: planes are a multiple of what a block clears */
-        if (first + i < n)
-            to[first + i] = 0;
+        to[first + i] = 0;
 }
 
 /* Counts the codes of k and v: a block for 64 keys of a kv head. */
@@ -117,8 +116,8 @@ template <class T, class F> int at_counts_launch(const struct at_launch *launch,
     int code = 0;
     for (int i = 0; i < 2 && !code; i++)
         if (n[i])
-            code = at_launch(at_counts_clear, dim3{ (unsigned)((n[i] + AT_COUNTS_CLEAR - 1) / AT_COUNTS_CLEAR), 1, 1 },
-                             block, 0, launch->stream, i ? a.kv_counts : a.counts, n[i]);
+            code = at_launch(at_counts_clear, dim3{ (unsigned)(n[i] / AT_COUNTS_CLEAR), 1, 1 }, block, 0,
+                             launch->stream, i ? a.kv_counts : a.counts);
     if (!code && n[1] && a.keys)
         code = at_launch(at_counts_keys<T>,
                          dim3{ (unsigned)((a.keys + AT_COUNTS_TILE - 1) / AT_COUNTS_TILE), (unsigned)a.hk, 1 }, block,
@@ -134,11 +133,8 @@ template <class T, class F> int at_counts_launch(const struct at_launch *launch,
 
 /* Why every variant declines a problem: grids and 32-bit offsets have ends. */
 static inline const char *at_counts_declines(const struct at_problem *p) {
-    /* not reached: the case language has no request without queries here */
-    if (p->sizes.tokens == 0)
-        return "no queries";
-    /* not reached: such tensors do not fit the machines that judge */
-    if (p->sizes.h > 65535 || p->sizes.tokens > INT32_MAX / 2 || p->sizes.slots > INT32_MAX / 2)
+    /* not reached: the case language has 4096 heads and 2^26 keys at most */
+    if (p->sizes.h > 65535 || p->sizes.tokens + p->sizes.slots > INT32_MAX / 2)
         return "more heads, queries or keys than grids and 32-bit places reach";
     return nullptr;
 }

@@ -18,10 +18,10 @@ constexpr int AT_COUNTS_CHANNELS_OUT = 4; /* of a lane, 32 apart */
 
 /* ---- which products are exact ---- */
 
-static __device__ inline int at_counts_lowest_bit(uint64_t x) { /* of a word that is not 0 */
-    const uint32_t low = (uint32_t)x, high = (uint32_t)(x >> 32);
-    /* not reached: values of 16-bit formats have no bits in the lower word */
-    return low ? at_count_ones((low & (0u - low)) - 1) : 32 + at_count_ones((high & (0u - high)) - 1);
+/* Of a double's bits that are not 0. Values of 16-bit formats have none in the lower word. */
+static __device__ inline int at_counts_lowest_bit(uint64_t x) {
+    const uint32_t high = (uint32_t)(x >> 32);
+    return 32 + at_count_ones((high & (0u - high)) - 1);
 }
 
 /* The product of two rows by the compensated sum, where the order of additions matters. */

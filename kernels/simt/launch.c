@@ -20,13 +20,7 @@
 #include "kernels/simt/wgmma.h"
 
 enum { RESIDENT = 4, LANDS_ONE_IN = 4, STACK_BYTES = 64 * 1024 };
-enum {
-    INVALID_VALUE = 1,
-    OUT_OF_MEMORY = 2,
-    INVALID_CONFIGURATION = 9,
-    INVALID_CLUSTER = 912,
-    FAILURE = 719
-}; /* CUDA's numbers */
+enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_CONFIGURATION = 9, INVALID_CLUSTER = 912 }; /* CUDA's numbers */
 _Static_assert((int)AT_RESIDENT_MAX >= (int)AT_SIMT_CLUSTER_MAX, "a cluster is resident as a whole");
 
 /* ---- threads ---- */
@@ -193,8 +187,9 @@ int at_simt_launch_cluster(void (*entry)(void *), void *arguments, int64_t argum
         return INVALID_CLUSTER;
     if (dynamic_shared < 0 || dynamic_shared > AT_SHARED_MAX)
         return INVALID_VALUE;
-    if (m->launches++ == 0 && m->first_fails)
-        return FAILURE;
+    const int failure = at_simt_host_call();
+    if (failure)
+        return failure;
     if (at_simt_finding()->kind != AT_FINDING_NONE)
         return 0;
     if (stream != m->stream) {

@@ -100,9 +100,9 @@ struct at_simt_machine {
     uint32_t now;    /* the latest epoch: counts synchronisations; never reset within a job */
     uint32_t launch_began, job_began;
     uint64_t random;
-    int seeded;                /* 0: lanes run in ascending order */
-    int unchecked;             /* accesses are neither checked nor remembered */
-    int first_fails, launches; /* the first launch of each job fails; those of the job so far */
+    int seeded;              /* 0: lanes run in ascending order */
+    int unchecked;           /* accesses are neither checked nor remembered */
+    int failing_call, calls; /* the call from the host that fails, 1: the first, 0: none; those of the job so far */
     const void *stream;
     uint64_t path; /* hash of the job's launches */
     int stop;      /* a finding ends the launch */

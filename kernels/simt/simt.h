@@ -39,6 +39,9 @@ struct at_simt_place {
 int at_simt_launch(void (*entry)(void *), void *arguments, int64_t arguments_bytes, struct at_dim3 grid,
                    struct at_dim3 block, int64_t dynamic_shared, const void *stream);
 
+/* A call from the host that can fail begins: 0, or the CUDA error number that it has to return (at_simt_call_fails). */
+int at_simt_host_call(void);
+
 /* The block's copy of one shared variable; the same address for all its threads. `key` tells variables apart. */
 void *at_simt_shared(const void *key, int64_t bytes, int64_t align);
 void *at_simt_shared_dynamic(void);

@@ -14,7 +14,7 @@ void at_simt_job(const struct at_simt_region *regions, int n, uint64_t seed) {
     m->stream = NULL;
     m->path = 0;
     m->unchecked = 0;
-    m->launches = 0;
+    m->calls = 0;
     at_counters_job();
     at_shadow_job();
     if (m->stop) /* a finding may have left reads in flight */
@@ -27,7 +27,13 @@ void at_simt_job(const struct at_simt_region *regions, int n, uint64_t seed) {
     at_memory_job(regions, n);
 }
 
-void at_simt_first_fails(int on) { at_simt_machine.first_fails = on; }
+void at_simt_call_fails(int n) { at_simt_machine.failing_call = n; }
+
+int at_simt_calls(void) { return at_simt_machine.calls; }
+
+int at_simt_host_call(void) {
+    return ++at_simt_machine.calls == at_simt_machine.failing_call ? 719 /* cudaErrorLaunchFailure */ : 0;
+}
 
 void at_simt_unchecked(int on) { at_simt_machine.unchecked = on; }
 

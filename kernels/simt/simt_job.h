@@ -14,8 +14,11 @@ void at_simt_job(const struct at_simt_region *regions, int n, uint64_t seed);
 void at_simt_expect_stream(const void *stream);
 /* Hash of the job's launches: kernels, grids, blocks, dynamic shared memory; 0: there were none. */
 int64_t at_simt_path(void);
-/* From now on the first launch of each job fails, with a number that the variant has to pass on. */
-void at_simt_first_fails(int on);
+/* Which of a job's calls from the host, launches and the encoding of tensor maps, fails, with a number that the variant has
+ * to pass on: from now on the n-th; 0: none. */
+void at_simt_call_fails(int n);
+/* Calls of the job so far, the one that failed among them. */
+int at_simt_calls(void);
 /* Turns every check of accesses off for the job: nothing is found, and nothing can be trusted but the time. */
 void at_simt_unchecked(int on);
 /* Whether the job's accesses are counted, and the counts since it began. */

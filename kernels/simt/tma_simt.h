@@ -16,6 +16,8 @@ static inline int at_tensor_map_encode(at_tensor_map *map, const at_tensor_box *
     m = {};
     if (at_tensor_box_wrong(t))
         return 1; /* cudaErrorInvalidValue */
+    if (const int failure = at_simt_host_call())
+        return failure;
     m.base = static_cast<uint8_t *>(const_cast<void *>(t->base));
     m.rank = t->rank;
     m.element_bytes = t->element_bytes;

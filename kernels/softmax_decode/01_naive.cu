@@ -19,7 +19,7 @@ template <class T> __global__ void __launch_bounds__(AT_DECODE_THREADS, AT_DECOD
     at_softmax_row(query, row);
 }
 
-const char *supports(const struct at_problem *problem) { return at_softmax_decode_declines(problem, 4); }
+const char *supports(const struct at_problem *problem) { return at_attention_declines(problem, 4); }
 
 int launch(const struct at_launch *launch) {
     const struct at_sizes *z = &launch->problem->sizes;

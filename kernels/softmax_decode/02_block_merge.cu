@@ -78,8 +78,7 @@ int64_t shared(const struct at_sizes *z) {
 const char *supports(const struct at_problem *problem) {
     const char *reason = at_head_size_declines(problem);
     if (!reason)
-        reason = at_softmax_decode_declines(problem, 0);
-    /* not reached: takes 50000 keys and more */
+        reason = at_attention_declines(problem, 0);
     if (!reason && shared(&problem->sizes) > 220 * 1024)
         reason = "a request has more keys than shared memory holds";
     return reason;

@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(AT_DECODE_THREADS, AT_DECODE_BLOCKS)
 
 const char *supports(const struct at_problem *problem) {
     const char *reason = at_head_size_declines(problem);
-    return reason ? reason : at_softmax_decode_declines(problem, 0);
+    return reason ? reason : at_attention_declines(problem, 0);
 }
 
 int launch(const struct at_launch *launch) {

@@ -118,11 +118,7 @@ __device__ void at_heads_store_part(const at_mma_heads<T> &heads, const at_onlin
 /* Reasons to decline other than the format of activations. */
 static inline const char *at_softmax_heads_declines(const struct at_problem *problem) {
     const struct at_sizes *z = &problem->sizes;
-    const char *reason = at_softmax_decode_declines(problem, 0);
-    if (z->h / z->hk > AT_MMA_ROWS)
-        return "more than 16 query heads a kv head";
-    /* not reached: what the reason would be is declined before */
-    return reason ? reason : at_mma_declines(problem);
+    return z->h / z->hk > AT_MMA_ROWS ? "more than 16 query heads a kv head" : at_mma_declines(problem);
 }
 
 /* Launches kernel.operator()<D>() for the head size D on ranges of RANGE keys, then the kernel that joins their

@@ -64,7 +64,7 @@ const at_dpa_entry table[] = {
 
 const char *declines(const struct at_problem *p) { return at_dpa_find(table, p) ? nullptr : "another instruction"; }
 
-int launch(const struct at_launch *launch) { return at_dpa_find(table, launch->problem)->launch(launch); }
+int launch(const struct at_launch *launch) { return at_dpa_launch(table, launch); }
 
 } // namespace
 

@@ -86,10 +86,14 @@ struct at_dpa_entry {
 template <int N> const at_dpa_entry *at_dpa_find(const at_dpa_entry (&table)[N], const struct at_problem *p) {
     const struct at_tc_instruction *t = at_dpa_instruction(p);
     for (const at_dpa_entry &entry : table)
-        /* not reached: every instruction of the case language is known */
-        if (t && strcmp(entry.instruction, t->name) == 0)
+        if (strcmp(entry.instruction, t->name) == 0)
             return &entry;
     return nullptr;
+}
+
+/* Launches the problem's instruction; without patterns there is nothing to launch. */
+template <int N> int at_dpa_launch(const at_dpa_entry (&table)[N], const struct at_launch *launch) {
+    return launch->problem->sizes.tokens == 0 ? 0 : at_dpa_find(table, launch->problem)->launch(launch);
 }
 
 #endif

@@ -36,7 +36,7 @@ AT_KERNEL(uclip_norm, 01_block_per_row) = {
         .repeats = 1,
         .batch_invariant = 1,
     },
-    .supports = at_norm_declines,
+    .supports = nullptr,
     .workspace = nullptr,
     .launch = launch,
 };

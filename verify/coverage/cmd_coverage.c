@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "verify/cli/commands.h"
+#include "verify/coverage/by_case.h"
 #include "verify/coverage/gcov.h"
 #include "verify/coverage/report.h"
 #include "verify/result/atomic_file.h"
@@ -17,6 +18,12 @@ static const struct at_option options[] = {
       "exit code 1 unless every branch of every kernel is taken and every function called, or the source says why not "
       "in a comment on "
       "the line or alone above it: /* not reached: REASON */; explained branches are less than 1 % of all" },
+    { "--by-case", NULL,
+      "then runs each case by itself, which takes minutes for a family of many variants: how many branches it takes, "
+      "how "
+      "many of them no other case takes (of two that take the same, neither has any), and how many no case before it "
+      "in "
+      "order of ids takes: without those that add none, all branches are still taken" },
     { "--html", "FILE", "a page: the table, and each source with its counts" },
     { "--json", "FILE", "the same as JSON" },
     { "--jobs", "N", "runners at the same time (default: processors)" },
@@ -77,8 +84,9 @@ static at_status tally(const struct at_run_record *record, struct at_cover_repor
     return AT_OK;
 }
 
-/* Launches a variant whose first launch fails: the error must come out, and what then runs is counted. */
-static at_status fail_first(const struct at_session_options *of_run, const char *case_id, struct at_cover_variant *v) {
+/* Runs a variant while its first call to the device fails, then its second, and so on: each error must come out, and what
+ * then runs is counted. */
+static at_status fail_calls(const struct at_session_options *of_run, const char *case_id, struct at_cover_variant *v) {
     char glob[192];
     const char *globs[] = { glob };
     struct at_session_options o = *of_run;
@@ -90,9 +98,9 @@ static at_status fail_first(const struct at_session_options *of_run, const char 
     o.jobs = o.quiet = 1;
     const at_status status = at_session_run(&o, &record);
     for (int64_t i = 0; status == AT_OK && i < record.n; i++)
-        if (record.results[i].state != AT_STATE_ERROR && v->broken++ == 0)
-            snprintf(v->why, sizeof v->why, "its first launch failed, and it did not say so: %s, %.200s",
-                     at_state_name(record.results[i].state), record.results[i].cause);
+        if (record.results[i].state != AT_STATE_SKIPPED && v->broken++ == 0)
+            snprintf(v->why, sizeof v->why, "%s: %.300s", at_state_name(record.results[i].state),
+                     record.results[i].cause);
     at_run_record_release(&record);
     return status;
 }
@@ -105,15 +113,15 @@ static const char *last_case(const struct at_run_record *record, const char *pat
     return NULL;
 }
 
-static at_status fail_all_first(const struct at_session_options *o, const struct at_run_record *record,
+static at_status fail_all_calls(const struct at_session_options *o, const struct at_run_record *record,
                                 struct at_cover_report *r) {
     at_status status = AT_OK;
     const char *case_id;
-    setenv("AT_SIMT_FIRST_FAILS", "1", 1);
+    setenv("AT_SIMT_CALLS_FAIL", "1", 1);
     for (int k = 0; k < r->n_variants && status == AT_OK && !at_session_signal(); k++)
         if ((case_id = last_case(record, r->variants[k].path)) != NULL)
-            status = fail_first(o, case_id, &r->variants[k]);
-    unsetenv("AT_SIMT_FIRST_FAILS");
+            status = fail_calls(o, case_id, &r->variants[k]);
+    unsetenv("AT_SIMT_CALLS_FAIL");
     return status;
 }
 
@@ -190,6 +198,7 @@ static void release(struct at_cover_report *r) {
     free(r->sources);
     free(r->is_whole);
     free(r->variants);
+    free(r->cases_alone);
     at_cover_release(&r->cover);
 }
 
@@ -212,11 +221,14 @@ static at_status measure(const struct at_args *args, struct at_cover_report *r, 
     if (record.signal)
         goto out;
     AT_TRY_OUT(tally(&record, r));
-    AT_TRY_OUT(fail_all_first(&o, &record, r));
+    AT_TRY_OUT(fail_all_calls(&o, &record, r));
     if ((*signal = at_session_signal()) != 0)
         goto out;
     AT_TRY_OUT(read_counts(&gcov, r));
     AT_TRY_OUT(read_sources(&gcov, r));
+    if (at_args_has(args, "--by-case"))
+        AT_TRY_OUT(at_cover_by_case(&gcov, &o, &record, r));
+    *signal = at_session_signal();
 out:
     at_gcov_close(&gcov);
     at_run_record_release(&record);

@@ -103,6 +103,25 @@ static void put_open(const struct at_cover_report *r, FILE *f) {
     fputs("</tbody></table></div>\n", f);
 }
 
+static void put_explained(const struct at_cover_report *r, FILE *f) {
+    int any = 0;
+    for (int i = 0; i < r->cover.n; i++)
+        for (int l = 0; l < r->cover.files[i].n; l++) {
+            if (!r->cover.files[i].lines[l].reason)
+                continue;
+            fputs(any++ ? ""
+                        : "<h2 id=\"explained\">Not reached, and why</h2>\n<div class=\"wide\"><table>\n<thead><tr>"
+                          "<th>place</th><th>reason in the source</th></tr></thead>\n<tbody>\n",
+                  f);
+            fprintf(f, "<tr><td><a href=\"#f%dl%d\">", i, l + 1);
+            put_path(f, r->cover.files[i].path);
+            fprintf(f, ":%d</a></td><td>", l + 1);
+            put_text(f, r->cover.files[i].lines[l].reason);
+            fputs("</td></tr>\n", f);
+        }
+    fputs(any ? "</tbody></table></div>\n" : "", f);
+}
+
 /* ---- sources ---- */
 
 static void put_line(FILE *f, int file, int number, const struct at_cover_line *line, const char *text) {
@@ -138,19 +157,31 @@ static void put_instances(const struct at_cover_file *file, FILE *f) {
     fputs(any ? "</ul>\n" : "", f);
 }
 
-static int is_open(const struct at_cover_file *file) {
-    int missed;
-    for (int l = 0; l < file->n; l++)
-        if (at_cover_line_branches(&file->lines[l], &missed) && missed && !file->lines[l].reason)
-            return 1;
-    return 0;
+struct looked_for {
+    int file, found;
+};
+static void look_for(void *context, const struct at_cover_report *r, int file, int line, enum at_cover_fault fault) {
+    struct looked_for *x = context;
+    (void)r;
+    (void)line;
+    (void)fault;
+    x->found |= file == x->file;
 }
 
-/* One that has something open is unfolded: its lines can be jumped to. */
+/* A place in the file is listed above: left open, or explained. */
+static int is_listed(const struct at_cover_report *r, int file) {
+    struct looked_for x = { .file = file };
+    at_cover_faults(r, look_for, &x);
+    for (int l = 0; l < r->cover.files[file].n; l++)
+        x.found |= r->cover.files[file].lines[l].reason != NULL;
+    return x.found;
+}
+
+/* One of which a place is listed is unfolded: its lines can be jumped to. */
 static void put_source(const struct at_cover_report *r, int i, FILE *f) {
     const struct at_cover_file *file = &r->cover.files[i];
     const struct at_cover_source *s = &r->sources[i];
-    fprintf(f, "<details id=\"f%d\"%s><summary>", i, is_open(file) ? " open" : "");
+    fprintf(f, "<details id=\"f%d\"%s><summary>", i, is_listed(r, i) ? " open" : "");
     put_path(f, file->path);
     fputs(
         "</summary>\n<div class=\"wide\"><table class=\"source\">\n<thead><tr><th class=\"n\">line</th><th class=\"n\">"
@@ -209,6 +240,7 @@ at_status at_cover_html(const struct at_cover_report *r, const char *path) {
     AT_TRY(at_atomic_open(path, &file));
     put_head(r, file.stream);
     put_open(r, file.stream);
+    put_explained(r, file.stream);
     put_files(r, file.stream);
     put_variants(r, file.stream);
     fputs("<h2 id=\"sources\">Sources</h2>\n", file.stream);

@@ -71,6 +71,17 @@ static json_t *variants_of(const struct at_cover_report *r) {
     return list;
 }
 
+static json_t *cases_of(const struct at_cover_report *r) {
+    json_t *list = json_array();
+    for (int64_t i = 0; i < r->n_cases; i++) {
+        const struct at_cover_case *c = &r->cases_alone[i];
+        json_array_append_new(list, json_pack("{ss ss sI sI sI}", "role", c->role, "case", c->id, "branches_taken",
+                                              (json_int_t)c->taken, "branches_own", (json_int_t)c->own,
+                                              "branches_added", (json_int_t)c->added));
+    }
+    return list;
+}
+
 at_status at_cover_json(const struct at_cover_report *r, const char *path) {
     struct at_atomic_file file;
     struct at_cover_sum whole;
@@ -81,6 +92,8 @@ at_status at_cover_json(const struct at_cover_report *r, const char *path) {
         json_array_append_new(files, file_of(r, i));
     json_t *all = json_pack("{ss sb so so so so}", "cases", r->cases, "gate", at_cover_gate(r), "asked", sum_of(&whole),
                             "open", open, "variants", variants_of(r), "files", files);
+    if (all && r->n_cases)
+        json_object_set_new(all, "by_case", cases_of(r));
     if (!all)
         return AT_FAIL(AT_NO_MEMORY, "no memory for %s", path);
     at_status status = at_atomic_open(path, &file);

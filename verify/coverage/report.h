@@ -15,6 +15,12 @@ struct at_cover_variant {
     struct at_cover_sum own, all;  /* of its own file; with the headers that it includes, as it uses them */
 };
 
+/* A case by itself, on all selected variants that take it. */
+struct at_cover_case {
+    char id[1024], role[32];
+    int64_t taken, own, added; /* branches; those that no other case takes; that none before it by id takes */
+};
+
 struct at_cover_report {
     const char *const *globs; /* as typed; none: all */
     int n_globs;
@@ -24,7 +30,8 @@ struct at_cover_report {
     char *is_whole;                  /* [cover.n]: every variant that may include the file was selected */
     int n_variants;
     struct at_cover_variant *variants;
-    int64_t n_cases;
+    int64_t n_cases;                   /* asked for case by case; 0: not */
+    struct at_cover_case *cases_alone; /* [n_cases], owned; those first that have the fewest branches of their own */
 };
 
 /* What a file has to answer for. */

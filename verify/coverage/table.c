@@ -71,6 +71,21 @@ static void put_explained(const struct at_cover_report *r, FILE *out) {
                 fprintf(out, "%s:%d: %s\n", r->cover.files[i].path, l + 1, r->cover.files[i].lines[l].reason);
 }
 
+static void put_cases(const struct at_cover_report *r, FILE *out) {
+    int64_t without_own = 0, without_added = 0;
+    fprintf(out, "%8s %8s %8s  %s\n", "BRANCHES", "OWN", "ADDED", "CASE BY ITSELF");
+    for (int64_t i = 0; i < r->n_cases; i++) {
+        const struct at_cover_case *c = &r->cases_alone[i];
+        fprintf(out, "%8" PRId64 " %8" PRId64 " %8" PRId64 "  %s:%s\n", c->taken, c->own, c->added, c->role, c->id);
+        without_own += c->own == 0;
+        without_added += c->added == 0;
+    }
+    fprintf(out,
+            "%" PRId64 " of %" PRId64 " cases take no branch that no other case takes; %" PRId64
+            " add none to those before them in order of ids\n\n",
+            without_own, r->n_cases, without_added);
+}
+
 void at_cover_table(const struct at_cover_report *r, int gate, FILE *out) {
     const int width = widest(r);
     struct at_cover_sum whole, total = { 0 };
@@ -92,6 +107,8 @@ void at_cover_table(const struct at_cover_report *r, int gate, FILE *out) {
         declined += r->variants[i].declined;
     }
     fputc('\n', out);
+    if (r->n_cases)
+        put_cases(r, out);
     at_cover_whole(r, &whole);
     const int64_t faults = at_cover_faults(r, put_fault, out);
     if (faults)

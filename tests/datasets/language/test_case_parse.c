@@ -204,7 +204,7 @@ static const struct bad bad_lines[] = {
     { "tensor_core instruction=hopper_mma_k16_f16f16", "did you mean 'hopper_mma_k16_f16_f16'" },
     { "tensor_core stratum=near_ties", "did you mean 'near_tie'" },
     { "rms_norm instruction=hopper_mma_k16_f16_f32", "rms_norm does not take this key" },
-    { "rms_norm tokens=0", "tokens: found '0'" },
+    { "rms_norm tokens=-1", "tokens: found '-1'" },
     { "asynct_decode data=exact sigma=1", "sigma: not exact" },
     { "asynct_decode data=exact scale=0.1", "scale: found 0.1 with exact data" },
     { "asynct_decode data=exact gamma=3", "gamma: found 3 with exact data" },

@@ -70,10 +70,31 @@ static void test_larger_tensors(void **state) {
     free(larger);
 }
 
+/* The call that is to fail does in every job, does nothing, and no other call fails. */
+static void test_failing_calls(void **state) {
+    (void)state;
+    for (int failing = 0; failing <= 3; failing++) {
+        at_simt_call_fails(failing);
+        for (int job = 0; job < 2; job++) {
+            at_simt_scene_job(1);
+            for (int call = 1; call <= 3; call++) {
+                const uint32_t before = at_simt_scene.both[0];
+                const int code = at_simt_launch(fills_both, NULL, 0, one, block, 0, NULL);
+                at_assert_true((code != 0) == (call == failing), "call %d: %d, call %d is to fail", call, code,
+                               failing);
+                assert_int_equal(at_simt_scene.both[0] - before, code == 0);
+                assert_int_equal(at_simt_calls(), call);
+            }
+        }
+    }
+    at_simt_call_fails(0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_other_tensors),
         cmocka_unit_test(test_larger_tensors),
+        cmocka_unit_test(test_failing_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,153 @@
+/* Which branches each case takes by itself, and which of them no other case takes.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "verify/coverage/by_case.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verify/cli/progress.h"
+
+/* How many cases take each branch, and the sum of their places, counted from 1: where only one takes it, that one's. */
+struct takers {
+    struct at_cover times, places;
+};
+
+/* Calls f(context, count) for each branch, in the order of files, lines and lists. */
+static void each_branch(const struct at_cover *cover, void (*f)(void *context, int64_t *count), void *context) {
+    for (int i = 0; i < cover->n; i++)
+        for (int l = 0; l < cover->files[i].n; l++)
+            for (int b = 0; b < cover->files[i].lines[l].n_lists; b++) {
+                const struct at_cover_branches *list = &cover->files[i].lines[l].lists[b];
+                for (int k = 0; k < list->n; k++)
+                    f(context, &list->taken[k]);
+            }
+}
+
+static void set_taken(void *to, int64_t *count) { *count = *count ? *(const int64_t *)to : 0; }
+static void add_taken(void *sum, int64_t *count) { *(int64_t *)sum += *count > 0; }
+
+static at_status add_case(struct takers *all, struct at_cover *one, int64_t place, struct at_cover_case *of) {
+    int64_t once = 1, before = 0, after = 0;
+    each_branch(one, add_taken, &of->taken);
+    each_branch(one, set_taken, &once);
+    each_branch(&all->times, add_taken, &before);
+    AT_TRY(at_cover_merge(&all->times, one));
+    each_branch(&all->times, add_taken, &after);
+    of->added = after - before;
+    each_branch(one, set_taken, &place);
+    return at_cover_merge(&all->places, one);
+}
+
+/* Runs a case by itself: `cover` = what it reaches. */
+static at_status run_case(const struct at_gcov *of_run, const struct at_session_options *of_all, const char *id,
+                          struct at_cover *cover) {
+    struct at_session_options o = *of_all;
+    struct at_run_record record;
+    struct at_gcov gcov = *of_run;
+    at_status status = AT_OK;
+    o.selection.case_line = id;
+    o.quiet = 1;
+    at_run_record_init(&record);
+    AT_TRY_OUT(at_gcov_begin(&gcov));
+    AT_TRY_OUT(at_session_run(&o, &record));
+    for (int64_t i = 0; i < record.n; i++)
+        if (i == 0 || strcmp(record.results[i].path, record.results[i - 1].path) != 0)
+            AT_TRY_OUT(at_gcov_read(&gcov, record.results[i].family, record.results[i].variant, cover));
+out:
+    at_gcov_close(&gcov);
+    at_run_record_release(&record);
+    return status;
+}
+
+/* ---- the cases of a run ---- */
+
+static int by_id(const void *a, const void *b) {
+    return strcmp(((const struct at_cover_case *)a)->id, ((const struct at_cover_case *)b)->id);
+}
+
+/* Those of the record, each once, by id. */
+static at_status list_cases(const struct at_run_record *record, struct at_cover_report *r) {
+    r->cases_alone = calloc((size_t)record->n + 1, sizeof *r->cases_alone);
+    if (!r->cases_alone)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for the cases");
+    for (int64_t i = 0; i < record->n; i++) {
+        snprintf(r->cases_alone[i].id, sizeof r->cases_alone[i].id, "%s", record->results[i].case_id);
+        snprintf(r->cases_alone[i].role, sizeof r->cases_alone[i].role, "%s", record->results[i].role);
+    }
+    qsort(r->cases_alone, (size_t)record->n, sizeof *r->cases_alone, by_id);
+    for (int64_t i = 0; i < record->n; i++)
+        if (i == 0 || strcmp(r->cases_alone[i].id, r->cases_alone[r->n_cases - 1].id) != 0)
+            r->cases_alone[r->n_cases++] = r->cases_alone[i];
+    return AT_OK;
+}
+
+/* ---- which are of one case alone ---- */
+
+struct owner {
+    struct at_cover_report *r;
+    int64_t *places; /* of the branches, in the order of each_branch */
+    int64_t n;
+};
+
+static void note_place(void *context, int64_t *count) {
+    struct owner *o = context;
+    o->places[o->n++] = *count;
+}
+
+static void count_own(void *context, int64_t *times) {
+    struct owner *o = context;
+    const int64_t place = o->places[o->n++];
+    if (*times == 1)
+        o->r->cases_alone[place - 1].own++;
+}
+
+static void add_one(void *sum, int64_t *count) {
+    (void)count;
+    ++*(int64_t *)sum;
+}
+
+/* Both covers have the same files, lines and lists: they are sums of the same. */
+static at_status find_own(const struct takers *all, struct at_cover_report *r) {
+    struct owner o = { .r = r };
+    int64_t n = 0;
+    each_branch(&all->places, add_one, &n);
+    if (!(o.places = calloc((size_t)n + 1, sizeof *o.places)))
+        return AT_FAIL(AT_NO_MEMORY, "no memory for %lld branches", (long long)n);
+    each_branch(&all->places, note_place, &o);
+    o.n = 0;
+    each_branch(&all->times, count_own, &o);
+    free(o.places);
+    return AT_OK;
+}
+
+/* By own branches, the fewest first. */
+static int by_own(const void *a, const void *b) {
+    const struct at_cover_case *x = a, *y = b;
+    return x->own != y->own ? (x->own > y->own) - (x->own < y->own) : strcmp(x->id, y->id);
+}
+
+at_status at_cover_by_case(const struct at_gcov *gcov, const struct at_session_options *options,
+                           const struct at_run_record *record, struct at_cover_report *r) {
+    struct takers all = { 0 };
+    struct at_cover one = { 0 };
+    struct at_progress progress;
+    at_status status = list_cases(record, r);
+    if (!options->quiet)
+        at_progress_start(&progress, "each case by itself", r->n_cases);
+    for (int64_t i = 0; i < r->n_cases && status == AT_OK && !at_session_signal(); i++) {
+        if ((status = run_case(gcov, options, r->cases_alone[i].id, &one)) == AT_OK)
+            status = add_case(&all, &one, i + 1, &r->cases_alone[i]);
+        at_cover_release(&one);
+        if (!options->quiet)
+            at_progress_step(&progress, i + 1, 0, r->cases_alone[i].id);
+    }
+    if (!options->quiet)
+        at_progress_end(&progress);
+    if (status == AT_OK)
+        status = find_own(&all, r);
+    qsort(r->cases_alone, (size_t)r->n_cases, sizeof *r->cases_alone, by_own);
+    at_cover_release(&all.times);
+    at_cover_release(&all.places);
+    return status;
+}
