@@ -6,19 +6,13 @@
  * o_c moves by sum_t a_t w_t v_tc: the error of one key moves all channels of its row together, element c by at most
  * u |w_t| |v_tc|. What is of second order stays with the limit too, which charges u for weights with their errors.
  *
- * Left out are keys whose weight another key of the row has to the bit, and weights that stand at an end of a gate: all
- * of them err alike, in every row. An end that is a number of P's format is rounded to itself, and what the limit charges
- * for it is charged for nothing (keys whose score is within its error of the end apart, which are as few as that is
- * small). */
+ * A weight that stands at an end of a gate which is a number of P's format is rounded to itself: exact, and what the
+ * limit charges for it is charged for nothing (keys whose score is within its error of the end apart, which are as few as
+ * that is small). */
 #include <math.h>
 #include <stdlib.h>
 
 #include "attest/attention.h"
-
-struct weight {
-    double p;
-    int64_t key;
-};
 
 struct walk {
     const struct at_problem *problem;
@@ -27,7 +21,6 @@ struct walk {
     enum at_format format;            /* of P */
     int64_t request, kv_head, loaded; /* keys of v that are there */
     double *v;                        /* [max_sk d] */
-    struct weight *sorted;            /* [max_sk] */
 };
 
 static void load_values(struct walk *w, const struct at_attn_row *at) {
@@ -44,25 +37,18 @@ static void load_values(struct walk *w, const struct at_attn_row *at) {
     }
 }
 
-static int by_value(const void *a, const void *b) {
-    const double x = ((const struct weight *)a)->p, y = ((const struct weight *)b)->p;
-    return (x > y) - (x < y);
-}
-
-/* One key's rounding error: at most `size` of the weight; 0 when `is_exact`. */
-static void add_key(const struct walk *w, int64_t row, double size, int64_t key, int is_exact) {
+/* The rounding of key t's weight p: at most `size` of it. */
+static void add_key(const struct walk *w, int64_t row, double p, double size, int64_t key, int is_exact) {
     const int64_t d = w->problem->sizes.d;
     const double *v = w->v + key * d, *x = w->out->exact + row * d;
     double *share = w->out->share + row * d, moved[AT_MOMENT_COUNT] = { 0 };
     for (int64_t c = 0; c < d; c++) {
-        share[c] += size * fabs(v[c]);
-        moved[AT_MOMENT_SLOPE] += x[c] * v[c];
-        moved[AT_MOMENT_MEAN] += v[c];
+        share[c] += fabs(size * v[c]);
+        moved[AT_MOMENT_SLOPE] += size * x[c] * v[c];
+        moved[AT_MOMENT_MEAN] += size * v[c];
     }
-    for (int m = 0; m < AT_MOMENT_COUNT && !is_exact; m++) {
-        w->out->sum[m][row] += size * fabs(moved[m]);
-        w->out->square[m][row] += size * moved[m] * (size * moved[m]);
-    }
+    if (!is_exact)
+        w->out->rounding(w->out->context, row, p, moved);
 }
 
 static int stands_at_an_end(const struct at_attn_weights *weights, double p) {
@@ -80,24 +66,11 @@ static void visit(void *context, int64_t row, enum at_stage stage, int64_t n, co
     if (stage != AT_STAGE_p)
         return;
     const struct at_attn_row at = at_attn_row(w->problem, row);
-    const double factor = w->weights->factor ? w->weights->factor[at.head] : 1, size = w->out->u * fabs(factor);
-    int64_t count = 0;
+    const double factor = w->weights->factor ? w->weights->factor[at.head] : 1, size = w->out->u * factor;
     load_values(w, &at);
-    for (int64_t t = 0; t < n; t++) {
-        if (p[t] == 0 || isnan(p[t]))
-            continue;
-        if (!stands_at_an_end(w->weights, p[t]))
-            w->sorted[count++] = (struct weight){ p[t], t };
-        else if (is_of_format(w, p[t], factor))
-            add_key(w, row, size * fabs(p[t]), t, 1);
-    }
-    qsort(w->sorted, (size_t)count, sizeof *w->sorted, by_value);
-    for (int64_t i = 0, end; i < count; i = end) {
-        for (end = i + 1; end < count && w->sorted[end].p == w->sorted[i].p;)
-            end++;
-        if (end == i + 1)
-            add_key(w, row, size * fabs(w->sorted[i].p), w->sorted[i].key, 0);
-    }
+    for (int64_t t = 0; t < n; t++)
+        if (p[t] != 0 && isfinite(p[t]))
+            add_key(w, row, p[t], size * p[t], t, stands_at_an_end(w->weights, p[t]) && is_of_format(w, p[t], factor));
 }
 
 at_status at_attn_roundings(const struct at_problem *problem, const struct at_numerics *numerics, int64_t row0,
@@ -112,12 +85,10 @@ at_status at_attn_roundings(const struct at_problem *problem, const struct at_nu
     if (out->u == 0)
         return AT_OK;
     w.v = malloc((keys * d + 1) * sizeof *w.v);
-    w.sorted = malloc((keys + 1) * sizeof *w.sorted);
-    if (!w.v || !w.sorted)
+    if (!w.v)
         AT_FAIL_OUT(AT_NO_MEMORY, "no memory for values of %zu keys of head size %zu", keys, d);
     AT_TRY_OUT(problem->op->evaluate(problem, NULL, row0, row1, &eval));
 out:
     free(w.v);
-    free(w.sorted);
     return status;
 }

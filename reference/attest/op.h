@@ -125,16 +125,18 @@ struct at_eval {
 };
 
 /* What the roundings to nearest of an operator's intermediates can do to one output, as far as the declaration names
- * them and equal values, which err alike, are left out. Row by row: what is left out, or said too little of, stays part of
- * the limit. An error of rounding r moves element i by at most unit_ri; x is the exact output. */
+ * them. Row by row: what is left out, or said too little of, stays part of the limit. An error of rounding r moves element
+ * i by at most unit_ri; x is the exact output. */
 enum at_moment { AT_MOMENT_SLOPE, AT_MOMENT_MEAN, AT_MOMENT_COUNT }; /* weight of element i: x_i; 1 */
 struct at_roundings {
     int tensor;
     const double *exact; /* [elements] x */
     double *share;       /* [elements] sum over r of unit_ri: at most what the element's limit charges for them */
-    /* [rows] sum over r of |sum_i weight_i unit_ri|, signs kept within the sum, and of its square */
-    double *sum[AT_MOMENT_COUNT], *square[AT_MOMENT_COUNT];
-    double u; /* unit roundoff of those roundings; 0: there are none */
+    double u;            /* unit roundoff of those roundings; 0: there are none */
+    /* Called for each rounding r that is not known to be exact: `value` (not 0) is rounded, and moved[m] is
+     * sum_i weight_i unit_ri, signs kept. */
+    void (*rounding)(void *context, int64_t row, double value, const double moved[AT_MOMENT_COUNT]);
+    void *context;
 };
 
 /* ---- operators ---- */
@@ -218,7 +220,7 @@ struct at_op {
     void (*bits)(const struct at_problem *problem, int tensor, void *codes);
 
     /* ---- errors that average out; NULL: no intermediate is known to be rounded to nearest ----
-     * Fills out->u, and for rows [row0, row1) the arrays of *out, which are 0 before. */
+     * Fills out->u, and for rows [row0, row1) out->share, which is 0 before; calls out->rounding. */
     at_status (*roundings)(const struct at_problem *problem, const struct at_numerics *numerics, int64_t row0,
                            int64_t row1, struct at_roundings *out);
 

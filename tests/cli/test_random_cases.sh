@@ -17,11 +17,10 @@ judge "$cases" $((cases * 4))
 # A case's own line draws it again.
 line=$(grep -o '"case_id":"[^"]*"' "$scratch/out.jsonl" | head -n 1 | cut -d'"' -f4)
 "$attest" verify --case "$line" --quiet > /dev/null || fail "$line does not replay"
-# How near sums over the errors of right variants come to what they may be; what goes beyond was WRONG above. Half is
-# aimed at and not yet reached.
+# How near sums over the errors of right variants come to what they may be: not beyond half.
 sums_in_bound() {
     grep -oE '"aggregate_ratio":[0-9.e-]+' "$scratch/out.jsonl" | cut -d: -f2 | sort -g > "$scratch/ratios"
     echo "$(wc -l < "$scratch/ratios") results with sums, the largest $(tail -n 1 "$scratch/ratios") of its bound"
-    awk 'END { exit !(NR > 20 && $1 < 1) }' "$scratch/ratios" || fail "a sum beyond its bound was not called wrong, or few were tested"
+    awk 'END { exit !(NR > 20 && $1 <= 0.5) }' "$scratch/ratios" || fail "a sum beyond half of its bound, or few were tested"
 }
 sums_in_bound

@@ -63,16 +63,20 @@ static at_status takes_memory(void *context) {
 }
 /* Limits are put back at the outer end, and hold from the outer begin on. */
 static at_status nests(void *context) {
-    struct rlimit before, inside, after;
+    struct rlimit before, inside, after, memory_before, memory, memory_after;
     (void)context;
     getrlimit(RLIMIT_CPU, &before);
+    getrlimit(RLIMIT_AS, &memory_before);
     at_guard_begin(file);
     at_guard_begin(file);
     at_guard_end();
     getrlimit(RLIMIT_CPU, &inside);
+    getrlimit(RLIMIT_AS, &memory);
     at_guard_end();
     getrlimit(RLIMIT_CPU, &after);
-    if (inside.rlim_cur > 60 || after.rlim_cur != before.rlim_cur)
+    getrlimit(RLIMIT_AS, &memory_after);
+    if (inside.rlim_cur > 60 || after.rlim_cur != before.rlim_cur || memory.rlim_cur > (rlim_t)8 << 30 ||
+        memory_after.rlim_cur != memory_before.rlim_cur)
         raise(SIGSEGV);
     return AT_OK;
 }

@@ -172,10 +172,53 @@ static void expect_no_alarm(const char *line, enum at_format p, double most) {
 static void equal_weights_are_one_rounding(void **state) {
     (void)state;
     expect_no_alarm("asynct_prefill b=1 h=2 hk=1 sq=40 sk=60 d=32 dtype=f16 data=same_sign seed=3 clip=0.3:0.3",
-                    AT_BF16, 1);
-    expect_no_alarm("asynct_decode b=100 h=8 hk=1 sk=1 d=16 dtype=f16 data=same_sign seed=3 clip=0.3:0.3", AT_BF16, 1);
+                    AT_BF16, 0.5);
+    expect_no_alarm("asynct_decode b=100 h=8 hk=1 sk=1 d=16 dtype=f16 data=same_sign seed=3 clip=0.3:0.3", AT_BF16,
+                    0.5);
     /* equal keys have equal scores, and no end of a gate says so */
-    expect_no_alarm("softmax_decode b=100 h=8 hk=1 sk=3 d=16 dtype=f16 data=same_sign seed=3 scale=1e-30", AT_BF16, 1);
+    expect_no_alarm("softmax_decode b=100 h=8 hk=1 sk=3 d=16 dtype=f16 data=same_sign seed=3 scale=1e-30", AT_BF16,
+                    0.5);
+}
+
+/* Scores that hardly differ: all weights lie at one place of one cell, thousands of errors of one sign. */
+static void weights_close_to_each_other_err_alike(void **state) {
+    (void)state;
+    for (int keys = 3; keys < 30; keys += 4)
+        for (int i = 0; i < 4; i++) {
+            char line[160];
+            snprintf(line, sizeof line,
+                     "softmax_prefill b=1 h=%d hk=1 sq=4000 sk=%d d=4 dtype=f32 data=normal scale=%s", 1 + i % 2, keys,
+                     i < 2 ? "1e-4" : "1e-3");
+            expect_no_alarm(line, AT_BF16, 0.5);
+        }
+    expect_no_alarm("softmax_decode b=900 h=2 hk=1 sk=24/25/26 d=4 dtype=f32 data=normal scale=1e-4", AT_BF16, 0.5);
+}
+
+/* Rows whose weights are alike within each and lie at places of their own. */
+static void rows_err_alike_each_for_itself(void **state) {
+    (void)state;
+    for (int i = 0; i < 60; i++) {
+        char line[300];
+        int n = snprintf(line, sizeof line,
+                         "softmax_decode b=7 h=1 hk=1 d=2 dtype=f32 data=same_sign seed=%d scale=1e-4 sk=", i + 1);
+        for (int r = 0; r < 7; r++)
+            n +=
+                snprintf(line + n, sizeof line - (size_t)n, "%s%d", r ? "/" : "", 300 + (i * 611 + r * r * 377) % 1700);
+        expect_no_alarm(line, AT_BF16, 0.5);
+    }
+}
+
+/* A gate that leaves a few different weights: thousands of outputs that round to the same number. */
+static void outputs_that_are_the_same_err_alike(void **state) {
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        char line[160];
+        snprintf(line, sizeof line,
+                 "asynct_prefill b=1 h=1 hk=1 sq=4000 sk=3 d=1 dtype=bf16 data=normal clip=0.3:0.4 sigma=1 window=1 "
+                 "relu_pre=0 seed=%d",
+                 i + 1);
+        expect_no_alarm(line, AT_F32, 0.5);
+    }
 }
 
 /* A format of few bits has cells so wide that a density falls within one: roundings to nearest have a mean. */
@@ -241,6 +284,9 @@ int main(void) {
         cmocka_unit_test(right_kernels_come_no_nearer_than_half),
         cmocka_unit_test(errors_inside_every_limit_are_seen),
         cmocka_unit_test(equal_weights_are_one_rounding),
+        cmocka_unit_test(weights_close_to_each_other_err_alike),
+        cmocka_unit_test(rows_err_alike_each_for_itself),
+        cmocka_unit_test(outputs_that_are_the_same_err_alike),
         cmocka_unit_test(wide_cells_have_a_mean),
         cmocka_unit_test(what_others_settle_is_left_to_them),
         cmocka_unit_test(a_scale_error_of_the_resolution_is_seen),
