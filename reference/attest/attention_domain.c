@@ -7,7 +7,7 @@
 
 /* ---- heads and head sizes ---- */
 
-/* Heads of a group share what is loaded in decode alone; in prefill each has blocks of its own, and 8 of them cost what they are. */
+/* In prefill each head of a group has blocks of its own: a group of 8 is no other way through a kernel, and costs twice one of 4. */
 FACTOR(at_attn_decode_group, "group", "query heads per key/value head, one or several of those", AT_FACTOR_DECODE | AT_FACTOR_TRIPLES,
     .classes = AT_CLASSES("h=4 hk=2 | h=2 hk=1", "h=1 hk=1 | h=3 hk=3", "h=3 hk=1 | h=6 hk=2", "h=4 hk=1 | h=8 hk=2", "h=8 hk=1"),
     .far = AT_CLASSES("h=16 hk=1", "h=24,25 hk=1"),
