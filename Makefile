@@ -54,10 +54,11 @@ CFLAGS_ALL = -std=c11 $(OPT) $(WARN) $(DEFS) -Ireference -I. -I$(BUILD)/gen $(PK
 # The old kind of run path also serves the libraries of libraries: a bundle needs no environment variable.
 LDFLAGS_ALL = -pthread -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/lib' $(if $(SAN),-fsanitize=$(SAN)) $(if $(filter 1,$(COVERAGE)),--coverage -Wl$(comma)-u$(comma)__gcov_dump) $(LDFLAGS)
 
-# Kernels for the SIMT machine: every access calls the machine, under names of its own, so that the rest of the program
-# may be built with any sanitizer. One global symbol a variant. DEV changes nothing here: `make lint` wants no warning.
+# Kernels for the SIMT machine: every access calls the machine, and every index beyond an array, under names of its own, so
+# that the rest of the program may be built with any sanitizer. One global symbol a variant. DEV changes nothing here:
+# `make lint` wants no warning.
 CXX ?= g++
-SIMT_FLAGS = -std=c++20 -O2 -g1 -fsanitize=thread -fno-hoist-adjacent-loads -mfma -mf16c -ffp-contract=off -fno-exceptions \
+SIMT_FLAGS = -std=c++20 -O2 -g1 -fsanitize=thread -fsanitize=bounds-strict -fno-hoist-adjacent-loads -mfma -mf16c -ffp-contract=off -fno-exceptions \
              $(filter-out -Wstrict-prototypes -Wmissing-prototypes -Wshadow -Werror,$(WARN)) $(DEFS) -Ireference -I.
 
 # --- sources, all found by path ----------------------------------------------------------------

@@ -5,7 +5,7 @@ COVER := build/simt-coverage
 COVER_STAMP := $(COVER)/flags
 # -O0 and nothing inlined: a condition of the source is a branch, and there are no others. Counters are found by a section of the program, not by
 # constructors: the runner writes those of one kernel at a time (kernels/runner/coverage.c).
-COVER_FLAGS = $(patsubst -O%,-O0,$(filter-out -fsanitize=thread -fno-hoist-adjacent-loads,$(SIMT_FLAGS))) \
+COVER_FLAGS = $(patsubst -O%,-O0,$(filter-out -fsanitize=thread -fsanitize=bounds-strict -fno-hoist-adjacent-loads,$(SIMT_FLAGS))) \
               -Dalways_inline=unused --coverage -fprofile-info-section=at_coverage -fprofile-update=single
 COVER_OBJ := $(patsubst %.cu,$(COVER)/%.o,$(DEVICE_VARIANTS))
 $(COVER_STAMP): .always

@@ -41,20 +41,29 @@ total=$("$mutate" sites "${files[@]}" | wc -l)
 echo "mutate: seed $SEED, $total places in ${#files[@]} files"
 
 # Which variants to try, in turn: those that have code of the line, then all that are made of the file, in steps that take
-# neighbours, which are alike, far from each other.
+# neighbours, which are alike, far from each other, and of each family one before any has its second.
 with_variants() {
     awk -F '\t' -v OFS='\t' -v seed="$SEED" '
         function divisor(a, b) { return b ? divisor(b, a % b) : a }
+        function family(v) { sub(/\/.*/, "", v); return v }
+        function take(all,    m, list, step, i, n, order, seen, v) {
+            m = split(all, list, " ")
+            for (step = int(0.382 * m) + 1; m && divisor(step, m) != 1; step++) ;
+            for (i = 0; i < m; i++) {
+                v = list[1 + (i * step + first) % m]
+                if (!taken[v]++) order[++n] = v
+            }
+            while (n > 0) {
+                split("", seen); m = 0
+                for (i = 1; i <= n; i++)
+                    if (family(order[i]) in seen) order[++m] = order[i]
+                    else { seen[family(order[i])]; text = text " " order[i] }
+                n = m
+            } }
         FILENAME == ARGV[1] { users[$1] = users[$1] " " $2; next }
         FILENAME == ARGV[2] { held[$1] = held[$1] " " $2; next }
-        { text = ""; split("", taken)
-          for (pass = 0; pass < 2; pass++) {
-              m = split(pass == 0 ? held[$2 ":" $3] : users[$2], list, " ")
-              for (step = int(0.382 * m) + 1; m && divisor(step, m) != 1; step++) ;
-              for (i = 0; i < m; i++) {
-                  v = list[1 + (i * step + $1 * 7919 + seed) % m]
-                  if (!taken[v]++) text = text " " v
-              } }
+        { text = ""; split("", taken); first = $1 * 7919 + seed
+          take(held[$2 ":" $3]); take(users[$2])
           print $0, substr(text, 2) }' "$folder/users" "$folder/held" "$1"
 }
 export PLAIN BUILD SIMT PLAIN_CFLAGS CC CFLAGS CXX SIMT_FLAGS

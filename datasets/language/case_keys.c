@@ -51,7 +51,7 @@ static const struct at_key table[] = {
     { "lo",       AT_KEY_FLOATS,   FIELD(lo),       1, 1, { 0 }, "UClip: lower end; default -1" },
     { "hi",       AT_KEY_FLOATS,   FIELD(hi),       1, 1, { 0 }, "UClip: upper end; default 1" },
     { "eps",      AT_KEY_FLOATS,   FIELD(eps),      1, 1, { 0 }, "RMSNorm: added to the mean square; default 1e-6, 0 for exact" },
-    { "from",     AT_KEY_CHOICE,   FIELD(from),     0, 1, { "rounded", "exact", NULL }, "the pre-MLP norm reads the residual rounded or not; default rounded" },
+    { "from",     AT_KEY_CHOICE,   FIELD(from),     0, 1, { "rounded", "exact", NULL }, "the norm of a sum reads it rounded or not; default rounded" },
     { "hot",      AT_KEY_HOT,      FIELD(hot),      0, 0, { 0 }, "NAME,...: keys made to matter: last_key, hidden_key, clip, halo" },
     { "require",  AT_KEY_REQUIRE,  0,               0, 0, { 0 }, "NAME,...: decoys that must count here" },
     { "expect",   AT_KEY_EXPECT,   0,               0, 0, { 0 }, "states that are right here beside PASS: LAUNDERED, OVERFLOWED" },

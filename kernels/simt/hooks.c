@@ -1,4 +1,4 @@
-/* The calls g++ -fsanitize=thread makes for every access, under the names objcopy gives them in kernel objects.
+/* The calls g++ -fsanitize=thread makes for every access, and -fsanitize=bounds for an index that is wrong, under the names objcopy gives them in kernel objects.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/simt/hooks.h"
 
@@ -60,6 +60,12 @@ void at_mem_write_range(const void *address, unsigned long bytes) {
 void at_mem_func_entry(const void *caller) { (void)caller; }
 void at_mem_func_exit(void) {}
 void at_mem_init(void) {}
+void at_mem_out_of_bounds(const struct at_index_check *check, uintptr_t index) {
+    const struct at_simt_thread *self = at_simt_thread();
+    at_simt_report_at(AT_FINDING_BOUNDS, HERE, "block %lld: thread %d takes element %lld of %s",
+                      self ? (long long)self->in->number : -1LL, self ? self->index : -1, (long long)(int64_t)index,
+                      check->array->name);
+}
 
 /* ---- accesses that kernels make by name ---- */
 

@@ -80,8 +80,9 @@ out:
 
 AT_NORM_EVALUATIONS(row)
 
-static const char *const keys[] = { "tokens", "channels", "dtype", "data", "seed", "eps", "require", "expect", NULL };
-static const struct at_factor *const domain[] = { AT_NORM_DOMAIN, &at_norm_eps, NULL };
+static const char *const keys[] = { "tokens", "channels", "dtype",   "data",   "seed",
+                                    "eps",    "from",     "require", "expect", NULL };
+static const struct at_factor *const domain[] = { AT_NORM_DOMAIN, &at_norm_eps, &at_norm_from, NULL };
 
 const struct at_op at_op_add_rms_norm = {
     .name = "add_rms_norm",

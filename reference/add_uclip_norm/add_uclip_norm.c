@@ -62,10 +62,9 @@ static at_status row(const struct at_norm_call *call, int64_t token) {
 
 AT_NORM_EVALUATIONS(row)
 
-static const char *const keys[] = {
-    "tokens", "channels", "dtype", "data", "seed", "lo", "hi", "require", "expect", NULL
-};
-static const struct at_factor *const domain[] = { AT_NORM_DOMAIN, &at_norm_ends, NULL };
+static const char *const keys[] = { "tokens", "channels", "dtype",   "data",   "seed", "lo",
+                                    "hi",     "from",     "require", "expect", NULL };
+static const struct at_factor *const domain[] = { AT_NORM_DOMAIN, &at_norm_ends, &at_norm_from, NULL };
 
 const struct at_op at_op_add_uclip_norm = {
     .name = "add_uclip_norm",

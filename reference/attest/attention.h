@@ -60,14 +60,14 @@ double at_attn_row_work(const struct at_problem *problem, int64_t row);
 #define AT_ATTN_LAST_KEYS "hot", "require", "expect", NULL
 
 /* What their cases may differ in, the gate's between. */
-extern const struct at_factor at_attn_group, at_attn_head_size, at_attn_page, at_attn_dtype, at_attn_data,
-    at_attn_causal, at_attn_scale, at_attn_decode_keys, at_attn_prefill_keys, at_attn_near, at_attn_batch,
-    at_attn_rows_tile, at_attn_rows_near, at_attn_queries, at_attn_lengths;
+extern const struct at_factor at_attn_decode_group, at_attn_prefill_group, at_attn_head_size, at_attn_page,
+    at_attn_dtype, at_attn_data, at_attn_causal, at_attn_scale, at_attn_decode_keys, at_attn_prefill_keys, at_attn_near,
+    at_attn_batch, at_attn_rows_tile, at_attn_rows_near, at_attn_queries, at_attn_lengths;
 extern const struct at_factor at_attn_fir, at_attn_edge, at_attn_relu, at_attn_clip, at_attn_gamma;
 #define AT_ATTN_DOMAIN \
-    &at_attn_group, &at_attn_head_size, &at_attn_page, &at_attn_dtype, &at_attn_data, &at_attn_causal, &at_attn_scale, \
-        &at_attn_decode_keys, &at_attn_prefill_keys, &at_attn_near, &at_attn_batch, &at_attn_rows_tile, \
-        &at_attn_rows_near, &at_attn_queries, &at_attn_lengths
+    &at_attn_decode_group, &at_attn_prefill_group, &at_attn_head_size, &at_attn_page, &at_attn_dtype, &at_attn_data, \
+        &at_attn_causal, &at_attn_scale, &at_attn_decode_keys, &at_attn_prefill_keys, &at_attn_near, &at_attn_batch, \
+        &at_attn_rows_tile, &at_attn_rows_near, &at_attn_queries, &at_attn_lengths
 #define AT_ATTN_GATE_DOMAIN &at_attn_fir, &at_attn_edge, &at_attn_relu, &at_attn_clip, &at_attn_gamma
 
 /* A batch is cut by requests. Paged keys and values stay shared and whole: only the table's rows are gathered. */

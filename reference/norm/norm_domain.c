@@ -7,7 +7,7 @@
 
 FACTOR(at_norm_tokens, "tokens", "rows",
     .classes = AT_CLASSES("tokens=3,5,7", "tokens=1", "tokens=2,4,16", "tokens=31,33"),
-    .far = AT_CLASSES("tokens=513"),
+    .far = AT_CLASSES("tokens=513", "tokens=1025,1100"),
     .any = "tokens=1..40");
 FACTOR(at_norm_channels, "channels", "about vector widths and blocks",
     .classes = AT_CLASSES("channels=256", "channels=1,2,3", "channels=4,8,16,64", "channels=7,9,15,17,31,33", "channels=127,129,1000",
@@ -21,5 +21,5 @@ FACTOR(at_norm_data, "data", "what the values look like",
 FACTOR(at_norm_ends, "ends", "of UClip", .classes = AT_CLASSES("", "lo=-0.5 hi=0.75", "lo=0.25 hi=0.25", "lo=-0.75 hi=-0.25", "lo=0", "hi=0"),
     .any = "lo=-1.5,-0.2 hi=0.3,1.7");
 FACTOR(at_norm_eps, "eps", "of RMSNorm", .classes = AT_CLASSES("", "eps=1", "eps=1e-12", "eps=0.001"));
-FACTOR(at_norm_from, "from", "what the pre-MLP norm reads", .classes = AT_CLASSES("from=rounded", "from=exact"));
+FACTOR(at_norm_from, "from", "what the norm of a sum reads", .classes = AT_CLASSES("from=rounded", "from=exact"));
 /* clang-format on */

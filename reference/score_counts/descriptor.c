@@ -36,7 +36,7 @@ static const struct at_scalar own[FIELDS] = {
 static const char *const keys[] = { AT_ATTN_KEYS, AT_ATTN_GATE_KEYS, "attention", "bins", "what", "behind",
                                     AT_ATTN_LAST_KEYS };
 /* clang-format off */
-static const struct at_factor groups = { .name = "group", .meaning = "query heads per key/value head", .classes = AT_CLASSES("h=2 hk=1", "h=1 hk=1", "h=3 hk=1 | h=6 hk=2", "h=4 hk=2", "h=2 hk=2 | h=3 hk=3"), .far = AT_CLASSES("h=16 hk=1", "h=67 hk=1 sq=5 sk=3") };
+static const struct at_factor groups = { .name = "group", .meaning = "query heads per key/value head", .classes = AT_CLASSES("h=2 hk=1", "h=1 hk=1", "h=3 hk=1 | h=6 hk=2", "h=4 hk=2", "h=2 hk=2 | h=3 hk=3"), .far = AT_CLASSES("h=16 hk=1") };
 static const struct at_factor queries = { .name = "sq", .meaning = "about a tile of queries", .classes = AT_CLASSES("sq=20", "sq=1", "sq=63,64,65"), .far = AT_CLASSES("sq=130"), .any = "sq=1..140" };
 static const struct at_factor keys_of = { .name = "sk", .meaning = "about a tile of keys", .classes = AT_CLASSES("sk=70", "sk=1,3", "sk=15,16,17,33", "sk=63,64,65", "sk=127,128,129"), .far = AT_CLASSES("sk=700,1300"), .any = "sk=1..200" };
 static const struct at_factor behind = { .name = "behind", .meaning = "queries behind those at hand", .classes = AT_CLASSES("", "behind=9", "behind=40") };

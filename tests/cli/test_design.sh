@@ -1,23 +1,65 @@
 #!/bin/bash
-# The committed cases by design: each file is what its own first line makes, and lacks no (variant, pair of classes) that a
-# search finds. A line that is deleted is missed.
+# The committed cases by design: each array has what it says it has, every pair (or triple) of classes that a variant takes,
+# and misses a line that is deleted; each is what its own first line makes, and of the quick ones another search finds no pair that
+# it lacks.
 # SPDX-License-Identifier: Apache-2.0
 source "$(dirname "$0")/lib.sh"
 cases=datasets/cases
-operators=$(grep -v '^#' kernels/families.txt | awk '{print $2}' | sort -u)
-slow=' asynct_attention softmax_attention score_counts '
-for op in $operators; do
-    [[ -f "$cases/pairs_$op.cases" ]] || fail "no $cases/pairs_$op.cases"
-    [[ "${AT_EFFORT:-full}" == fast && "$slow" == *" $op "* ]] && continue
+full=$([[ "${AT_EFFORT:-full}" == fast ]] || echo 1)
+
+slow=' asynct_attention softmax_attention score_counts kv_write '
+
+# has NAME FILE: 0 where FILE has as much of the operator or family as it says; what it says goes to $scratch/count.
+has() {
+    local options
+    read -ra options <<< "$(sed -n 's/^# attest cases --design [^ ]*//p' "$2" | head -n 1)"
+    "$attest" cases --design "$1" "${options[@]}" --count "$2" --stated > "$scratch/count" 2>&1
+}
+# Every line of an array was added for something, and lines are counted too.
+misses_a_line() { # FAMILY FILE
+    local last; last=$(grep "^$1 " "$2" | tail -n 1)
+    grep -vxF -- "$last" "$2" > "$scratch/less"
+    has "$1" "$scratch/less" && fail "$2: did not miss '$last'"
+    grep -q 'lacks what it was made with' "$scratch/count" || { cat "$scratch/count"; fail "$2 without '$last': does not say so"; }
+}
+
+# ---- pairs: an array for each operator ----
+arrays=0
+while read -r family op; do
+    file=$cases/pairs_$op.cases
+    [[ -f "$file" ]] || fail "no $file"
+    has "$family" "$file" || { cat "$scratch/count"; fail "$file lacks something of $family"; }
+    [[ ! $full && "$slow" == *" $op "* ]] || misses_a_line "$family" "$file"
+    arrays=$((arrays + 1))
+done < <(grep -v '^#' kernels/families.txt | awk '{print $1, $2}')
+[[ $arrays -ge 15 ]] || fail "only $arrays arrays of pairs"
+# A line in the place of another: as many, but not as much.
+file=$cases/pairs_uclip_norm.cases first=$(grep -m 1 '^uclip' "$cases/pairs_uclip_norm.cases") last=$(grep '^uclip' "$cases/pairs_uclip_norm.cases" | tail -n 1)
+awk -v last="$last" -v first="$first" '{ print $0 == last ? first : $0 }' "$file" > "$scratch/less"
+has uclip_norm "$scratch/less" && fail "did not miss '$last' where another line stands twice"
+
+# ---- triples: of operators whose domains mark factors that meet in kernels ----
+for file in "$cases"/triples_*.cases; do
+    for family in $(grep -o '^[a-z][a-z0-9_]*' "$file" | sort -u); do
+        [[ $full || $family == softmax_decode ]] || continue
+        has "$family" "$file" || { cat "$scratch/count"; fail "$file lacks something of $family"; }
+        [[ $family == softmax_decode ]] && misses_a_line "$family" "$file"
+        arrays=$((arrays + 1))
+    done
+done
+wants 2 'marks 0 factors that meet in kernels' "$attest" cases --design gemm --strength 3
+wants 2 '--stated goes with --count' "$attest" cases --design gemm --stated
+wants 2 'there is no operator or family' "$attest" cases --design no_such_operator
+
+# ---- made again, and searched: the search is told apart from what it has made ----
+for op in $(grep -v '^#' kernels/families.txt | awk '{print $2}' | sort -u); do
+    [[ ! $full && "$slow" == *" $op "* ]] && continue
     "$attest" cases --design "$op" > "$scratch/made" || fail "no design of $op"
     cmp "$scratch/made" "$cases/pairs_$op.cases" || fail "pairs_$op.cases is not what attest cases --design $op makes"
+    [[ "$slow" == *" $op "* ]] && continue
+    "$attest" cases --design "$op" --seed 2 --count "$cases/pairs_$op.cases" > "$scratch/count" || { cat "$scratch/count"; fail "pairs_$op.cases lacks what a search finds"; }
 done
-for op in uclip_norm gemm; do
-    "$attest" cases --design "$op" --count "$cases/pairs_$op.cases" > "$scratch/count" || fail "pairs_$op.cases lacks: $(cat "$scratch/count")"
-    # Not every line is the only one with a pair: of the later ones, which were added for what was left, each is.
-    line=$(grep -v '^#' "$cases/pairs_$op.cases" | tail -n 1)
-    grep -vF -- "$line" "$cases/pairs_$op.cases" > "$scratch/less"
-    "$attest" cases --design "$op" --count "$scratch/less" > "$scratch/count" && fail "did not miss '$line'"
-    grep -q '^missing: ' "$scratch/count" || fail "does not say what is missing"
-done
-echo "$(grep -ch . $cases/pairs_*.cases | paste -sd+ | bc) lines by design are what makes them"
+last=$(grep '^gemm' $cases/pairs_gemm.cases | tail -n 1)
+grep -vF -- "$last" $cases/pairs_gemm.cases > "$scratch/less"
+wants 1 'missing: gemm' "$attest" cases --design gemm --count "$scratch/less"
+echo "$arrays arrays have what they say, $(grep -ch . $cases/{pairs,triples}_*.cases | paste -sd+ | bc) lines by design"

@@ -24,6 +24,13 @@ for family in asynct_decode softmax_prefill uclip_norm kv_write; do
         grep -q "^  ${word%%=*} " "$scratch/keys" || fail "help cases $family lacks ${word%%=*}"
     done
 done
+# The domain is the one declared, of a family or of an operator's first.
+wants 0 'domain of asynct_prefill, a line a class' "$attest" help cases asynct_prefill
+grep -qx '    causal=0' "$scratch/out" || fail "prefill has no causal=0"
+wants 0 'domain of softmax_decode' "$attest" help cases softmax_attention
+grep -qx '    causal=0' "$scratch/out" && fail "decode has a class of prefill's"
+wants 0 'far out: hk=32' "$attest" help cases kv_write
+
 grep -q '^  sigma ' "$scratch/keys" && fail "kv_write has no sigma"
 wants 0 'lse' "$attest" help tensors softmax_decode
 grep -q uclip "$scratch/out" && fail "tensors of one family, wanted no other"

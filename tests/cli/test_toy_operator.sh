@@ -44,6 +44,11 @@ wants 0 'ramp lines=7 places=33 slope=-0.25 dtype=bf16' "$attest" list cases --j
 wants 2 'wanted a number from -8 to 8' "$attest" verify 'ramp/*' --case 'ramp slope=9'
 wants 2 'ramp does not take this key' "$attest" verify 'ramp/*' --case 'ramp tokens=9'
 
+# It declares no domain: nothing is designed or drawn for it, and both say why.
+wants 2 'operator ramp declares no domain' "$attest" cases --design ramp
+wants 2 'belongs to an operator that declares a domain' "$attest" verify 'ramp/*' --random 3 --seed 1
+wants 0 'operator ramp declares no domain' "$attest" help cases ramp
+
 # A runner of before goes on, and declines the operator that has come since.
 python=$(command -v python3) || { echo "no python3: the runner of before was not asked"; exit 77; }
 client="$python $PWD/tests/golden/runner_client_v5.py --also ramp"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "attest/names.h"
+#include "datasets/design/domain_draw.h"
 #include "datasets/language/case.h"
 #include "verify/cli/commands.h"
 #include "verify/result/result.h"
@@ -20,11 +21,15 @@ static void item(const char *name, int width, const char *text) {
 
 /* ---- families ---- */
 
-/* NULL without a word. */
+static int is_of(const struct at_family *family, const char *op) { return strcmp(family->op, op) == 0; }
+
+/* NULL without a word; of an operator its first family. */
 static at_status find_family(const char *word, const struct at_family **family) {
     const char *names[MAX_NAMES];
     int n = 0;
     *family = word ? at_family_find(word) : NULL;
+    for (int i = 0; word && !*family && i < at_family_count(); i++)
+        *family = is_of(at_family_at(i), word) ? at_family_at(i) : NULL;
     if (!word || *family)
         return AT_OK;
     for (; n < at_family_count() && n < MAX_NAMES; n++)
@@ -35,6 +40,33 @@ static at_status find_family(const char *word, const struct at_family **family) 
 }
 
 /* ---- topics ---- */
+
+static void print_class(const char *before, const char *text) {
+    printf("    %s%s\n", before, *text ? text : "(its keys left out)");
+}
+
+/* What cases of a family may differ in, as its operator declares it. */
+static void help_domain(const struct at_family *family) {
+    struct at_domain domain;
+    if (at_domain_open(family, NULL, 0, &domain) != AT_OK) {
+        at_error_clear();
+        printf("\noperator %s declares no domain: there are no cases of %s by design and no random ones\n", family->op,
+               family->name);
+        return;
+    }
+    printf("\ndomain of %s, a line a class (`attest cases --design`, `attest verify --random`):\n", family->name);
+    for (int f = 0; f < domain.n; f++) {
+        const struct at_family_factor *factor = &domain.factors[f];
+        const unsigned flags = factor->factor->flags;
+        printf("  %s: %s%s%s\n", factor->factor->name, factor->factor->meaning,
+               flags & AT_FACTOR_TRIPLES ? " [in triples]" : "",
+               flags & AT_FACTOR_GRANULES ? " [and the split, block and pv_chunk of variants]" : "");
+        for (int c = 0; c < factor->n + factor->n_far; c++)
+            print_class(c < factor->n ? "" : "far out: ", factor->classes[c]);
+        if (factor->factor->any)
+            print_class("random cases also: ", factor->factor->any);
+    }
+}
 
 static void help_cases(const struct at_family *family) {
     printf(
@@ -53,6 +85,12 @@ static void help_cases(const struct at_family *family) {
         snprintf(name, sizeof name, "%.*s", length, text);
         item(name, 11, text + length + strspn(text + length, " "));
     }
+    if (family)
+        help_domain(family);
+    for (int i = 0; family && i < at_family_count(); i++)
+        if (at_family_at(i) != family && is_of(at_family_at(i), family->op))
+            printf("\noperator %s has family %s too: `attest help cases %s`\n", family->op, at_family_at(i)->name,
+                   at_family_at(i)->name);
     printf("\nexample:\n  asynct_decode b=2 h=8 hk=4 sk=1,17,256 d=128 page=16 dtype=bf16 data=normal seed=7\n");
 }
 
@@ -148,7 +186,8 @@ static const struct {
     void (*print)(const struct at_family *family);
     int takes_family;
 } topics[] = {
-    { "cases", "the case language: keys, meanings, defaults [FAMILY]", help_cases, 1 },
+    { "cases", "the case language: keys, meanings, defaults; what cases may differ in [FAMILY or OPERATOR]", help_cases,
+      1 },
     { "numerics", "what a variant declares of its arithmetic", help_numerics, 0 },
     { "tensors", "tensors of the operators: shapes, formats, meanings [FAMILY]", help_tensors, 1 },
     { "verdicts", "states of results, and which fail a run", help_verdicts, 0 },
@@ -205,7 +244,7 @@ static int run(const struct at_args *args) {
 
 const struct at_command at_command_help_topics = {
     .name = "help",
-    .synopsis = "help [COMMAND | cases [FAMILY] | numerics | tensors [FAMILY] | verdicts | exit]",
+    .synopsis = "help [COMMAND | cases [FAMILY or OPERATOR] | numerics | tensors [FAMILY] | verdicts | exit]",
     .summary = "a command's help, or a topic",
     .example = "attest help cases asynct_decode",
     .options = options,

@@ -87,6 +87,8 @@ static at_status ask(struct at_design *design, uint64_t who, struct at_design_ro
     struct at_case_data data = { 0 };
     row->takes = 0;
     row->work = 0;
+    if (!who)
+        return AT_OK;
     at_status status = at_case_parse(row->line, "design", "design", &cases);
     if (status == AT_OK)
         status = at_case_build(&cases.items[0], &data);

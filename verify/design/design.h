@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "datasets/design/domain_draw.h"
+#include "verify/cli/progress.h"
 #include "verify/runner/runner.h"
 
 enum { AT_DESIGN_STRENGTH = 3, AT_DESIGN_VARIANTS = 64 };
@@ -42,6 +43,7 @@ struct at_design {
     int64_t n_rows;
     int64_t n_loaded; /* cases that were there before the search */
     struct at_draws draws;
+    struct at_progress progress;
 };
 
 /* The domain of a family for the variants of a runner; strength 3 takes the factors that are marked for it alone. */
@@ -65,14 +67,22 @@ int64_t at_cover_row(struct at_design *design, const struct at_design_row *row, 
 /* All, had, impossible. */
 void at_cover_counts(const struct at_design *design, int64_t *all, int64_t *had, int64_t *impossible);
 
-/* design_learn.c: finds out which classes each variant takes at all. */
+/* design_learn.c, with progress: finds out which classes each variant takes at all. */
 at_status at_design_learn(struct at_design *design);
-/* design_search.c: adds rows until every (variant, tuple) is covered or taken for impossible. */
+at_status at_design_learn_again(struct at_design *design); /* harder, what the first time has not shown */
+/* design_search.c, with progress: adds rows until every (variant, tuple) is covered or taken for impossible. */
 at_status at_design_search(struct at_design *design);
+/* What a row costs to be judged on, in multiply-adds: launches and decoys take their time without any. */
+double at_design_cost(const struct at_design_row *row);
+/* design_thin.c: leaves out rows, the dearest first, of which others have every (variant, tuple) and far class. */
+at_status at_design_thin(struct at_design *design);
 /* design_file.c: counts the cases of the family in a case file as had; comments, other families and lines that are no
  * instance of the domain count nothing. */
 at_status at_design_load(struct at_design *design, const char *path);
 void at_design_print(const struct at_design *design, FILE *out);
+/* What a case file says of the family in a comment of at_design_print_impossible: cases, and (variant, tuple)s that are had.
+ * AT_NOT_FOUND: nothing. */
+at_status at_design_stated(const struct at_design *design, const char *path, int64_t *cases, int64_t *had);
 /* What nobody takes and what the case language refuses, as comments. */
 void at_design_print_impossible(const struct at_design *design, FILE *out);
 

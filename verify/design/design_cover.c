@@ -28,6 +28,9 @@ static int next_choice(int *choice, int k, int n) {
 at_status at_cover_open(struct at_design *design) {
     int chosen[AT_DOMAIN_FACTORS] = { 0 }, choice[AT_DESIGN_STRENGTH] = { 0 };
     const int n = chosen_factors(design, chosen), k = design->strength < n ? design->strength : n;
+    if (design->strength == 3 && n < 3)
+        return AT_FAIL(AT_UNSUPPORTED, "operator %s marks %d factors that meet in kernels, wanted 3 for triples",
+                       design->domain.op->name, n);
     design->strength = k;
     for (int i = 0; i < k; i++)
         choice[i] = i;

@@ -72,24 +72,26 @@ struct loaded {
     int matched;
 };
 
+/* Factors k and on of a combination; `tuple`: of the classes before. */
+static void count_tuples(struct at_design *design, const struct at_design_combination *c, const uint32_t *has, int k,
+                         int64_t tuple, uint64_t takes) {
+    if (k == design->strength) {
+        design->covered[c->first + tuple] |= takes;
+        return;
+    }
+    const int f = c->factors[k], n = design->domain.factors[f].n;
+    for (int class = 0; class < n; class ++)
+        if (has[f] >> class & 1)
+            count_tuples(design, c, has, k + 1, tuple * n + class, takes);
+}
+
 /* Every tuple of classes that the line has. */
 static at_status count_match(void *context, const uint32_t *has) {
     struct loaded *line = context;
     struct at_design *design = line->design;
     line->matched = 1;
-    for (int64_t i = 0; i < design->n_combinations; i++) {
-        const struct at_design_combination *c = &design->combinations[i];
-        for (int64_t t = 0; t < c->n; t++) {
-            int64_t rest = t, all = 1;
-            for (int k = design->strength - 1; k >= 0; k--) {
-                const int n = design->domain.factors[c->factors[k]].n;
-                all &= has[c->factors[k]] >> (rest % n) & 1;
-                rest /= n;
-            }
-            if (all)
-                design->covered[c->first + t] |= line->takes;
-        }
-    }
+    for (int64_t i = 0; i < design->n_combinations; i++)
+        count_tuples(design, &design->combinations[i], has, 0, 0, line->takes);
     for (int f = 0; f < design->domain.n; f++)
         for (int c = 0; c < AT_DOMAIN_CLASSES; c++)
             if (has[f] >> c & 1) {
@@ -127,4 +129,25 @@ at_status at_design_load(struct at_design *design, const char *path) {
     free(text);
     fclose(file);
     return status;
+}
+
+at_status at_design_stated(const struct at_design *design, const char *path, int64_t *cases, int64_t *had) {
+    const char *name = design->domain.family->name;
+    FILE *file = fopen(path, "r");
+    char *text = NULL;
+    size_t size = 0;
+    int found = 0;
+    if (!file)
+        return AT_FAIL(errno == ENOENT ? AT_NOT_FOUND : AT_IO, "%s: %s", path, strerror(errno));
+    while (!found && getline(&text, &size, file) >= 0) {
+        long long n, m;
+        if (strncmp(text, "# ", 2) != 0 || strncmp(text + 2, name, strlen(name)) != 0 || text[2 + strlen(name)] != ':')
+            continue;
+        found = sscanf(text + 2 + strlen(name), ": %lld cases; of %*d (variant, %*[a-z])s %lld are had", &n, &m) == 2;
+        *cases = found ? n : 0;
+        *had = found ? m : 0;
+    }
+    free(text);
+    fclose(file);
+    return found ? AT_OK : AT_FAIL(AT_NOT_FOUND, "%s does not say what it has of %s", path, name);
 }

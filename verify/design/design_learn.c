@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Cases tried to find one that a variant takes, and to find one with a class. */
-enum { TRIES_FIRST = 600, TRIES_CLASS = 6, TRIES_PAIR = 24 };
+enum { TRIES_FIRST = 600, TRIES_CLASS = 24, TRIES_AGAIN = 24, TRIES_PAIR = 24 };
 
 static uint64_t everybody(const struct at_design *design) {
     return design->n_variants == 64 ? ~(uint64_t)0 : ((uint64_t)1 << design->n_variants) - 1;
@@ -38,9 +38,11 @@ static at_status learn_pairs(struct at_design *design) {
     const struct at_family_factor *factors = design->domain.factors;
     for (int f = 0; f < design->domain.n; f++)
         for (int g = 0; g < f; g++)
-            for (int c = 0; c < factors[f].n + factors[f].n_far; c++)
+            for (int c = 0; c < factors[f].n + factors[f].n_far; c++) {
                 for (int d = 0; d < factors[g].n + factors[g].n_far; d++)
                     AT_TRY(learn_pair(design, f, c, g, d));
+                at_progress_step(&design->progress, 1, 0, "pairs of classes");
+            }
     return AT_OK;
 }
 
@@ -73,11 +75,46 @@ static at_status learn_class(struct at_design *design, int f, int class) {
     return AT_OK;
 }
 
-at_status at_design_learn(struct at_design *design) {
+/* The same with more of the other factors changed: what several of a base's classes are in the way of. */
+static at_status learn_class_again(struct at_design *design, int f, int class) {
+    for (int v = 0; v < design->n_variants; v++)
+        for (int i = 0; i < TRIES_AGAIN && design->has_base >> v & 1 && !(design->takes[f][class] >> v & 1); i++) {
+            struct at_design_row row = design->base[v];
+            for (int g = 0; g < design->domain.n; g++)
+                if (at_draw_below(&design->draws, 4) == 0)
+                    row.classes[g] = (int)at_draw_below(&design->draws, design->domain.factors[g].n);
+            row.classes[f] = class;
+            AT_TRY(try_classes(design, everybody(design) & ~design->takes[f][class], &row));
+        }
+    return AT_OK;
+}
+
+at_status at_design_learn_again(struct at_design *design) {
+    for (int f = 0; f < design->domain.n; f++)
+        for (int c = 0; c < design->domain.factors[f].n; c++) {
+            AT_TRY(learn_class_again(design, f, c));
+            at_progress_step(&design->progress, 0, 0, "classes of variants");
+        }
+    return AT_OK;
+}
+
+static at_status learn_all(struct at_design *design) {
     AT_TRY(learn_pairs(design));
     AT_TRY(find_bases(design));
     for (int f = 0; f < design->domain.n; f++)
-        for (int c = 0; c < design->domain.factors[f].n + design->domain.factors[f].n_far; c++)
+        for (int c = 0; c < design->domain.factors[f].n + design->domain.factors[f].n_far; c++) {
             AT_TRY(learn_class(design, f, c));
+            at_progress_step(&design->progress, 1, 0, "classes of variants");
+        }
     return AT_OK;
+}
+
+at_status at_design_learn(struct at_design *design) {
+    int64_t steps = 0;
+    for (int f = 0; f < design->domain.n; f++)
+        steps += (int64_t)(design->domain.factors[f].n + design->domain.factors[f].n_far) * (f + 1);
+    at_progress_start(&design->progress, "asking what is taken", steps);
+    const at_status status = learn_all(design);
+    at_progress_end(&design->progress);
+    return status;
 }

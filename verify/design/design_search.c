@@ -9,11 +9,11 @@
 
 #include "verify/design/design.h"
 
-/* Candidates for a row; tries before a tuple is taken for impossible. */
-enum { CANDIDATES = 10, TRIES = 32, ROUNDS = 3 };
+/* Candidates for a row; tries before a tuple is taken for impossible: in the first round, and in the later ones, which try
+ * only what nothing known speaks against. */
+enum { CANDIDATES = 10, TRIES = 32, MORE_TRIES = 96, ROUNDS = 3 };
 
-/* What a row costs to be judged on, in multiply-adds: launches and decoys take their time without any. */
-static double cost_of(const struct at_design_row *row) {
+double at_design_cost(const struct at_design_row *row) {
     return (double)__builtin_popcountll(row->takes) * (row->work + 2e5);
 }
 
@@ -133,11 +133,11 @@ static at_status add_row(struct at_design *design, const struct at_design_row *r
 }
 
 /* The best row that has the classes `fixed` (-1: free) and that somebody of `target` takes; *found 0 without one. */
-static at_status find_row(struct at_design *design, const int *fixed, uint64_t target, int is_far,
+static at_status find_row(struct at_design *design, const int *fixed, uint64_t target, int is_far, int tries,
                           struct at_design_row *best, int *found) {
     double most = 0;
     *found = 0;
-    for (int i = 0, taken = 0; i < TRIES && taken < CANDIDATES; i++) {
+    for (int i = 0, taken = 0; i < tries && taken < CANDIDATES; i++) {
         struct at_design_row row;
         uint64_t who;
         memcpy(row.classes, fixed, sizeof row.classes);
@@ -151,7 +151,7 @@ static at_status find_row(struct at_design *design, const int *fixed, uint64_t t
         taken++;
         const double worth =
             (double)(is_far ? __builtin_popcountll(row.takes & target) : 1 + at_cover_row(design, &row, 0)) /
-            cost_of(&row);
+            at_design_cost(&row);
         if (worth > most) {
             most = worth;
             *best = row;
@@ -196,39 +196,71 @@ static at_status add_far(struct at_design *design, int f, int class) {
         fixed[i] = i < design->domain.n ? -1 : 0;
     fixed[f] = class;
     for (uint64_t target; found && (target = design->takes[f][class] & ~design->far_done[f][class]) != 0;) {
-        AT_TRY(find_row(design, fixed, target, 1, &row, &found));
+        AT_TRY(find_row(design, fixed, target, 1, TRIES, &row, &found));
         if (found)
             AT_TRY(add_row(design, &row));
     }
     return AT_OK;
 }
 
-static at_status cover_tuples(struct at_design *design) {
+/* Those of `target` that take each of these classes, 0 where the case language refuses two of them. */
+static uint64_t hopeful(const struct at_design *design, const int *fixed, uint64_t target) {
+    for (int f = 0; f < design->domain.n; f++)
+        if (fixed[f] >= 0)
+            target = speaks(design, fixed, f, fixed[f]) ? target & design->takes[f][fixed[f]] : 0;
+    return target;
+}
+
+static int64_t open_tuples(const struct at_design *design, uint64_t all) {
+    int64_t n = 0;
+    for (int64_t t = 0; t < design->n_tuples; t++)
+        n += __builtin_popcountll(open_of(design, t) & all);
+    return n;
+}
+
+static at_status cover_tuples(struct at_design *design, int round) {
     const uint64_t all = design->has_base;
     const struct at_design_combination *of = NULL;
     int fixed[AT_DOMAIN_FACTORS], found;
-    struct at_design_row row;
+    struct at_design_row row = { 0 };
+    int64_t left = open_tuples(design, all);
     for (int64_t tuple; (tuple = widest_tuple(design, all, &of)) >= 0;) {
         const uint64_t target = open_of(design, tuple) & all;
         classes_of(design, of, tuple, fixed);
-        AT_TRY(find_row(design, fixed, target, 0, &row, &found));
+        const uint64_t wanted = round ? hopeful(design, fixed, target) : target;
+        found = 0;
+        if (wanted)
+            AT_TRY(find_row(design, fixed, wanted, 0, round ? MORE_TRIES : TRIES, &row, &found));
         if (found)
             AT_TRY(add_row(design, &row));
         else
             design->impossible[tuple] |= target;
+        const int64_t now = open_tuples(design, all);
+        at_progress_step(&design->progress, round ? 0 : left - now, 0, row.line);
+        left = now;
     }
     return AT_OK;
 }
 
-at_status at_design_search(struct at_design *design) {
-    for (int f = 0; f < design->domain.n; f++)
+static at_status search(struct at_design *design) {
+    /* Far classes are in no tuple: arrays of pairs have them. */
+    for (int f = 0; f < design->domain.n && design->strength < 3; f++)
         for (int c = 0; c < design->domain.factors[f].n_far; c++)
             AT_TRY(add_far(design, f, design->domain.factors[f].n + c));
     /* What a search has not found, a second one may: its cases are other ones. */
     for (int64_t before = -1, round = 0; round < ROUNDS && design->n_rows != before; round++) {
         before = design->n_rows;
         memset(design->impossible, 0, (size_t)design->n_tuples * sizeof *design->impossible);
-        AT_TRY(cover_tuples(design));
+        if (round == 1)
+            AT_TRY(at_design_learn_again(design));
+        AT_TRY(cover_tuples(design, (int)round));
     }
-    return AT_OK;
+    return at_design_thin(design);
+}
+
+at_status at_design_search(struct at_design *design) {
+    at_progress_start(&design->progress, "covering what a variant takes", open_tuples(design, design->has_base));
+    const at_status status = search(design);
+    at_progress_end(&design->progress);
+    return status;
 }

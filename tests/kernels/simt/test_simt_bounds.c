@@ -136,11 +136,36 @@ static void test_many_regions(void **state) {
     at_simt_scene_expect(AT_FINDING_BOUNDS, at_line(line_of), "the input last", NULL);
 }
 
+/* What the compiler calls for an index that the array's type does not have, negative ones with their sign. */
+static int64_t beyond;
+static void takes_beyond(void *unused) {
+    static const struct {
+        uint16_t kind, bits;
+        char name[12];
+    } array = { 0xffff, 0, "'float [4]'" }, index = { 0, 0x0b, "'int'" };
+    const struct at_index_check check = { "test", 1, 1, (const struct at_checked_type *)&array,
+                                          (const struct at_checked_type *)&index };
+    (void)unused;
+    line_of = __LINE__ + 1;
+    at_mem_out_of_bounds(&check, (uintptr_t)beyond);
+    STAY();
+}
+static void test_index(void **state) {
+    (void)state;
+    at_simt_scene_job(1);
+    beyond = 4;
+    at_simt_scene_run(takes_beyond, 1, 1, 1);
+    at_simt_scene_expect(AT_FINDING_BOUNDS, at_line(line_of), "block 0: thread 0 takes element 4 of 'float [4]'", NULL);
+    beyond = -1;
+    at_simt_scene_run(takes_beyond, 1, 1, 1);
+    at_simt_scene_expect(AT_FINDING_BOUNDS, at_line(line_of), "takes element -1 of 'float [4]'", NULL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bounds),         cmocka_unit_test(test_16_bytes),
         cmocka_unit_test(test_dynamic_bounds), cmocka_unit_test(test_private_memory),
-        cmocka_unit_test(test_many_regions),
+        cmocka_unit_test(test_many_regions),   cmocka_unit_test(test_index),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
