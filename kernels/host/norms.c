@@ -28,8 +28,14 @@ const char *at_host_norm_declines(const struct at_problem *problem, enum at_form
     return at_host_declines(problem, 0);
 }
 
+/* A NaN becomes lo; of two zeros max takes 0 and min takes -0, as on a GPU: C leaves it open. */
+static float clamp(float t, float lo, float hi) {
+    t = t > lo ? t : lo;
+    return t > hi ? hi : t;
+}
+
 static float uclip_of(const struct at_host_uclip *u, int64_t channel, float x) {
-    float clamped = fminf(fmaxf(u->alpha[channel] * x, u->lo), u->hi);
+    float clamped = clamp(u->alpha[channel] * x, u->lo, u->hi);
     if (!u->beta)
         return u->gamma[channel] * clamped;
     if (u->fused)

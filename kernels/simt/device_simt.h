@@ -22,6 +22,20 @@
 
 using dim3 = at_dim3;
 
+/* As PTX has them: 0 is larger than -0, where C leaves it open; a NaN gives way to a number. */
+inline float at_simt_fmaxf(float a, float b) {
+    if (a == b)
+        return __builtin_signbit(a) ? b : a;
+    return a > b || b != b ? a : b;
+}
+inline float at_simt_fminf(float a, float b) {
+    if (a == b)
+        return __builtin_signbit(a) ? a : b;
+    return a < b || b != b ? a : b;
+}
+#define fmaxf(A, B) at_simt_fmaxf(A, B)
+#define fminf(A, B) at_simt_fminf(A, B)
+
 struct at_bf16 {
     uint16_t bits;
 };

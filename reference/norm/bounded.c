@@ -130,12 +130,17 @@ struct at_residual at_bounded_residual(const struct at_norm_arith *arith, enum a
 
 static double clamp(double t, double lo, double hi) { return isnan(t) ? t : t < lo ? lo : t > hi ? hi : t; }
 
+/* max(-0, 0) is either zero in C; PTX has 0. Small enough to be no limit of anything else, and no factor makes it 0. */
+static const double EITHER_ZERO = 1e-200;
+
 static struct at_bounded clamped(const struct at_norm_arith *arith, struct at_bounded t, double lo, double hi) {
     struct at_bounded c = { clamp(t.value, lo, hi), 0 };
     if (!(t.error < INFINITY) || (isnan(t.value) && arith->launders)) {
         c.error = INFINITY;
     } else if (isfinite(t.value)) {
         c.error = fmax(clamp(t.value + t.error, lo, hi) - c.value, c.value - clamp(t.value - t.error, lo, hi));
+        if (c.value == 0 && (lo == 0 || hi == 0))
+            c.error = fmax(c.error, EITHER_ZERO);
         if (!(fabs(c.value) + c.error < arith->edge))
             c.error = INFINITY;
     }

@@ -16,10 +16,11 @@ static double once(const struct at_numerics *numerics, double value) {
 
 double at_add_declared(const struct at_numerics *numerics, double a, double b) { return once(numerics, a + b); }
 
+/* As PTX has it: max(NaN, lo) is lo, max(-0, 0) is 0, min(-0, 0) is -0. */
 static double declared_clamp(const struct at_numerics *numerics, double t, double lo, double hi) {
     if (isnan(t))
-        return numerics->clamp == AT_CLAMP_PROPAGATE ? t : lo; /* max(NaN, lo) is lo */
-    return t < lo ? lo : t > hi ? hi : t;
+        return numerics->clamp == AT_CLAMP_PROPAGATE ? t : lo;
+    return t <= lo ? lo : t > hi ? hi : t;
 }
 
 double at_uclip_declared(const struct at_uclip *p, const struct at_numerics *numerics, int64_t channel, double x) {

@@ -13,19 +13,22 @@ struct takers {
     struct at_cover times, places;
 };
 
-/* Calls f(context, count) for each branch, in the order of files, lines and lists. */
-static void each_branch(const struct at_cover *cover, void (*f)(void *context, int64_t *count), void *context) {
+/* The count of each branch becomes f(context, count), in the order of files, lines and lists. */
+static void each_branch(const struct at_cover *cover, int64_t (*f)(void *context, int64_t count), void *context) {
     for (int i = 0; i < cover->n; i++)
         for (int l = 0; l < cover->files[i].n; l++)
             for (int b = 0; b < cover->files[i].lines[l].n_lists; b++) {
                 const struct at_cover_branches *list = &cover->files[i].lines[l].lists[b];
                 for (int k = 0; k < list->n; k++)
-                    f(context, &list->taken[k]);
+                    list->taken[k] = f(context, list->taken[k]);
             }
 }
 
-static void set_taken(void *to, int64_t *count) { *count = *count ? *(const int64_t *)to : 0; }
-static void add_taken(void *sum, int64_t *count) { *(int64_t *)sum += *count > 0; }
+static int64_t set_taken(void *to, int64_t count) { return count ? *(const int64_t *)to : 0; }
+static int64_t add_taken(void *sum, int64_t count) {
+    *(int64_t *)sum += count > 0;
+    return count;
+}
 
 static at_status add_case(struct takers *all, struct at_cover *one, int64_t place, struct at_cover_case *of) {
     int64_t once = 1, before = 0, after = 0;
@@ -90,21 +93,23 @@ struct owner {
     int64_t n;
 };
 
-static void note_place(void *context, int64_t *count) {
+static int64_t note_place(void *context, int64_t count) {
     struct owner *o = context;
-    o->places[o->n++] = *count;
+    o->places[o->n++] = count;
+    return count;
 }
 
-static void count_own(void *context, int64_t *times) {
+static int64_t count_own(void *context, int64_t times) {
     struct owner *o = context;
     const int64_t place = o->places[o->n++];
-    if (*times == 1)
+    if (times == 1)
         o->r->cases_alone[place - 1].own++;
+    return times;
 }
 
-static void add_one(void *sum, int64_t *count) {
-    (void)count;
+static int64_t add_one(void *sum, int64_t count) {
     ++*(int64_t *)sum;
+    return count;
 }
 
 /* Both covers have the same files, lines and lists: they are sums of the same. */
