@@ -16,7 +16,7 @@ static double once(const struct at_numerics *numerics, double value) {
 
 double at_add_declared(const struct at_numerics *numerics, double a, double b) { return once(numerics, a + b); }
 
-/* As PTX has it: max(NaN, lo) is lo, max(-0, 0) is 0, min(-0, 0) is -0. */
+/* As the hardware: max(NaN, lo) is lo, max(-0, 0) is 0, min(-0, 0) is -0. */
 static double declared_clamp(const struct at_numerics *numerics, double t, double lo, double hi) {
     if (isnan(t))
         return numerics->clamp == AT_CLAMP_PROPAGATE ? t : lo;
