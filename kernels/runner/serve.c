@@ -174,6 +174,12 @@ static void fill_problem(const struct at_job *job, uint8_t *base, struct at_prob
     }
 }
 
+/* What no kernel of a family takes; cases cannot say it, other clients can. NULL: nothing. */
+static const char *family_declines(const char *name, const struct at_problem *problem) {
+    const struct at_family *family = at_family_find(name);
+    return family && family->decode && problem->sizes.max_sq > 1 ? "decode takes at most one query a request" : NULL;
+}
+
 /* Runs the variant on the block as it stands; every way out fills the reply. */
 static void run_job(struct session *s, const struct at_job *job, struct at_reply *reply) {
     const struct at_kernel *kernel = s->serve->kernels.at(job->variant)->kernel;
@@ -189,6 +195,8 @@ static void run_job(struct session *s, const struct at_job *job, struct at_reply
     if (job->mode.graph)
         problem.sizes.max_sk = job->mode.graph_max_sk;
     const char *refusal = job->mode.timings && !device->time ? "this runner has no clock worth reading" : NULL;
+    if (!refusal)
+        refusal = family_declines(s->serve->kernels.at(job->variant)->family, &problem);
     if (!refusal && kernel->supports)
         refusal = kernel->supports(&problem);
     if (refusal) {

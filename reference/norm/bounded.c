@@ -139,7 +139,7 @@ static struct at_bounded clamped(const struct at_norm_arith *arith, struct at_bo
         c.error = INFINITY;
     } else if (isfinite(t.value)) {
         c.error = fmax(clamp(t.value + t.error, lo, hi) - c.value, c.value - clamp(t.value - t.error, lo, hi));
-        if (c.value == 0 && (lo == 0 || hi == 0))
+        if (fabs(t.value) <= t.error && (lo == 0 || hi == 0))
             c.error = fmax(c.error, EITHER_ZERO);
         if (!(fabs(c.value) + c.error < arith->edge))
             c.error = INFINITY;
