@@ -37,7 +37,8 @@ static void test_defaults_are_filled_in(void **state) {
     assert_id("softmax_prefill sq=5 h=3", "softmax_prefill b=1 h=3 hk=3 sq=5 sk=5 d=128 pad_d=0 page=0 causal=0 "
                                           "dtype=bf16 data=normal seed=1 scale=auto");
     assert_id("uclip_norm", "uclip_norm tokens=32 channels=1024 dtype=bf16 data=normal seed=1 lo=-1 hi=1");
-    assert_id("add_rms_norm data=exact", "add_rms_norm tokens=32 channels=1024 dtype=bf16 data=exact seed=1 eps=0 from=rounded");
+    assert_id("add_rms_norm data=exact",
+              "add_rms_norm tokens=32 channels=1024 dtype=bf16 data=exact seed=1 eps=0 from=rounded");
     assert_id("rms_norm", "rms_norm tokens=32 channels=1024 dtype=bf16 data=normal seed=1 eps=1e-06");
     assert_id("qk_uclip_norm d=64", "qk_uclip_norm h=8 hk=4 d=64 tokens=32 dtype=bf16 data=normal seed=1 lo=-1 hi=1");
     assert_id("post_attn_pre_mlp_uclip",
