@@ -69,7 +69,7 @@ FACTOR(at_attn_queries, "queries", "queries of requests", AT_FACTOR_PREFILL | AT
     .classes = AT_CLASSES("b=1 sq={rows+past}", "b=3 sq=1/{rows+past}/0", "b=2 sq={rows+past}/3", "b=4 sq=0/{rows+past}/0/1"),
     .far = AT_CLASSES("b=1 sq=1,3 prefix=2049", "b=1 sq=129,130,140", "b=129,130,150 sq=1/0/0/2/0/0/0"));
 FACTOR(at_attn_lengths, "prefix", "keys before the first query, on and off a page; fewer keys than queries", AT_FACTOR_PREFILL | AT_FACTOR_TRIPLES,
-    .classes = AT_CLASSES("", "prefix={2*page}", "prefix={page+1}", "prefix={keys+near}", "sk={keys+near}", "sk=5 | sk=1"));
+    .classes = AT_CLASSES("", "prefix={2*page}", "prefix={page+1}", "prefix={keys+near}", "sk={keys+near}", "sk=9 | sk=1"));
 
 /* ---- the gate ---- */
 
@@ -77,7 +77,7 @@ FACTOR(at_attn_lengths, "prefix", "keys before the first query, on and off a pag
  * relu(scores) is 0, o is 0 whatever K and V are, and a case proves nothing (sigma=3 with the default window of 3 was VACUOUS).
  * For each head sigmas differ. */
 FACTOR(at_attn_fir, "fir", "window or taps, their weight by head", AT_FACTOR_TRIPLES,
-    .classes = AT_CLASSES(" | sigma=0.5,1.5", "sigma={h:0.5:2:-1:0.25}", "window=1 | window=2 sigma={h:2:0.5:-1}",
+    .classes = AT_CLASSES(" | sigma=0.5,1.5", "sigma={h:0.5:2:-1:0.25}", "window=1 | window=2 sigma={h:0.5:2:-1}",
                           "window=4,5,6 | window=8,13,16 sigma=0.75", "taps=1:-0.5:-0.125 | taps=0.25:1",
                           "taps=0.5:-0.4:-0.1:0.2:-0.3:0.1 | taps=0.5:-0.25:0:0:0:0:0:0:-0.125"),
     .any = "sigma=0.7,-0.3,1.6 window=1..16");

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Cases tried to find one that a variant takes, and to find one with a class. */
-enum { TRIES_FIRST = 600, TRIES_CLASS = 24, TRIES_AGAIN = 24, TRIES_PAIR = 24 };
+enum { TRIES_FIRST = 600, TRIES_AGAIN = 24, TRIES_PAIR = 24 };
 
 static uint64_t everybody(const struct at_design *design) {
     return design->n_variants == 64 ? ~(uint64_t)0 : ((uint64_t)1 << design->n_variants) - 1;
@@ -59,19 +59,26 @@ static at_status find_bases(struct at_design *design) {
     return AT_OK;
 }
 
-/* One class into cases that variants are known to take. */
+/* Class c of factor f beside class d of factor g, the rest as in a case that variant v takes. */
+static at_status learn_beside(struct at_design *design, int v, int f, int c, int g, int d) {
+    struct at_design_row row = design->base[v];
+    row.classes[g] = d;
+    row.classes[f] = c;
+    return try_classes(design, everybody(design) & ~design->takes[f][c], &row);
+}
+
+/* One class into cases that variants are known to take; then with each class of each other factor in turn, one of which may
+ * have been in the way. */
 static at_status learn_class(struct at_design *design, int f, int class) {
-    for (int v = 0; v < design->n_variants; v++)
-        for (int i = 0; i < TRIES_CLASS && design->has_base >> v & 1 && !(design->takes[f][class] >> v & 1); i++) {
-            struct at_design_row row = design->base[v];
-            row.classes[f] = class;
-            if (i > 1) { /* another factor may be in the way */
-                const int other = (int)at_draw_below(&design->draws, design->domain.n);
-                if (other != f)
-                    row.classes[other] = (int)at_draw_below(&design->draws, design->domain.factors[other].n);
-            }
-            AT_TRY(try_classes(design, everybody(design) & ~design->takes[f][class], &row));
-        }
+    for (int v = 0; v < design->n_variants; v++) {
+        if (!(design->has_base >> v & 1) || design->takes[f][class] >> v & 1)
+            continue;
+        AT_TRY(learn_beside(design, v, f, class, f, class));
+        for (int g = 0; g < design->domain.n; g++)
+            for (int d = 0; d < design->domain.factors[g].n && !(design->takes[f][class] >> v & 1); d++)
+                if (g != f && d != design->base[v].classes[g])
+                    AT_TRY(learn_beside(design, v, f, class, g, d));
+    }
     return AT_OK;
 }
 

@@ -28,6 +28,10 @@ struct at_job {
 
 /* The state of a job whose launch did not run to its end, by what the runner said of it. */
 enum at_state at_job_fate(enum at_run_outcome outcome);
+/* Seconds of processor time that a launch may take where none are given: 20 x what the SIMT machine may need under a sanitizer,
+ * and at least 10. */
+double at_launch_seconds(const struct at_problem *problem);
+
 /* Time that one launch may take, as for at_time_limit. */
 double at_job_time_limit(const struct at_job *job);
 /* Seed of the marks, guards and poison of a job's launch number `launch`; 0 is the one that is judged. */
