@@ -130,11 +130,18 @@ compile
 add_controls
 mutants > "$folder/mutants"
 judge "$folder/mutants"
-# A mutant of what several variants are made of is seen when one of them fails: survivors go into a second and a third.
-for round in 2 3; do
-    mkdir "$folder/fate$round"
-    "$mutate" survivors "$folder" | FATES=$folder/fate$round each
-    find "$folder/fate$round" -type f -exec cat {} + | sort -n | awk -F '\t' '$8 == "mutant"' > "$folder/more"
+# A mutant of what several variants are made of is seen when one of them fails, as `make check` would: survivors go into a
+# second and a third, one at a time since most die there, and then into eight more at once.
+tried() { find "$1" -type f -exec cat {} + | sort -n; }
+for more in 1 1 8; do
+    "$mutate" survivors "$folder" > "$folder/left"
+    : > "$folder/more"
+    for ((i = 1; i <= more; i++)); do
+        rm -rf "$folder/into"; mkdir "$folder/into"
+        FATES=$folder/into each < "$folder/left"
+        tried "$folder/into" | awk -F '\t' '$8 == "mutant"' >> "$folder/more"
+        tried "$folder/into" | awk -F '\t' -v OFS='\t' '$10 != "" { print $1, $2, $3, $4, $5, $6, $7, $10 }' > "$folder/left"
+    done
     [[ -s "$folder/more" ]] || break
     cat "$folder/more" >> "$folder/mutants"
     judge "$folder/more"

@@ -162,14 +162,16 @@ static void declare(struct source *s, int first, int last) {
         s->tokens[i].declared = 1;
 }
 
-/* "supports", "at_mma_declines": functions that say which problems a kernel takes. */
+static int ends_in(const struct source *s, const struct token *t, const char *tail) {
+    const size_t n = strlen(tail);
+    return t->end - t->begin >= n && memcmp(s->text + t->end - n, tail, n) == 0;
+}
+
+/* "supports", "at_mma_declines", "at_counts_tiles_decline": functions that say which problems a kernel takes. */
 static int says_limits(const struct source *s, int i) {
-    static const char tail[] = "declines";
     const struct token *t = &s->tokens[i];
-    const size_t n = t->end - t->begin;
     return t->kind == TOKEN_NAME &&
-           (token_is(s, i, "supports") ||
-            (n >= sizeof tail - 1 && memcmp(s->text + t->end - (sizeof tail - 1), tail, sizeof tail - 1) == 0));
+           (token_is(s, i, "supports") || ends_in(s, t, "declines") || ends_in(s, t, "decline"));
 }
 
 /* The first token of the statement or declaration that token i is part of. */
