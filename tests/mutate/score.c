@@ -92,7 +92,7 @@ static void note(struct mutant *m, const struct at_result *r) {
         m->declined++;
     else
         m->judged++;
-    if (m->killed || !at_state_fails(r->state, r->expect, 0))
+    if (m->killed || !at_state_fails(r->state, r->expect, 1))
         return;
     m->killed = 1;
     m->state = r->state;
