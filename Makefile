@@ -62,12 +62,12 @@ SIMT_FLAGS = -std=c++20 -O2 -g1 -fsanitize=thread -fsanitize=bounds-strict -fno-
              $(filter-out -Wstrict-prototypes -Wmissing-prototypes -Wshadow -Werror,$(WARN)) $(DEFS) -Ireference -I.
 
 # --- sources, all found by path ----------------------------------------------------------------
-OPERATORS := $(sort $(filter-out attest tensor_core fast norm,$(notdir $(patsubst %/,%,$(wildcard reference/*/)))))
+OPERATORS := $(sort $(filter-out attest tensor_core special fast norm,$(notdir $(patsubst %/,%,$(wildcard reference/*/)))))
 FAMILIES := $(shell sed -n 's/^\([a-z][a-z0-9_]*\) .*/\1/p' kernels/families.txt 2>/dev/null)
 VARIANTS := $(sort $(foreach f,$(FAMILIES),$(wildcard kernels/$(f)/[0-9][0-9]_*.c)))
 DEVICE_VARIANTS := $(sort $(foreach f,$(FAMILIES),$(wildcard kernels/$(f)/[0-9][0-9]_*.cu)))
 
-REFERENCE_SRC := $(wildcard reference/attest/*.c reference/tensor_core/*.c reference/norm/*.c) \
+REFERENCE_SRC := $(wildcard reference/attest/*.c reference/tensor_core/*.c reference/special/*.c reference/norm/*.c) \
                  $(foreach o,$(OPERATORS),$(wildcard reference/$(o)/*.c))
 FAST_SRC := $(wildcard reference/fast/*.c)
 found = $(sort $(shell find $(1) -name '$(2)'))
@@ -91,7 +91,7 @@ TEMPLATE_TABLE := $(BUILD)/gen/template_table.c
 
 obj = $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(BUILD)/%,$(1))) $(patsubst %.c,%.o,$(filter $(BUILD)/%,$(1)))
 # Loops that are written to vectorise, which gcc does from -O3 on. Private: build_info.h names OPT.
-$(call obj,$(FAST_SRC) reference/attest/format.c reference/asynct_attention/rows.c reference/tensor_core/fdpa.c): private OPT := $(OPT) -O3
+$(call obj,$(FAST_SRC) reference/attest/format.c reference/asynct_attention/rows.c reference/tensor_core/fdpa.c $(wildcard reference/special/*.c)): private OPT := $(OPT) -O3
 # Known to these alone: elsewhere the same source gives the same object in every checkout.
 $(call obj,datasets/language/datasets_dir.c $(TEST_SRC)): private DEFS += -DAT_SOURCE_DIR='"$(CURDIR)"' -DAT_BUILD_DIR='"$(abspath $(BUILD))"'
 LIBS := $(BUILD)/libexport.a $(BUILD)/libverify.a $(BUILD)/libplots.a $(BUILD)/libdatasets.a $(BUILD)/libfast.a $(BUILD)/libreference.a

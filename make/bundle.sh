@@ -9,7 +9,7 @@ top=$work/attest
 mkdir -p "$top/lib" "$top/datasets/measurements"
 cp "$@" "$top/"
 cp -r datasets/cases datasets/activations datasets/bench "$top/datasets/"
-cp datasets/measurements/h200_tensor_core.txt "$top/datasets/measurements/"
+cp datasets/measurements/h200_tensor_core.txt datasets/measurements/h200_special.txt "$top/datasets/measurements/"
 # Every library but those of glibc itself, which belong to the host's loader.
 for program in "$top"/attest*; do
     ldd "$program" | awk '$3 ~ /^\// { print $3 }'

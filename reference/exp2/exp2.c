@@ -4,7 +4,7 @@
  * Limit of |kernel - y|. One unit in the last place for libm. ex2.approx is within two units of what y rounds to, which
  * is within half a unit of y; the former's are twice as long where y rounds up to a power of two. The unit is that of
  * f32, 2^-149 below 2^-126. With flushing, what the kernel has before it is within that; where it can be below 2^-126 the
- * result may be 0, which is y away.
+ * result may be 0, which is y away. The model of ex2.approx is the unit's own bits, and its limit 0.
  *
  * The reference's own error: a C library's exp2 of double is within one unit, 2^-52 of y, and within 2^-1074 where y
  * underflows in double. It is 0 where x is a whole number within double's range, and where x is not finite. From 1024 on
@@ -13,6 +13,8 @@
 
 #include <math.h>
 #include <string.h>
+
+#include "special/special.h"
 
 static const double least_normal = 0x1p-126, last_place = 0x1p-149, end_of_range = 0x1.ffffffp127;
 
@@ -61,9 +63,6 @@ static double spread(const struct at_numerics *numerics, double value) {
         return unit_at(value);
     return 2 * unit_at((double)(float)value) + unit_at(value) / 2;
 }
-static double spread_of_nearest(const struct at_numerics *numerics, double nearest) {
-    return (numerics->exp == AT_EXP_LIBM ? 1 : 2) * unit_at(nearest);
-}
 
 static int flushes(const struct at_numerics *numerics) { return numerics && numerics->exp == AT_EXP_EX2_APPROX_FTZ; }
 
@@ -97,21 +96,27 @@ static at_status evaluate(const struct at_problem *p, const struct at_numerics *
     return AT_OK;
 }
 
-/* The correctly rounded value and how far from it is allowed. What is surely flushed is 0 and nothing else; what may be
- * is anything from 0 to the far end of the spread. */
+/* What the special-function unit makes of x. */
+static double of_unit(const struct at_numerics *numerics, double x) {
+    const float argument = (float)x;
+    uint32_t code;
+    float y;
+    memcpy(&code, &argument, sizeof code);
+    code = at_special_ex2(code, flushes(numerics));
+    memcpy(&y, &code, sizeof y);
+    return (double)y;
+}
+
+/* The bits where a unit is declared; else the correctly rounded value and how far from it is allowed. */
 static void model_element(const struct at_numerics *numerics, double x, double *value, double *off) {
-    const double exact = exp2(x), nearest = at_round(AT_F32, exact);
-    *value = nearest;
     *off = 0;
-    if (!isfinite(x) || !isfinite(nearest))
+    if (numerics->exp != AT_EXP_LIBM) {
+        *value = of_unit(numerics, x);
         return;
-    *off = spread_of_nearest(numerics, nearest);
-    if (!flushes(numerics) || exact - spread(numerics, exact) >= least_normal)
-        return;
-    if (exact + spread(numerics, exact) < least_normal)
-        *value = *off = 0;
-    else
-        *off = fmax(*off, nearest);
+    }
+    *value = at_round(AT_F32, exp2(x));
+    if (isfinite(x) && isfinite(*value))
+        *off = unit_at(*value);
 }
 
 static at_status model(const struct at_problem *p, const struct at_numerics *numerics, int64_t row0, int64_t row1,

@@ -9,8 +9,9 @@
  *                   9.7.3.21)
  *   ex2_approx_ftz  the same, but a result below 2^-126 is 0, and a subnormal x counts as 0 (which changes nothing that
  *                   f32 can show: 2^x is within 2^-126 of 1 for both)
- * The bits are nobody's declaration: the model is the correctly rounded value, flushed where that is declared, and an
- * interval about it. */
+ *
+ * Limits are what is promised. The model of ex2_approx and ex2_approx_ftz is the bits of NVIDIA's special-function unit
+ * (special/special.h). libm is not of one library: its model is the correctly rounded value and an interval about it. */
 #ifndef AT_EXP2_H
 #define AT_EXP2_H
 

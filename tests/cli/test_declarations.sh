@@ -42,4 +42,3 @@ wants 1 'but its source says not tested: untrue' "$scratch/attest" declarations 
 
 wants 2 "did you mean 'split'" "$attest" declarations --field splitt --cases 'smoke:*'
 wants 2 'exclude each other' "$attest" declarations --case "$small" --cases 'smoke:*'
-wants 4 '0 fields' "$attest" declarations exp2/01_ex2_approx --case 'exp2 n=64 data=normal'

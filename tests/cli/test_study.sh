@@ -76,7 +76,7 @@ diff <(sed -n '/^mean and bias/,$p' "$scratch/out") <(sed -n '/^mean and bias/,$
 
 # ---- what it refuses
 bad() { local says=$1; shift; wants 2 "$says" "$attest" study "$@"; grep -q '^attest: ' "$scratch/out" || fail "$*: no message"; }
-bad "wanted one of accumulate, modes, tensor-core, exp2" nonsense
+bad "wanted one of accumulate, modes, tensor-core, special, exp2" nonsense
 bad "matches no mode; did you mean 'f16_k16'?" accumulate --modes f16k16
 bad "did you mean 'same_sign'?" accumulate --data samesign
 bad '--lengths: found "1,x", wanted whole numbers' accumulate --lengths 1,x
@@ -196,22 +196,42 @@ wants 1 'DIFFERENT from the device' "$attest" study tensor-core --golden "$scrat
 wants 2 'wants --runner R, or --golden FILE' "$attest" study tensor-core
 wants 2 'no variant for an instruction' "$attest" study tensor-core --runner cpu --instructions 'volta_*'
 
-# exp2: the C library's over each 65,539th f32; the same on any number of threads; a kernel that is off is told.
-sweep=("$attest" study exp2 --step 65539)
+# special: the C library's 2^x and the unit's over each 65,539th f32; the same on any number of threads; a kernel that is off is told.
+sweep=("$attest" study special --step 65539)
 AT_THREADS=1 wants 0 'exp2/00_libm: 65534 inputs, every 65539th code of f32' "${sweep[@]}" --out "$scratch/e1.h5"
 cp "$scratch/out" "$scratch/printed"
-AT_THREADS=3 wants 0 'runs on a GPU alone' "${sweep[@]}" --runner cpu --out "$scratch/e3.h5"
+AT_THREADS=3 wants 0 'exp2/02_ex2_approx_ftz: 65534 inputs' "${sweep[@]}" --runner cpu --out "$scratch/e3.h5"
 diff "$scratch/printed" "$scratch/out" || fail "threads change what the study of exp2 says"
 same "$scratch/e1.h5" "$scratch/e3.h5"
 wants 0 "65534 inputs" "$attest" show "$scratch/e1.h5"
 diff <(grep '^ ' "$scratch/out") <(grep '^ ' "$scratch/printed") || fail "show prints another table of exp2"
-[[ $(awk '$1 ~ /^(normal|subnormal|underflow|overflow|zero|tiny|infinite|nan)$/ { n += $2; bad += $8 + $9 } END { print n, bad + 0 }' "$scratch/printed") == "65534 0" ]] ||
+[[ $(awk '$1 ~ /^(normal|subnormal|underflow|overflow|zero|tiny|infinite|nan)$/ { n += $2; bad += $8 + $9 } END { print n, bad + 0 }' "$scratch/printed") == "196602 0" ]] ||
     { cat "$scratch/printed"; fail "classes do not add up"; }
 wants 1 'beyond limit' "${sweep[@]}" --runner mutants
 [[ $(grep -c 'first at x' "$scratch/out") -ge 5 ]] || { cat "$scratch/out"; fail "wrong exponentials pass"; }
-bad '--step' exp2 --step 0
-bad '--step' exp2 --step 4294967296
+bad '--step' special --step 0
+bad '--step' special --step 4294967296
 wants 3 'No such file' "${sweep[@]}" --out "$scratch/none/e.h5"
 wants 2 'is a folder' "${sweep[@]}" --out "$scratch/folder"
 grep -q 'inputs' "$scratch/out" && fail "work was done before the place of the archive was refused"
 wants 3 'runner nonsense' "${sweep[@]}" --runner nonsense
+
+# The unit's model against hashes of a device, and what tells it from its neighbours.
+[[ $("$attest" study exp2 --step 2000003 2>&1 > "$scratch/out") == *'is now `attest study special`'* ]] || fail "the old name says nothing"
+golden=datasets/measurements/h200_special.txt
+bad 'no --runner' special --golden --runner cpu
+bad "matches 'volta*'" special --golden --instructions 'volta*'
+bad "matches 'volta*'" special --neighbours --instructions 'volta*'
+echo 'rcp.approx.f32 12 34' > "$scratch/odd"
+bad 'odd:1: wanted an instruction and its hash' special --golden "$scratch/odd"
+wants 3 'No such file' "$attest" study special --golden "$scratch/none"
+wants 2 'wants the FILE to write' "$attest" study tensor-core --runner cpu --golden
+if [[ ${AT_EFFORT:-full} != fast ]]; then
+    hash=$(awk '$1 == "sqrt.approx.f32" { print $2 }' "$golden")
+    printf '# a digit off\nsqrt.approx.f32 %s\ntanh.approx.f32 0\n' "0${hash:1:14}f" > "$scratch/altered"
+    wants 1 "sqrt.approx.f32      $hash  DIFFERENT from the device" "$attest" study special --golden "$scratch/altered"
+    grep -q '^tanh.approx.f32 .* no model$' "$scratch/out" || fail "what the model does not have is not named"
+    wants 0 'rcp.approx.f32: 128 rows' "$attest" study special --neighbours --instructions 'rcp*'
+    [[ $(awk '/ tell,/ { n++; told += !/ 0 tell,/ } END { print n, told }' "$scratch/out") == '10 10' ]] ||
+        { cat "$scratch/out"; fail "a neighbour of rcp is not told"; }
+fi

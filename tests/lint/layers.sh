@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 3
-operators=$(find reference -mindepth 1 -maxdepth 1 -type d -printf '%f\n' | grep -vxE 'attest|tensor_core|fast|norm' | paste -sd'|')
+operators=$(find reference -mindepth 1 -maxdepth 1 -type d -printf '%f\n' | grep -vxE 'attest|tensor_core|special|fast|norm' | paste -sd'|')
 
 sources() { git ls-files 'reference/*.[ch]' 'datasets/*.[ch]' 'kernels/*.[ch]' 'kernels/*.cu' 'verify/*.[ch]' 'notebooks_export/*.[ch]'; }
 
@@ -16,14 +16,15 @@ rule() { # folder -> sets own, outside
     case "$1" in
         reference/attest) own='attest/' outside='' ;;
         reference/tensor_core) own='attest/|tensor_core/' outside='' ;;
+        reference/special) own='special/' outside='' ;;
         reference/fast) own="attest/|fast/|($operators)/" outside='cblas.h' ;;
         reference/norm) own='attest/|tensor_core/|norm/' outside='' ;;
         reference/*norm | reference/*uclip) own="attest/|norm/|${1#reference/}/" outside='' ;;
-        reference/*) own="attest/|tensor_core/|${1#reference/}/" outside='' ;;
+        reference/*) own="attest/|tensor_core/|special/|${1#reference/}/" outside='' ;;
         datasets/*) own='attest/|tensor_core/|datasets/' outside='gsl/|Random123/|jansson.h|zlib.h' ;;
         kernels/host) own='attest/|tensor_core/|kernels/host/|('"$operators"')/' outside='cblas.h' ;;
-        kernels/device) own="attest/|kernels/device/|kernels/simt/(device|wgmma|tma|warp_roles|cluster|store_matrix)_simt.h" outside="cuda(_|.h)" ;;
-        kernels/simt) own='attest/|tensor_core/|kernels/simt/' outside='elfutils/|sanitizer/|tuple' ;;
+        kernels/device) own="attest/|kernels/device/|kernels/simt/(device|wgmma|tma|warp_roles|cluster|store_matrix|special)_simt.h" outside="cuda(_|.h)" ;;
+        kernels/simt) own='attest/|tensor_core/|special/|kernels/simt/' outside='elfutils/|sanitizer/|tuple' ;;
         kernels/runner) own='attest/|kernels/runner/|kernels/simt/simt_job.h|build_info.h' outside='cuda_runtime_api.h|gcov.h' ;;
         kernels/attention | kernels/norm) own="attest/|kernels/device/|$1/|($operators)/" outside='' ;;
         kernels/*) own="attest/|kernels/(host|device|attention|norm)/|$1/|($operators)/" outside='' ;;
@@ -40,7 +41,7 @@ rule() { # folder -> sets own, outside
         verify/run) own="attest/|datasets/|fast/|build_info.h|$(rooms run judge plan archive result runner cli)" outside='jansson.h' ;;
         verify/commands) own="attest/|datasets/|fast/|build_info.h|$(rooms commands run judge plan report archive result runner cli)" outside='jansson.h' ;;
         verify/coverage) own="attest/|notebooks_export/(templates|plots/svg).h|$(rooms coverage run result runner cli)" outside='jansson.h' ;;
-        verify/study | verify/study/*) own="attest/|tensor_core/|datasets/|$(rooms study commands run archive result runner cli)" outside='jansson.h|gsl/' ;;
+        verify/study | verify/study/*) own="attest/|tensor_core/|special/|datasets/|$(rooms study commands run archive result runner cli)" outside='jansson.h|gsl/' ;;
         verify/record) own="attest/|score_counts/|datasets/|fast/|$(rooms record commands run plan archive result runner cli)" outside='jansson.h' ;;
         verify/drift) own="attest/|datasets/fill/random.h|$(rooms drift archive result cli)" outside='jansson.h|gsl/' ;;
         verify/bench) own="attest/|score_counts/|datasets/|fast/|$(rooms bench study record commands run judge plan archive result runner cli)" outside='jansson.h|gsl/' ;;

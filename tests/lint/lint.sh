@@ -34,7 +34,7 @@ length() { # files stay short enough to have one job
 }
 unique_names() { # file names are unique across the tree, but for the fixed ones of operators and variants
     local twice
-    twice=$(git ls-files 'reference/attest/*.[ch]' 'reference/tensor_core/*.[ch]' 'reference/fast/*.[ch]' 'datasets/*.[ch]' 'verify/*.[ch]' 'notebooks_export/*.[ch]' | xargs -n1 basename | sort | uniq -d)
+    twice=$(git ls-files 'reference/attest/*.[ch]' 'reference/tensor_core/*.[ch]' 'reference/special/*.[ch]' 'reference/fast/*.[ch]' 'datasets/*.[ch]' 'verify/*.[ch]' 'notebooks_export/*.[ch]' | xargs -n1 basename | sort | uniq -d)
     [[ -z "$twice" ]] || { echo "file names used twice: $twice"; return 1; }
 }
 symbols() { # a variant's object has one global symbol

@@ -45,6 +45,8 @@ static at_status take_option(const struct at_command *command, int argc, char **
         args->values[index] = "";
     } else if (equals) {
         args->values[index] = equals + 1;
+    } else if (*option->value == '[' && (*i + 1 == argc || argv[*i + 1][0] == '-')) {
+        args->values[index] = "";
     } else if (*i + 1 < argc) {
         args->values[index] = argv[++*i];
     } else {

@@ -7,10 +7,11 @@
 #include "verify/cli/commands.h"
 #include "verify/study/accumulate/study.h"
 #include "verify/study/special/study_exp2.h"
+#include "verify/study/special/study_special.h"
 #include "verify/study/tensor_core/study_tensor_core.h"
 
 const struct at_study *const at_studies[] = {
-    &at_study_accumulate, &at_study_modes, &at_study_tensor_core, &at_study_exp2, NULL,
+    &at_study_accumulate, &at_study_modes, &at_study_tensor_core, &at_study_special, &at_study_exp2, NULL,
 };
 
 /* One table for all, so that a word of one study before another is told from a word that none knows. */
@@ -18,7 +19,9 @@ static const struct at_option options[] = {
     AT_STUDY_ACCUMULATE_OPTIONS,
     AT_STUDY_TENSOR_CORE_OPTIONS,
     AT_STUDY_EXP2_OPTIONS,
-    { "--runner", "R", "tensor-core, exp2: cuda, cpu (exp2: default), or a command line that speaks the protocol" },
+    AT_STUDY_SPECIAL_OPTIONS,
+    { "--runner", "R",
+      "tensor-core, special: cuda, cpu (special: default), or a command line that speaks the protocol" },
     { "--out", "S.h5", "write the archive" },
     { "--seed", "S", "of generated data (default 1)" },
     { NULL, NULL, NULL },
@@ -50,8 +53,9 @@ static int run(const struct at_args *args) {
 
 const struct at_command at_command_study = {
     .name = "study",
-    .synopsis = "study accumulate | exp2 | modes | tensor-core [options]",
-    .summary = "precision lost by modes of accumulation; tensor cores against their model; exp2 over all of f32",
+    .synopsis = "study accumulate | modes | special | tensor-core [options]",
+    .summary =
+        "precision lost by modes of accumulation; tensor cores and the special-function unit against their models",
     .example = "attest study accumulate --modes 'f16*' --data '@(normal|same_sign|minilm/*)' --out s.h5",
     .options = options,
     .min_words = 1,

@@ -67,9 +67,11 @@ void at_exp2_print(const struct at_exp2_row *rows, int64_t n, FILE *out);
 /* verify/archive: /studies/exp2. */
 at_status at_exp2_archive(const char *path, const char *device, struct at_exp2_row *rows, int n);
 
+/* The variants of family exp2 over all of f32: exit code. */
+int at_study_exp2_run(const struct at_args *args);
 extern const struct at_study at_study_exp2;
 #define AT_STUDY_EXP2_OPTIONS \
-    { "--step", "N", "exp2: every N-th of the 2^32 codes of f32; odd is best (default 1: all)" }
+    { "--step", "N", "special: every N-th of the 2^32 codes of f32; odd is best (default 1: all)" }
 
 extern const struct at_table at_study_table_exp2;
 extern const struct at_content at_content_exp2;

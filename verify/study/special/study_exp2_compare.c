@@ -12,6 +12,7 @@
 
 #include "attest/env.h"
 #include "verify/study/special/study_exp2.h"
+#include "verify/study/special/study_special.h"
 
 enum { PIECE = 1 << 16 };
 
@@ -72,15 +73,10 @@ static double unit_at(double value) {
     return value;
 }
 
-/* Input and result go through 64 bits of mixing, and the sum of all is the hash: the order does not matter. */
 static uint64_t mixed(uint32_t code, float got) {
-    uint32_t result = 0x7fffffffu; /* every NaN alike */
-    if (!isnan(got))
-        memcpy(&result, &got, sizeof result);
-    uint64_t z = ((uint64_t)code << 32 | result) + 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
+    uint32_t result;
+    memcpy(&result, &got, sizeof result);
+    return at_special_mixed(code, result);
 }
 
 /* The larger of two maxima with its place, of equal ones the first: what comes later has larger codes. */

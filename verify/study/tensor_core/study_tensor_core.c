@@ -11,6 +11,7 @@
 #include <fnmatch.h>
 
 #include "attest/env.h"
+#include "datasets/language/case.h"
 #include "verify/result/atomic_file.h"
 #include "verify/cli/commands.h"
 
@@ -142,10 +143,13 @@ static at_status study_device(struct study *s, const struct at_args *args, int *
     return out ? at_tc_study_archive(out, device, s->seed, s->rows, s->n, probes, ran) : AT_OK;
 }
 
-/* The model makes the golden results again. */
+/* The model makes the golden results again: those of a file, or, "", the ones that come with attest. */
 static at_status study_golden(struct study *s, const char *path, int *bad) {
     at_status status = AT_OK;
     double *values = NULL;
+    char own[4200];
+    snprintf(own, sizeof own, "%s/measurements/h200_tensor_core.txt", at_datasets_dir());
+    path = *path ? path : own;
     AT_TRY(at_tc_golden_read(path, s->rows, MAX_ROWS, &s->n));
     for (int i = 0; i < s->n; i++) {
         struct at_tc_study_row made = s->rows[i];
@@ -183,6 +187,8 @@ static at_status study(const struct at_args *args, int *bad) {
         AT_FAIL_OUT(AT_USAGE, "study tensor-core: --out wants --runner R: without one there is nothing new to keep");
     if (!runner && !golden)
         AT_FAIL_OUT(AT_USAGE, "study tensor-core: wants --runner R, or --golden FILE for the model against a file");
+    if (runner && golden && !*golden)
+        AT_FAIL_OUT(AT_USAGE, "study tensor-core: with --runner, --golden wants the FILE to write");
     if (runner) {
         AT_TRY_OUT(at_runner_open(runner, &s->runner));
         AT_TRY_OUT(study_device(s, args, bad));

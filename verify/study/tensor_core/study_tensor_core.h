@@ -68,9 +68,9 @@ at_status at_tc_golden_read(const char *path, struct at_tc_study_row *rows, int 
 extern const struct at_study at_study_tensor_core;
 /* clang-format off */
 #define AT_STUDY_TENSOR_CORE_OPTIONS                                                                                         \
-    { "--instructions", "GLOB", "tensor-core: which (default: all that the runner has)" },                                  \
+    { "--instructions", "GLOB", "tensor-core: which (default: all that the runner has); special: of the model, as PTX names them: 'rcp*'" },                                  \
     { "--patterns", "N", "tensor-core: of each instruction, over all strata (default 1048576)" },                           \
-    { "--golden", "FILE", "tensor-core: with a runner, write its results; without, the model against the file" }
+    { "--golden", "[FILE]", "tensor-core: with a runner, write its results; without, the model against the file. special: the model against hashes of a device. Default: those of an H200 that come with attest" }
 /* clang-format on */
 
 extern const struct at_table at_study_table_tensor_core, at_study_table_probes;

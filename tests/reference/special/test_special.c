@@ -1,0 +1,164 @@
+/* The special-function unit: its hashes, its squarer, its errors and its special cases.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "tests/at_test.h"
+
+#include <float.h>
+
+#include "special/parts.h"
+
+enum { STEP = 4099, SQUARES = 1 << 17 };
+
+static double want(int function, double x) {
+    switch (function) {
+    case AT_SPECIAL_ex2:
+        return exp2(x);
+    case AT_SPECIAL_rcp:
+        return 1 / x;
+    case AT_SPECIAL_rsqrt:
+        return 1 / sqrt(x);
+    case AT_SPECIAL_sqrt:
+        return sqrt(x);
+    case AT_SPECIAL_lg2:
+        return log2(x);
+    case AT_SPECIAL_sin:
+        return sin(x);
+    default:
+        return cos(x);
+    }
+}
+
+/* A multiplication by another bit each, added column by column: no squarer's structure, only which columns there are. */
+static void test_the_fast_square_is_the_columns(void **state) {
+    (void)state;
+    int64_t cut = 0;
+    for (uint32_t x = 0; x < SQUARES; x++) {
+        const int64_t fast = at_special_square(x), whole = (int64_t)x * x >> 19;
+        at_assert_true(fast == at_special_square_without(x, 19), "square of %u: %lld", x, (long long)fast);
+        assert_true(fast <= whole && whole - fast <= 9);
+        assert_true(at_special_square_without(x, 0) == whole);
+        cut += fast != whole;
+    }
+    assert_true(cut > SQUARES / 2); /* what is left out matters */
+}
+
+/* Every function comes near what it stands for, within what PTX promises: in units in the last place where the error is relative,
+ * absolute for lg2 near 1 and for sin and cos in [-pi, pi]. */
+static void test_errors_are_within_what_is_promised(void **state) {
+    (void)state;
+    static const double units[AT_SPECIAL_FUNCTIONS] = {
+        [AT_SPECIAL_ex2] = 2.5, [AT_SPECIAL_rcp] = 1, [AT_SPECIAL_rsqrt] = 2
+    };
+    for (int f = 0; f < AT_SPECIAL_FUNCTIONS; f++) {
+        double worst_units = 0, worst = 0, worst_relative = 0;
+        long seen = 0;
+        for (int64_t code = 0; code < (int64_t)1 << 32; code += 3 * STEP) {
+            uint32_t y;
+            at_special_each((enum at_special_function)f, NULL, 0, 1, &(uint32_t){ (uint32_t)code }, &y);
+            const double x = (double)at_special_number((uint32_t)code), got = (double)at_special_number(y),
+                         is = want(f, x);
+            if (f >= AT_SPECIAL_sin && !(fabs(x) <= 3.14159265358979))
+                continue;
+            if (isnan(is) || isinf((float)is)) {
+                assert_true(isnan(is) ? isnan(got) : got == (double)(float)is);
+                continue;
+            }
+            seen++;
+            worst_units = fmax(worst_units, fabs(got - is) / at_ulp(AT_F32, is));
+            worst = fmax(worst, fabs(got - is));
+            if (fabs(is) >= 0x1p-126)
+                worst_relative = fmax(worst_relative, fabs(got - is) / fabs(is));
+        }
+        print_message("%-5s %ld inputs: %.4g units in the last place, relative 2^%.2f, absolute 2^%.2f\n",
+                      at_special_name((enum at_special_function)f), seen, worst_units, log2(worst_relative),
+                      log2(worst));
+        assert_true(seen > 100000);
+        assert_true(units[f] == 0 || (worst_units <= units[f] && worst_units > 0.5));
+        assert_true(f != AT_SPECIAL_sqrt || worst_relative <= 0x1p-22);
+        assert_true(f < AT_SPECIAL_sin || worst <= 0x1.8p-21);
+    }
+}
+
+/* Sums of mixed results at every STEP-th code, made when the hashes of all 2^32 were those of the device: any coefficient shows. */
+static void test_results_have_not_changed(void **state) {
+    (void)state;
+    static const uint64_t sums[AT_SPECIAL_FUNCTIONS][2] = {
+        { 0x218bbbb1b399a39b, 0x6b3fde2403cb5af6 }, { 0x5c29a520dbafed19, 0x3838e70158a4be55 },
+        { 0xd73156d5dfbab033, 0xa67ee29d6b1aa809 }, { 0x0be61515cab9617a, 0xb936ee3e687c6652 },
+        { 0x4d3bf6e40ad7c6d3, 0xf1ac16a72fa17528 }, { 0xd956aaa62634566f, 0xd956aaa62634566f },
+        { 0xb1338684b87bc026, 0xb1338684b87bc026 },
+    };
+    for (int f = 0; f < AT_SPECIAL_FUNCTIONS; f++)
+        for (int ftz = 0; ftz < 2; ftz++) {
+            uint64_t sum = 0;
+            for (int64_t code = 0; code < (int64_t)1 << 32; code += STEP) {
+                const uint32_t x = (uint32_t)code;
+                uint32_t y;
+                at_special_each((enum at_special_function)f, NULL, ftz, 1, &x, &y);
+                sum = (sum ^ y) * 0x9e3779b97f4a7c15u + x;
+            }
+            at_assert_true(sum == sums[f][ftz], "%s, ftz %d: 0x%016llx, was 0x%016llx",
+                           at_special_name((enum at_special_function)f), ftz, (unsigned long long)sum,
+                           (unsigned long long)sums[f][ftz]);
+        }
+}
+
+/* Codes of arguments and results, without and with ftz. */
+static void test_special_cases(void **state) {
+    (void)state;
+    static const struct {
+        enum at_special_function function;
+        uint32_t x, y, flushed;
+    } cases[] = {
+        { AT_SPECIAL_ex2, 0x7f800000, 0x7f800000, 0x7f800000 },
+        { AT_SPECIAL_ex2, 0xff800000, 0, 0 },
+        { AT_SPECIAL_ex2, 0x80000001, 0x3f800000, 0x3f800000 },
+        { AT_SPECIAL_ex2, 0x7fc00001, 0x7fffffff, 0x7fffffff },
+        { AT_SPECIAL_ex2, 0xbf800000, 0x3f000000, 0x3f000000 },
+        { AT_SPECIAL_ex2, 0xc2fc0000, 0x00800000, 0x00800000 },
+        { AT_SPECIAL_ex2, 0xc2fe0000, 0x003fffff, 0 },
+        { AT_SPECIAL_ex2, 0x43000000, 0x7f800000, 0x7f800000 },
+        { AT_SPECIAL_ex2, 0xb4000d55, 0x3f7ffffe, 0x3f7ffffe },
+        { AT_SPECIAL_rcp, 0x80000000, 0xff800000, 0xff800000 },
+        { AT_SPECIAL_rcp, 0x80200000, 0xff800000, 0xff800000 },
+        { AT_SPECIAL_rcp, 0x00300000, 0x7f2aaaab, 0x7f800000 },
+        { AT_SPECIAL_rcp, 0x7e800001, 0x007fffff, 0 },
+        { AT_SPECIAL_rcp, 0xff800000, 0x80000000, 0x80000000 },
+        { AT_SPECIAL_rcp, 0x3f800000, 0x3f800000, 0x3f800000 },
+        { AT_SPECIAL_rsqrt, 0x80000000, 0xff800000, 0xff800000 },
+        { AT_SPECIAL_rsqrt, 0x80000001, 0x7fffffff, 0xff800000 },
+        { AT_SPECIAL_rsqrt, 0x41800000, 0x3e800000, 0x3e800000 },
+        { AT_SPECIAL_rsqrt, 0x7f800000, 0, 0 },
+        { AT_SPECIAL_sqrt, 0x80000000, 0x80000000, 0x80000000 },
+        { AT_SPECIAL_sqrt, 0x80000001, 0x7fffffff, 0x80000000 },
+        { AT_SPECIAL_sqrt, 0x41800000, 0x40800000, 0x40800000 },
+        { AT_SPECIAL_sqrt, 0x7f800000, 0x7f800000, 0x7f800000 },
+        { AT_SPECIAL_lg2, 0, 0xff800000, 0xff800000 },
+        { AT_SPECIAL_lg2, 0x80000001, 0x7fffffff, 0xff800000 },
+        { AT_SPECIAL_lg2, 0x3f800000, 0, 0 },
+        { AT_SPECIAL_lg2, 0x3f000000, 0xbf7ffffe, 0xbf7ffffe },
+        { AT_SPECIAL_lg2, 0x00010088, 0xc304ff3c, 0xff800000 },
+        { AT_SPECIAL_sin, 0x80000000, 0x80000000, 0x80000000 },
+        { AT_SPECIAL_sin, 0x7f800000, 0x7fffffff, 0x7fffffff },
+        { AT_SPECIAL_sin, 0x349801f1, 0x34491200, 0x34491200 },
+        { AT_SPECIAL_cos, 0, 0x3f800000, 0x3f800000 },
+        { AT_SPECIAL_cos, 0xff800000, 0x7fffffff, 0x7fffffff },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint32_t y, flushed;
+        at_special_each(cases[i].function, NULL, 0, 1, &cases[i].x, &y);
+        at_special_each(cases[i].function, NULL, 1, 1, &cases[i].x, &flushed);
+        at_assert_true(y == cases[i].y && flushed == cases[i].flushed,
+                       "%s of %08x: %08x, with ftz %08x; wanted %08x, %08x", at_special_name(cases[i].function),
+                       cases[i].x, y, flushed, cases[i].y, cases[i].flushed);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_fast_square_is_the_columns),
+        cmocka_unit_test(test_errors_are_within_what_is_promised),
+        cmocka_unit_test(test_results_have_not_changed),
+        cmocka_unit_test(test_special_cases),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
