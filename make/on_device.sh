@@ -23,7 +23,7 @@ for part in "$@"; do
                echo "exit $?"; tail -n 30 "$out/bench.txt" ;;
         study) ./attest study tensor-core --runner cuda --out "$out/tensor_core.h5" --golden "$out/tensor_core.golden" > "$out/tensor_core.txt" 2>&1
                echo "exit $?"; tail -n 1 "$out/tensor_core.txt"
-               ./attest study exp2 --runner cuda --out "$out/exp2.h5" > "$out/exp2.txt" 2>&1
+               ./attest study special --runner cuda --out "$out/exp2.h5" > "$out/exp2.txt" 2>&1
                echo "exit $?"; cat "$out/exp2.txt" ;;
         record) # the same bytes whoever counts
             for what in 'minilm --attention asynct' 'minilm --attention softmax' 'minilm --params causal=1 --dtype bf16' \

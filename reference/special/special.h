@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-/* name as PTX has it, title */
+/* name in PTX, title */
 #define AT_SPECIAL_LIST(X) \
     X(ex2, "2^x") \
     X(rcp, "1 / x") \

@@ -1,4 +1,4 @@
-/* attest study exp2: every variant of family exp2 that the runner can run, over all codes of f32 or each N-th.
+/* attest study special: every variant of family exp2 that the runner can run, over all codes of f32 or each N-th.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verify/study/special/study_exp2.h"
 
@@ -99,7 +99,7 @@ static at_status study_variant(struct study *s, int variant) {
     char name[192], declined[512] = "";
     snprintf(name, sizeof name, "%s/%s", v->family, v->name);
     at_exp2_rows_init(name, s->step, rows);
-    at_progress_start(&s->progress, "study exp2", s->inputs);
+    at_progress_start(&s->progress, "study special", s->inputs);
     for (; chunk.first < s->inputs; chunk.first += chunk.n) {
         chunk.n = s->inputs - chunk.first < CHUNK ? s->inputs - chunk.first : CHUNK;
         AT_TRY(run_chunk(s, variant, &chunk, declined, sizeof declined));
@@ -132,11 +132,11 @@ static at_status study_all(struct study *s) {
         if (strcmp(at_runner_variant(s->runner, i)->family, "exp2") != 0)
             continue;
         if (s->variants == MAX_VARIANTS)
-            return AT_FAIL(AT_USAGE, "study exp2: this runner has more than %d variants of exp2", (int)MAX_VARIANTS);
+            return AT_FAIL(AT_USAGE, "study special: this runner has more than %d variants of exp2", (int)MAX_VARIANTS);
         AT_TRY(study_variant(s, i));
     }
     if (s->variants == 0)
-        return AT_FAIL(AT_USAGE, "study exp2: this runner has no variant of family exp2 that runs; %d left out",
+        return AT_FAIL(AT_USAGE, "study special: this runner has no variant of family exp2 that runs; %d left out",
                        s->skipped);
     return AT_OK;
 }

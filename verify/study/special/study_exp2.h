@@ -1,4 +1,4 @@
-/* attest study exp2: an exponential over every f32 there is, in order of their codes.
+/* attest study special: an exponential over every f32 there is, in order of their codes.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef AT_STUDY_EXP2_H
 #define AT_STUDY_EXP2_H

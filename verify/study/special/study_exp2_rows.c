@@ -1,4 +1,4 @@
-/* The rows of attest study exp2 as a table and as an archive have them.
+/* The rows of attest study special as a table and as an archive have them.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <jansson.h>

@@ -125,7 +125,7 @@ at_status at_special_golden(const char *path, const char *glob, int threads, int
     }
     if (!compared)
         AT_FAIL_OUT(AT_USAGE, "%s: holds no instruction of the model that matches '%s'", path, glob);
-    printf("%d instructions on 2^32 arguments each, %d differ\n", compared, *bad);
+    printf("%d instruction%s on 2^32 arguments each, %d differ\n", compared, compared == 1 ? "" : "s", *bad);
 out:
     fclose(file);
     return status;
