@@ -1,8 +1,8 @@
-/* The special-function unit: ex2, rcp, rsqrt, sqrt, lg2, sin and cos .approx.f32 of PTX.
+/* The special-function unit: ex2, rcp, rsqrt, sqrt, lg2, sin, cos and tanh .approx.f32 of PTX.
  * SPDX-License-Identifier: Apache-2.0
  *
  *   at_NAME_approx(x)       subnormal arguments and results count as they are
- *   at_NAME_approx_ftz(x)   each of them counts as a zero of its sign
+ *   at_NAME_approx_ftz(x)   each of them counts as a zero of its sign (not tanh)
  *
  * The vendor promises an error, not bits (PTX ISA 9.1, 9.7.3: ex2 within 2 units in the last place, rcp 1, lg2 2^-22, ...). The
  * SIMT machine has the bits of an H200, those of every argument (reference/special/special.h). NaN is 0x7fffffff. */

@@ -25,6 +25,7 @@ AT_SPECIAL_INSTRUCTION(at_sin_approx, "sin.approx.f32")
 AT_SPECIAL_INSTRUCTION(at_sin_approx_ftz, "sin.approx.ftz.f32")
 AT_SPECIAL_INSTRUCTION(at_cos_approx, "cos.approx.f32")
 AT_SPECIAL_INSTRUCTION(at_cos_approx_ftz, "cos.approx.ftz.f32")
+AT_SPECIAL_INSTRUCTION(at_tanh_approx, "tanh.approx.f32")
 #undef AT_SPECIAL_INSTRUCTION
 
 #endif

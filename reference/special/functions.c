@@ -11,6 +11,7 @@ const struct at_special_shape at_special_shapes[AT_SPECIAL_FUNCTIONS] = {
     [AT_SPECIAL_lg2]   = { at_special_lg2_rows,    64,   837, AT_SPECIAL_COLUMNS },
     [AT_SPECIAL_sin]   = { at_special_sine_rows,   64,     0, AT_SPECIAL_COLUMNS },
     [AT_SPECIAL_cos]   = { at_special_sine_rows,   64,     0, AT_SPECIAL_COLUMNS },
+    [AT_SPECIAL_tanh]  = { at_special_tanh_rows,   51,     0, AT_SPECIAL_COLUMNS },
 };
 /* clang-format on */
 
@@ -46,6 +47,8 @@ int at_special_row_of(enum at_special_function function, uint32_t x) {
         return at_special_sin_row(x);
     case AT_SPECIAL_cos:
         return at_special_cos_row(x);
+    case AT_SPECIAL_tanh:
+        return at_special_tanh_row(x);
     default:
         return (int)(f >> 17);
     }

@@ -19,11 +19,14 @@ extern const struct at_special_row at_special_ex2_rows[64], at_special_rcp_rows[
 /* 64 of arguments in [1, 2), then 64 of those in [2, 4). */
 extern const struct at_special_row at_special_rsqrt_rows[128], at_special_sqrt_rows[128];
 
+extern const struct at_special_row at_special_tanh_rows[51];
+
 typedef uint32_t at_special_result(const struct at_special_shape *s, uint32_t x, int ftz);
 extern at_special_result at_special_ex2_of, at_special_rcp_of, at_special_rsqrt_of, at_special_sqrt_of,
-    at_special_lg2_of, at_special_sin_of, at_special_cos_of;
+    at_special_lg2_of, at_special_sin_of, at_special_cos_of, at_special_tanh_of;
 
-extern int at_special_ex2_row(uint32_t x), at_special_sin_row(uint32_t x), at_special_cos_row(uint32_t x);
+extern int at_special_ex2_row(uint32_t x), at_special_sin_row(uint32_t x), at_special_cos_row(uint32_t x),
+    at_special_tanh_row(uint32_t x);
 
 static inline uint32_t at_special_magnitude(uint32_t x) { return x & ~AT_SPECIAL_SIGN; }
 static inline int at_special_is_nan(uint32_t x) { return at_special_magnitude(x) > AT_SPECIAL_INFINITY; }

@@ -10,10 +10,17 @@ enum { PIECE = 1 << 14, MAX_ROWS = 128, NOWHERE = -1 };
 
 /* The arguments in which every row is met: codes from `first` on. sin and cos meet them all between 1/4 and 4. */
 static void period(enum at_special_function function, uint32_t *first, int64_t *n) {
-    const int binades = function == AT_SPECIAL_sin || function == AT_SPECIAL_cos      ? 4
-                        : function == AT_SPECIAL_rsqrt || function == AT_SPECIAL_sqrt ? 2
-                                                                                      : 1;
-    *first = binades == 4 ? 0x3e800000 : 0x3f800000;
+    int binades = 1;
+    *first = 0x3f800000;
+    if (function == AT_SPECIAL_rsqrt || function == AT_SPECIAL_sqrt) {
+        binades = 2;
+    } else if (function == AT_SPECIAL_sin || function == AT_SPECIAL_cos) {
+        binades = 4;
+        *first = 0x3e800000;
+    } else if (function == AT_SPECIAL_tanh) {
+        binades = 11;
+        *first = 0x3b800000;
+    }
     *n = (int64_t)binades << 23;
 }
 

@@ -86,18 +86,46 @@ static int function_of(const char *instruction, int *ftz) {
     return -1;
 }
 
+static const struct {
+    const char *name;
+    uint16_t (*result)(uint16_t x);
+} narrow[] = {
+    { "ex2.approx.f16", at_special_ex2_f16 },           { "ex2.approx.f16x2", at_special_ex2_f16 },
+    { "ex2.approx.ftz.bf16", at_special_ex2_bf16_ftz }, { "ex2.approx.ftz.bf16x2", at_special_ex2_bf16_ftz },
+    { "tanh.approx.f16", at_special_tanh_f16 },         { "tanh.approx.f16x2", at_special_tanh_f16 },
+    { "tanh.approx.bf16", at_special_tanh_bf16 },       { "tanh.approx.bf16x2", at_special_tanh_bf16 },
+};
+
+/* *hash of the results in a format of 16 bits; 0: the model does not have the instruction. */
+static int narrow_hash(const char *instruction, uint64_t *hash) {
+    for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++) {
+        if (strcmp(narrow[i].name, instruction) != 0)
+            continue;
+        *hash = 0;
+        for (uint32_t x = 0; x < 1 << 16; x++)
+            *hash += at_special_mixed(x, narrow[i].result((uint16_t)x));
+        return 1;
+    }
+    return 0;
+}
+
+static void print_golden(const char *instruction, uint64_t made, uint64_t hash) {
+    printf("%-22s %016" PRIx64 "  %s", instruction, made,
+           made == hash ? "as on the device" : "DIFFERENT from the device");
+}
+
 static at_status golden_line(const char *instruction, uint64_t hash, int threads, int *compared, int *bad) {
     struct at_special_sweep sweep;
-    int ftz;
+    int ftz = 0;
     const int function = function_of(instruction, &ftz);
-    if (function < 0) {
-        printf("%-20s %016" PRIx64 "  no model\n", instruction, hash);
+    if (function >= 0) {
+        AT_TRY(at_special_sweep((enum at_special_function)function, ftz, threads, &sweep));
+    } else if (!narrow_hash(instruction, &sweep.hash)) {
+        printf("%-22s %016" PRIx64 "  no model\n", instruction, hash);
         return AT_OK;
     }
-    AT_TRY(at_special_sweep((enum at_special_function)function, ftz, threads, &sweep));
-    printf("%-20s %016" PRIx64 "  %s", instruction, sweep.hash,
-           sweep.hash == hash ? "as on the device" : "DIFFERENT from the device");
-    if (ftz)
+    print_golden(instruction, sweep.hash, hash);
+    if (function >= 0 && ftz)
         printf("; ftz changes %" PRId64 " results", sweep.changed);
     printf("\n");
     fflush(stdout);
@@ -125,7 +153,7 @@ at_status at_special_golden(const char *path, const char *glob, int threads, int
     }
     if (!compared)
         AT_FAIL_OUT(AT_USAGE, "%s: holds no instruction of the model that matches '%s'", path, glob);
-    printf("%d instruction%s on 2^32 arguments each, %d differ\n", compared, compared == 1 ? "" : "s", *bad);
+    printf("%d instruction%s on all their arguments, %d differ\n", compared, compared == 1 ? "" : "s", *bad);
 out:
     fclose(file);
     return status;
