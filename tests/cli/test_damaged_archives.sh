@@ -38,6 +38,9 @@ echo "$files files: $runs runs, $answered answered, $refused refused, $died died
 # Refused, and the library (1.10.8) then died where the process takes leave of it.
 seed=2 give 3778 1 3779 > "$scratch/out" || { cat "$scratch/out"; fail "a refusal that is not the end of it"; }
 
+# Refused for what the whole of it lacks, not one column: still by its name.
+seed=1 give 7007 1 7008 > "$scratch/out" || { cat "$scratch/out"; fail "a refusal that names no file"; }
+
 # Those which the library did not survive end attest where nothing is between them: this test would see it.
 n=0
 while read -r _ number command _; do

@@ -24,7 +24,7 @@ static at_status check_layers(const struct at_distributions *a, const struct at_
                          b->shape.n_layers);
 }
 
-static at_status check_alike(const struct at_distributions *a, const struct at_distributions *b) {
+static at_status check_shapes(const struct at_distributions *a, const struct at_distributions *b) {
     if (strcmp(a->attention, b->attention) != 0)
         return AT_FAIL(AT_USAGE, "drift: attention: A has %s, B has %s", a->attention, b->attention);
     if (a->shape.bins != b->shape.bins)
@@ -34,6 +34,16 @@ static at_status check_alike(const struct at_distributions *a, const struct at_d
         return AT_FAIL(AT_USAGE, "drift: heads: A has %" PRId64 "/%" PRId64 ", B has %" PRId64 "/%" PRId64, a->shape.h,
                        a->shape.hk, b->shape.h, b->shape.hk);
     return check_layers(a, b);
+}
+
+/* A refusal names both files. */
+static at_status check_alike(const char *path_a, const char *path_b, const struct at_drift *drift) {
+    struct at_error_copy error;
+    const at_status status = check_shapes(&drift->a, &drift->b);
+    if (status == AT_OK)
+        return AT_OK;
+    at_error_save(&error);
+    return AT_FAIL(status, "%s (A is %s, B %s)", error.message, path_a, path_b);
 }
 
 /* Whether A and B have as many requests of the same sizes, and *same_values: one of them the very same values in some
@@ -280,7 +290,7 @@ at_status at_drift_compare(const char *path_a, const char *path_b, const struct 
     *drift = (struct at_drift){ 0 };
     AT_TRY(at_distributions_open(path_a, &drift->a));
     AT_TRY(at_distributions_open(path_b, &drift->b));
-    AT_TRY(check_alike(&drift->a, &drift->b));
+    AT_TRY(check_alike(path_a, path_b, drift));
     AT_TRY(choose_pairing(options->pairing, drift));
     at_drift_limits_default(drift->paired, limits);
     if (options->limits)

@@ -83,6 +83,17 @@ static at_status check_units(struct merge *m) {
                                       m->units[at].request, m->units[at].layer);
 }
 
+/* A refusal names the first file, and how many there are beside it. */
+static at_status check_whole(struct merge *m) {
+    struct at_error_copy error;
+    const at_status status = check_units(m);
+    if (status == AT_OK)
+        return AT_OK;
+    at_error_save(&error);
+    return m->n == 1 ? AT_FAIL(status, "%s (%s)", error.message, m->paths[0])
+                     : AT_FAIL(status, "%s (%s and %d more)", error.message, m->paths[0], m->n - 1);
+}
+
 static at_status join(struct merge *m, const char *out) {
     const struct at_distributions *first = &m->shard[0];
     const struct at_dist_head head = { first->shape, first->layer, first->attention, first->source, &first->record };
@@ -112,7 +123,7 @@ at_status at_dist_merge(const char *const *paths, int n, const char *out) {
     if (!m.shard)
         AT_FAIL_OUT(AT_NO_MEMORY, "no memory for %d shards", n);
     AT_TRY_OUT(open_shards(&m));
-    AT_TRY_OUT(check_units(&m));
+    AT_TRY_OUT(check_whole(&m));
     AT_TRY_OUT(join(&m, out));
 out:
     for (int i = 0; i < m.opened; i++)
