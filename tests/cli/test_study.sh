@@ -208,6 +208,7 @@ diff <(grep '^ ' "$scratch/out") <(grep '^ ' "$scratch/printed") || fail "show p
 [[ $(awk '$1 ~ /^(normal|subnormal|underflow|overflow|zero|tiny|infinite|nan)$/ { n += $2; bad += $8 + $9 } END { print n, bad + 0 }' "$scratch/printed") == "196602 0" ]] ||
     { cat "$scratch/printed"; fail "classes do not add up"; }
 wants 1 'beyond limit' "${sweep[@]}" --runner mutants
+grep -q '^exp2/13_one_element_more: broke: ' "$scratch/out" || { cat "$scratch/out"; fail "a kernel that reads beyond its tensors ends the study, or passes"; }
 [[ $(grep -c 'first at x' "$scratch/out") -ge 5 ]] || { cat "$scratch/out"; fail "wrong exponentials pass"; }
 bad '--step' special --step 0
 bad '--step' special --step 4294967296

@@ -17,7 +17,7 @@ static const double timeout_seconds = 300;
 struct study {
     struct at_runner *runner;
     int64_t step, inputs; /* of a variant */
-    int threads, n, variants, skipped;
+    int threads, n, variants, skipped, broken;
     double *value, *limit; /* of a chunk */
     struct at_progress progress;
     struct at_exp2_row rows[MAX_VARIANTS * AT_EXP2_CLASSES];
@@ -62,9 +62,9 @@ static at_status place(struct study *s, int64_t n, struct at_problem *p, int64_t
     return AT_OK;
 }
 
-/* Runs a variant on chunk->n inputs from chunk->first on. Where it declines, chunk->got is NULL and *declined
+/* Runs a variant on chunk->n inputs from chunk->first on. Where it declines, or breaks on its way, chunk->got is NULL and *why
  * says why. */
-static at_status run_chunk(struct study *s, int variant, struct at_exp2_chunk *chunk, char *declined, size_t size) {
+static at_status run_chunk(struct study *s, int variant, struct at_exp2_chunk *chunk, char *why, size_t size) {
     struct at_problem p;
     struct at_run_reply reply;
     int64_t used;
@@ -74,12 +74,13 @@ static at_status run_chunk(struct study *s, int variant, struct at_exp2_chunk *c
     struct chunk_work w = { .problem = &p, .numerics = &v->numerics, .first = chunk->first, .step = chunk->step };
     AT_TRY(at_parallel(chunk->n, FILL, s->threads, fill, &w));
     AT_TRY(at_runner_run(s->runner, variant, &p, used, NULL, at_time_limit(timeout_seconds), &reply));
-    if (reply.outcome == AT_RUN_UNSUPPORTED) {
-        snprintf(declined, size, "%s", reply.reason);
+    if (reply.outcome != AT_RAN) {
+        const int broke = reply.outcome != AT_RUN_UNSUPPORTED;
+        snprintf(why, size, "%s%s", broke ? "broke: " : "left out: ", reply.reason);
+        s->broken += broke;
+        s->skipped += !broke;
         return AT_OK;
     }
-    if (reply.outcome != AT_RAN)
-        return AT_FAIL(AT_PROTOCOL, "%s/%s: %s", v->family, v->name, reply.reason);
     const int y = at_op_tensor_index(p.op, "y");
     w.eval.value[y] = s->value;
     w.eval.limit[y] = s->limit;
@@ -96,16 +97,16 @@ static at_status study_variant(struct study *s, int variant) {
     const struct at_variant *v = at_runner_variant(s->runner, variant);
     struct at_exp2_row *rows = &s->rows[s->n];
     struct at_exp2_chunk chunk = { .step = s->step };
-    char name[192], declined[512] = "";
+    char name[192], why[600] = "";
     snprintf(name, sizeof name, "%s/%s", v->family, v->name);
     at_exp2_rows_init(name, s->step, rows);
     at_progress_start(&s->progress, "study special", s->inputs);
     for (; chunk.first < s->inputs; chunk.first += chunk.n) {
         chunk.n = s->inputs - chunk.first < CHUNK ? s->inputs - chunk.first : CHUNK;
-        AT_TRY(run_chunk(s, variant, &chunk, declined, sizeof declined));
+        AT_TRY(run_chunk(s, variant, &chunk, why, sizeof why));
         if (!chunk.got) {
-            printf("%s: left out: %s\n", name, declined);
-            s->skipped++;
+            at_progress_end(&s->progress);
+            printf("%s: %s\n", name, why);
             return AT_OK;
         }
         AT_TRY(at_exp2_compare(&chunk, s->threads, rows));
@@ -135,7 +136,7 @@ static at_status study_all(struct study *s) {
             return AT_FAIL(AT_USAGE, "study special: this runner has more than %d variants of exp2", (int)MAX_VARIANTS);
         AT_TRY(study_variant(s, i));
     }
-    if (s->variants == 0)
+    if (s->variants + s->broken == 0)
         return AT_FAIL(AT_USAGE, "study special: this runner has no variant of family exp2 that runs; %d left out",
                        s->skipped);
     return AT_OK;
@@ -160,6 +161,7 @@ static at_status study(const struct at_args *args, int64_t *bad) {
     AT_TRY_OUT(study_all(s));
     for (int i = 0; i < s->n; i++)
         *bad += s->rows[i].wrong_class + s->rows[i].beyond_limit;
+    *bad += s->broken;
     if (out)
         AT_TRY_OUT(at_exp2_archive(out, at_runner_device(s->runner), s->rows, s->n));
 out:
