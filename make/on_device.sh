@@ -24,7 +24,9 @@ for part in "$@"; do
         study) ./attest study tensor-core --runner cuda --out "$out/tensor_core.h5" --golden "$out/tensor_core.golden" > "$out/tensor_core.txt" 2>&1
                echo "exit $?"; tail -n 1 "$out/tensor_core.txt"
                ./attest study special --runner cuda --out "$out/exp2.h5" > "$out/exp2.txt" 2>&1
-               echo "exit $?"; cat "$out/exp2.txt" ;;
+               echo "exit $?"; cat "$out/exp2.txt"
+               ./attest study special --runner cuda --golden "$out/special.golden" > "$out/special.txt" 2>&1
+               echo "exit $?"; cat "$out/special.txt" ;;
         record) # the same bytes whoever counts
             for what in 'minilm --attention asynct' 'minilm --attention softmax' 'minilm --params causal=1 --dtype bf16' \
                     'asynct_prefill b=3 h=4 hk=2 sq=300/1/1700 sk=300/900/1700 d=128 causal=1 dtype=f16 data=outlier_channel' \

@@ -61,7 +61,7 @@ static const struct at_data_family families[] = {
     { "nonfinite", "NaN and Inf sprinkled in; request 0 is clean when there are several", ALL | ELEMENTS, 0,
       at_nonfinite_query, at_nonfinite_key, at_nonfinite_value, at_norm_nonfinite,
       at_nonfinite_query, at_nonfinite_key, at_elements_nonfinite },
-    { "random_bits", "random sign, significand and exponent: sizes over 40 powers of two; of 2^x any finite f32", ALL | ELEMENTS, 0,
+    { "random_bits", "random sign, significand and exponent: sizes over 40 powers of two; of functions any finite code", ALL | ELEMENTS, 0,
       at_bits_query, at_bits_key, at_bits_value, at_norm_random_bits,
       at_bits_query, at_bits_key, at_elements_random_bits },
     { "adversarial", "built to make every rounding go the same way by half an ulp", ALL, 0,

@@ -15,7 +15,7 @@ enum at_data_use {
     AT_DATA_HOT = 4,
     AT_DATA_PRODUCT = 8,
     AT_DATA_ELEMENTS = 16,
-    AT_DATA_COPY = 32,      /* of activations that are only moved */
+    AT_DATA_COPY = 32,      /* of activations that are moved, all or in part */
     AT_DATA_CONTINUOUS = 64 /* drawn from smooth densities: what is rounded to nearest errs to both sides alike */
 };
 

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Every function writes elements [first, first + n) of the tensor; an element depends on the seed and its own number
- * alone. Values are rounded to the tensor's f32 where they are stored. */
+ * alone. Values are rounded to the tensor's format where they are stored. */
 #include <math.h>
 
 #include "datasets/fill/families.h"
@@ -56,11 +56,13 @@ AT_FAMILY_ELEMENTS(at_elements_nonfinite) {
             out[i] = at_nonfinite((uint64_t)(first + i) / 8);
 }
 
-/* Any finite code: a quarter of the arguments is tiny, a quarter beyond the range on either side. */
+/* Any finite code of the format: of f32 a quarter of the arguments is tiny, a quarter beyond the range of 2^x on either side. */
 AT_FAMILY_ELEMENTS(at_elements_random_bits) {
     const struct at_random random = at_data_random(data, "random bits");
+    const uint32_t infinity = (uint32_t)at_encode(data->dtype, (double)INFINITY),
+                   upper = data->dtype == AT_F32 ? 1u << 30 : 1u << 14;
     for (int64_t i = 0; i < n; i++) {
-        const uint32_t code = at_random_bits(&random, (uint64_t)(first + i));
-        out[i] = at_decode(AT_F32, (code & 0x7f800000u) == 0x7f800000u ? code & ~0x40000000u : code);
+        const uint32_t code = at_random_bits(&random, (uint64_t)(first + i)) & (4 * upper - 1);
+        out[i] = at_decode(data->dtype, (code & infinity) == infinity ? code & ~upper : code);
     }
 }

@@ -153,6 +153,10 @@ static at_status check_norm(const struct at_case *c) {
                                            !(fabs(lo) <= 1) || !(fabs(hi) <= 1)))
         return AT_FAIL(AT_USAGE, "%s: lo: found lo=%g hi=%g with exact data, wanted sixteenths within -1 .. 1",
                        c->where, lo, hi);
+    for (int i = 0; i < keys->slope.n; i++)
+        if (keys->slope.value[i] != 0)
+            return AT_FAIL(AT_USAGE, "%s: slope: found %g with exact data, wanted 0", c->where,
+                           (double)keys->slope.value[i]);
     if (c->op->takes_mean_square && (keys->channels < 4 || !is_power_of_two((double)keys->channels)))
         return AT_FAIL(AT_USAGE, "%s: channels: found %lld with exact data, wanted a power of two from 4", c->where,
                        (long long)keys->channels);

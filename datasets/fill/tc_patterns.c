@@ -160,6 +160,156 @@ static void fill_floor(struct words *w, const struct at_tc_target *t, int n, dou
         a[i] = negative ? -a[i] : a[i];
 }
 
+/* The exponent of the least product that is not 0. */
+static int least_product(const struct at_tc_target *t) {
+    const struct at_format_info *fa = at_format_info(t->a), *fb = at_format_info(t->b);
+    return fa->emin - fa->precision + 1 + fb->emin - fb->precision + 1;
+}
+
+/* 2^exponent, or the least product. */
+static void power_above_grain(const struct at_tc_target *t, int exponent, double *a, double *b) {
+    power_at(t, exponent > least_product(t) ? exponent : least_product(t), a, b);
+}
+
+static void random_signs(struct words *w, int n, double *a) {
+    for (int i = 0; i < n; i++)
+        a[i] = between(w, 0, 1) ? -a[i] : a[i];
+}
+
+/* A subnormal addend of any number of bits, and products that decide its last one if they are kept: to nearest, of
+ * either sign beside half of it; towards zero, of either sign, where less than nothing takes it away. Where they are cut
+ * depends on whether the addend counts with its format's least exponent or with that of its leading bit. In a
+ * quarter of the patterns a product moves the alignment as well, in another the addend is alone. */
+static double fill_low_addend(struct words *w, const struct at_tc_target *t, int n, double *a, double *b) {
+    const struct at_format_info *out = at_format_info(t->out);
+    const int grain = out->emin - out->precision + 1, last = out->emin - t->kept, few = between(w, 0, 3);
+    const int bits = between(w, 1, out->precision - 1), top = 1 << (bits - 1);
+    for (int i = 0; i < n; i++)
+        a[i] = b[i] = 0;
+    if (few && t->rounding == AT_TC_RNE)
+        power_above_grain(t, grain - 1, &a[0], &b[0]);
+    for (int i = 0; i < few; i++) {
+        const int at = n > 1 ? 1 + between(w, 0, n - 2) : 0;
+        power_above_grain(t, last + between(w, -8, 1), &a[at], &b[at]);
+    }
+    if (few && between(w, 0, 3) == 0)
+        power_above_grain(t, between(w, grain, out->emin + 1), &a[n - 1], &b[n - 1]);
+    random_signs(w, n, a);
+    const double c = (top | (int)(word(w) & (uint32_t)(top - 1))) * at_tc_power_of_two(grain);
+    return between(w, 0, 1) ? -c : c;
+}
+
+/* A place from `first` on, the last where there are fewer. */
+static int place_from(struct words *w, int first, int n) { return first < n ? between(w, first, n - 1) : n - 1; }
+
+/* One to three products around 2^exponent, at places from `first` on. */
+static void fill_few(struct words *w, const struct at_tc_target *t, int exponent, int below, int first, int n,
+                     double *a, double *b) {
+    for (int few = between(w, 1, 3); few > 0; few--) {
+        const int at = place_from(w, first, n);
+        power_above_grain(t, exponent + between(w, -below, 1), &a[at], &b[at]);
+    }
+}
+
+/* A subnormal times a power of two near the largest: its product counts with an exponent of up to a whole significand
+ * more than that of its leading bit. To nearest, half the last bit of what it is worth. Where no product is small enough
+ * to be cut, the addend is. */
+static double fill_low_operand(struct words *w, const struct at_tc_target *t, int n, double *a, double *b) {
+    const struct at_format_info *out = at_format_info(t->out);
+    const int in_b = between(w, 0, 1), at = n > 1 ? 1 : 0;
+    const struct at_format_info *low = at_format_info(in_b ? t->b : t->a), *high = at_format_info(in_b ? t->a : t->b);
+    const int bits = between(w, 1, low->precision - 1), top = 1 << (bits - 1);
+    const int cut = low->emin + high->emax - t->kept, small = cut > least_product(t);
+    const int below = small ? between(w, 0, 3) : 0; /* the largest */
+    const int leading = low->emin + high->emax - below - low->precision + bits;
+    for (int i = 0; i < n; i++)
+        a[i] = b[i] = 0;
+    if (small)
+        fill_few(w, t, cut - below, low->precision, 2, n, a, b);
+    if (t->rounding == AT_TC_RNE)
+        power_above_grain(t, leading - out->precision, &a[at], &b[at]);
+    const double grain = at_tc_power_of_two(low->emin - low->precision + 1);
+    (in_b ? b : a)[0] = (top | (int)(word(w) & (uint32_t)(top - 1))) * grain;
+    (in_b ? a : b)[0] = at_tc_power_of_two(high->emax - below);
+    random_signs(w, n, a);
+    if (small && between(w, 0, 1))
+        return 0;
+    const double c = at_round(t->out, at_tc_power_of_two(cut - below + between(w, -3, 1)));
+    return between(w, 0, 1) ? -c : c;
+}
+
+/* What is left of the addend is the result. */
+static double fill_cut_addend(struct words *w, const struct at_tc_target *t, int n, double *a, double *b) {
+    const struct at_format_info *out = at_format_info(t->out);
+    const int room = at_format_info(t->a)->emax + at_format_info(t->b)->emax - 1;
+    const int cut = between(w, 0, out->precision - 1 < t->kept ? out->precision - 1 : t->kept);
+    const int leading = between(w, -8, 4), large = leading + t->kept - cut;
+    const int exponent = large < room ? large : room;
+    for (int i = 0; i < n; i++)
+        a[i] = b[i] = 0;
+    if (between(w, 0, 1))
+        fill_few(w, t, exponent - t->kept, 3, 2, n, a, b);
+    random_signs(w, n, a);
+    if (n > 1) {
+        product_at(w, t, exponent, 0, &a[0], &b[0]);
+        a[1] = -a[0];
+        b[1] = b[0];
+    }
+    const double c = fabs(at_exponent(w, t->out, leading - (large - exponent), 0));
+    return between(w, 0, 3) ? -c : c;
+}
+
+/* Twice 2^exponent, in half of the patterns once as the addend; so large that there is a product for the last bit. */
+static double fill_carried(struct words *w, const struct at_tc_target *t, int n, double *a, double *b) {
+    const int precision = at_format_info(t->out)->precision, with_c = between(w, 0, 1);
+    const int room = least_product(t) + t->kept, exponent = room > 2 ? room + between(w, 0, 2) : between(w, -4, 4);
+    for (int i = 0; i < n; i++)
+        a[i] = b[i] = 0;
+    fill_few(w, t, exponent - t->kept, 1, 4, n, a, b);
+    if (n > 3 && between(w, 0, 1))
+        power_above_grain(t, exponent + 2 - precision, &a[3], &b[3]);
+    if (n > 2)
+        power_above_grain(t, exponent + 1 - precision, &a[2], &b[2]);
+    random_signs(w, n, a);
+    for (int i = 0; i < 2 - with_c && i < n; i++)
+        power_at(t, exponent, &a[i], &b[i]);
+    if (with_c && n > 1)
+        a[1] = b[1] = 0;
+    return with_c ? at_tc_power_of_two(exponent) : 0;
+}
+
+static int has_infinity(enum at_format format) { return isinf(at_decode(format, at_encode(format, (double)INFINITY))); }
+
+/* x * other, x in the factor whose format has infinities, in either if both have. */
+static void put_infinite(struct words *w, const struct at_tc_target *t, double x, double other, double *a, double *b) {
+    const int in_b = has_infinity(t->b) && (!has_infinity(t->a) || between(w, 0, 1));
+    *(in_b ? b : a) = x;
+    *(in_b ? a : b) = other;
+}
+
+/* Infinities of one sign, or of both; infinity times 0; a NaN among infinities. */
+static double fill_specials(struct words *w, const struct at_tc_target *t, int n, double *a, double *b) {
+    enum { ONE_SIGN, BOTH_SIGNS, TIMES_ZERO, BESIDE_NAN };
+    const int kind = between(w, 0, 3), both = has_infinity(t->a) && has_infinity(t->b);
+    const double infinity = between(w, 0, 1) ? (double)-INFINITY : (double)INFINITY;
+    double c = at_exponent(w, t->out, between(w, -6, 6), 0);
+    for (int i = 0; i < n; i++)
+        product_at(w, t, between(w, -6, 6), 0, &a[i], &b[i]);
+    for (int few = between(w, 1, 3); few > 0; few--) {
+        const int i = between(w, 0, n - 1), twice = both && between(w, 0, 3) == 0;
+        const double x = kind == BOTH_SIGNS && between(w, 0, 1) ? -infinity : infinity;
+        put_infinite(w, t, x, twice ? (double)INFINITY : 1, &a[i], &b[i]);
+    }
+    const int last = between(w, 0, n - 1);
+    if (kind == TIMES_ZERO)
+        put_infinite(w, t, infinity, 0, &a[last], &b[last]);
+    if (kind == BESIDE_NAN)
+        (between(w, 0, 1) ? a : b)[last] = (double)NAN;
+    if (between(w, 0, 1))
+        c = kind == BOTH_SIGNS ? -infinity : infinity;
+    return c;
+}
+
 static void fill_plain(struct words *w, enum at_tc_stratum stratum, const struct at_tc_target *t, int n, double *a,
                        double *b, double *c) {
     const struct at_format_info *fa = at_format_info(t->a), *fb = at_format_info(t->b), *out = at_format_info(t->out);
@@ -204,6 +354,21 @@ void at_tc_pattern(const struct at_tc_target *t, enum at_tc_stratum stratum, uin
         break;
     case AT_TC_floor:
         fill_floor(&w, t, n, x, y);
+        break;
+    case AT_TC_low_addend:
+        *c = fill_low_addend(&w, t, n, x, y);
+        break;
+    case AT_TC_low_operand:
+        *c = fill_low_operand(&w, t, n, x, y);
+        break;
+    case AT_TC_cut_addend:
+        *c = fill_cut_addend(&w, t, n, x, y);
+        break;
+    case AT_TC_carried:
+        *c = fill_carried(&w, t, n, x, y);
+        break;
+    case AT_TC_specials:
+        *c = fill_specials(&w, t, n, x, y);
         break;
     case AT_TC_apart:
         fill_apart(&w, t, n, x, y);

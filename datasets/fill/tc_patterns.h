@@ -16,7 +16,15 @@
     X(swamped, "one large term, the others around its last bits") \
     X(special, "zeros, infinities, NaNs among ordinary values") \
     X(apart, "large terms that cancel across the middle of the block, small ones between them") \
-    X(floor, "a sum at the edge of the least result, decided by terms that the floor of the alignment cuts or keeps")
+    X(floor, "a sum at the edge of the least result, decided by terms that the floor of the alignment cuts or keeps") \
+    X(low_addend, \
+      "a subnormal addend, half its last bit, and products around what its exponent makes the alignment cut") \
+    X(low_operand, \
+      "a subnormal factor in the largest product, the others around what its exponent makes the alignment cut") \
+    X(cut_addend, "two large products that cancel, and an addend, mostly negative, that they cut") \
+    X(carried, \
+      "a sum that carries, half a last output bit, and the last kept bit, one beyond what the sum has room for") \
+    X(specials, "infinities of both signs, NaNs and zeros that meet, in both factors and the addend")
 
 enum at_tc_stratum {
 #define X(name, meaning) AT_TC_##name,

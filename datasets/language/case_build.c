@@ -58,7 +58,7 @@ static int64_t queries_of(const struct at_build *build, int64_t r) {
 static int64_t keys_of(const struct at_build *build, int64_t r) {
     const struct at_recorded *recorded = &build->recorded;
     if (is_product(build))
-        return length_of(build, AT_FILL_RIGHT, 0);
+        return length_of(build, AT_FILL_RIGHT, 0) + length_of(build, AT_FILL_RIGHT_COLUMNS, 1);
     return recorded->reader ? recorded->start[r + 1] - recorded->start[r] : at_case_sk(build->c, r);
 }
 
@@ -147,7 +147,7 @@ static void describe(struct at_build *build) {
     const int taps = at_op_filled_index(op, AT_FILL_TAPS), sigma = at_op_filled_index(op, AT_FILL_SIGMA);
     build->data = (struct at_data){
         .seed = (uint64_t)keys->seed,
-        .dtype = keys->dtype,
+        .dtype = problem->dtype,
         .asynct = is_asynct(build),
         .causal = problem->params.causal,
         .edge = problem->params.edge,

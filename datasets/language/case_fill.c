@@ -9,6 +9,7 @@
 #include "attest/attention.h"
 #include "attest/env.h"
 #include "datasets/fill/pool.h"
+#include "datasets/fill/rotary_table.h"
 #include "datasets/fill/tc_patterns.h"
 
 /* The tensor that is filled so, NULL when the problem has none. */
@@ -72,6 +73,18 @@ static void map_slots(const struct at_build *build, struct at_tensor *mapping) {
         *slot++ = -1;
 }
 
+/* Where in its request each new token stands. */
+static void number_tokens(const struct at_build *build, struct at_tensor *positions) {
+    int32_t *position = positions->data, *end = position + at_tensor_count(positions);
+    for (int64_t r = 0; r < build->problem->sizes.b; r++) {
+        const int64_t keys = build->key_start[r + 1] - build->key_start[r];
+        for (int64_t t = keys - (build->query_start[r + 1] - build->query_start[r]); t < keys; t++)
+            *position++ = (int32_t)t;
+    }
+    while (position < end)
+        *position++ = 0;
+}
+
 static void fill_i32(struct at_tensor *tensor, int64_t n, const int64_t *values) {
     for (int64_t i = 0; tensor && i < n; i++)
         ((int32_t *)tensor->data)[i] = (int32_t)values[i];
@@ -86,7 +99,8 @@ static void fill_end(struct at_tensor *tensor, int64_t last, int64_t end) {
 void at_fill_indices(const struct at_build *build) {
     const struct at_sizes *sizes = &build->problem->sizes;
     struct at_tensor *lengths = tensor_of(build, AT_FILL_SEQ_LENS), *table = tensor_of(build, AT_FILL_BLOCK_TABLE);
-    struct at_tensor *mapping = tensor_of(build, AT_FILL_SLOT_MAPPING);
+    struct at_tensor *mapping = tensor_of(build, AT_FILL_SLOT_MAPPING),
+                     *positions = tensor_of(build, AT_FILL_POSITIONS);
     fill_i32(tensor_of(build, AT_FILL_QUERY_START), sizes->b + 1, build->query_start);
     fill_i32(tensor_of(build, AT_FILL_KEY_START), sizes->b + 1, build->key_start);
     fill_end(tensor_of(build, AT_FILL_KEY_START), sizes->b, sizes->slots);
@@ -96,6 +110,8 @@ void at_fill_indices(const struct at_build *build) {
         deal_pages(build, table);
     if (mapping)
         map_slots(build, mapping);
+    if (positions)
+        number_tokens(build, positions);
 }
 
 /* ---- parameter tensors ---- */
@@ -121,7 +137,7 @@ static void fill_taps(const struct at_build *build, struct at_tensor *tensor) {
 static void fill_weights(const struct at_build *build, const struct at_tensor_spec *spec, struct at_tensor *tensor) {
     const struct at_random random = { (uint64_t)build->c->keys->seed, at_random_stream(spec->name, 1) };
     const int exact = build->c->keys->data && build->c->keys->data->exact;
-    const int slope = spec->fill == AT_FILL_SLOPE, shift = spec->fill == AT_FILL_SHIFT;
+    const int slope = spec->fill == AT_FILL_SLOPE || spec->fill == AT_FILL_DECAY, shift = spec->fill == AT_FILL_SHIFT;
     for (int64_t i = 0; i < at_tensor_count(tensor); i++) {
         double u = at_random_uniform(&random, (uint64_t)i), value;
         if (exact)
@@ -132,11 +148,26 @@ static void fill_weights(const struct at_build *build, const struct at_tensor_sp
     }
 }
 
+/* Slopes of decays. A decay is a number without rounding at 0 alone. */
+static void fill_decay(const struct at_build *build) {
+    const struct at_case_keys *keys = build->c->keys;
+    const struct at_float_list zero = { 1, { 0 } };
+    const int i = at_op_filled_index(build->problem->op, AT_FILL_DECAY);
+    struct at_tensor *tensor = tensor_of(build, AT_FILL_DECAY);
+    if (keys->slope.n)
+        fill_heads(tensor, &keys->slope);
+    else if (keys->data && keys->data->exact)
+        fill_heads(tensor, &zero);
+    else if (tensor)
+        fill_weights(build, &build->problem->op->tensors[i], tensor);
+}
+
 void at_fill_parameters(const struct at_build *build) {
     const struct at_op *op = build->problem->op;
     fill_heads(tensor_of(build, AT_FILL_SIGMA), &build->c->keys->sigma);
     fill_heads(tensor_of(build, AT_FILL_GAMMA), &build->c->keys->gamma);
     fill_taps(build, tensor_of(build, AT_FILL_TAPS));
+    fill_decay(build);
     for (int i = 0; i < op->n_tensors; i++)
         if (build->problem->tensors[i].data && op->tensors[i].fill >= AT_FILL_SLOPE &&
             op->tensors[i].fill <= AT_FILL_SHIFT)
@@ -246,7 +277,10 @@ static at_status fill_factor_rows(void *context, int64_t begin, int64_t end, int
         return AT_FAIL(AT_NO_MEMORY, "a row of %lld factors", (long long)data->d);
     for (int64_t i = begin; i < end; i++) {
         (fill->what == AT_FILL_LEFT ? family->left : family->right)(data, 0, i, 0, row);
-        store_row(fill->tensor, i * data->d, data->d, data->d, row);
+        if (fill->what != AT_FILL_RIGHT_COLUMNS)
+            store_row(fill->tensor, i * data->d, data->d, data->d, row);
+        for (int64_t l = 0; fill->what == AT_FILL_RIGHT_COLUMNS && l < data->d; l++) /* down a column */
+            store_row(fill->tensor, l * fill->tensor->shape[1] + i, 1, 1, row + l);
     }
     free(row);
     return AT_OK;
@@ -290,6 +324,20 @@ static at_status fill_element_range(void *context, int64_t begin, int64_t end, i
     return AT_OK;
 }
 
+/* A table of positions: of the operator's own base. */
+static at_status fill_rotary_rows(void *context, int64_t begin, int64_t end, int worker) {
+    (void)worker;
+    const struct fill *fill = context;
+    const struct at_case_keys *keys = fill->build->c->keys;
+    const struct at_random random = { (uint64_t)keys->seed, at_random_stream("rotary", 0) };
+    if (keys->data->exact)
+        at_rotary_quarters(fill->tensor, &random, begin, end);
+    else
+        at_rotary_rows(fill->tensor, at_scalar_get(fill->build->problem, at_op_scalar(fill->build->c->op, "base")),
+                       begin, end);
+    return AT_OK;
+}
+
 /* Every tensor has a sequence of its own, but a residual continues that of what it is added to. */
 static at_status fill_activation_rows(const struct at_build *build, int i, struct fill *fill) {
     const struct at_op *op = build->problem->op;
@@ -313,7 +361,11 @@ static at_status fill_generated(const struct at_build *build, int i) {
         return fill_activation_rows(build, i, &fill);
     case AT_FILL_LEFT:
     case AT_FILL_RIGHT:
-        return at_parallel(fill.tensor->shape[0], CHUNK, at_threads(), fill_factor_rows, &fill);
+    case AT_FILL_RIGHT_COLUMNS:
+        return at_parallel(fill.tensor->shape[fill.what == AT_FILL_RIGHT_COLUMNS], CHUNK, at_threads(),
+                           fill_factor_rows, &fill);
+    case AT_FILL_ROTARY:
+        return at_parallel(fill.tensor->shape[0], CHUNK, at_threads(), fill_rotary_rows, &fill);
     case AT_FILL_ELEMENTS:
         return at_parallel(at_tensor_count(fill.tensor), CHUNK * ELEMENTS, at_threads(), fill_element_range, &fill);
     default:

@@ -26,6 +26,8 @@ static at_status check_answered(const struct at_case *c, const char *by, const c
 
 static at_status check_pairs(const struct at_case *c) {
     const struct at_case_keys *keys = c->keys;
+    if (at_key_given(keys, "b") && keys->b == 0 && c->op->kind != AT_KIND_ROWS)
+        return AT_FAIL(AT_USAGE, "%s: b: found '0', wanted a whole number from 1 for %s", c->where, c->op->name);
     if (keys->dataset[0])
         AT_TRY(check_answered(c, "dataset", dataset_knows, sizeof dataset_knows / sizeof *dataset_knows));
     else if (at_key_given(keys, "layer"))
@@ -163,7 +165,7 @@ static at_status finish_lengths(struct at_case *c) {
     return AT_FAIL(AT_USAGE, "%s: sq: found 0 for every request, wanted at least one query", c->where);
 }
 
-/* sigma and gamma: one value or h of them; h equal ones are one. */
+/* sigma, gamma and slope: one value or h of them; h equal ones are one. */
 static at_status check_heads(const struct at_case *c, const char *name, struct at_float_list *list) {
     if (c->keys->dataset[0] ? list->n == 1 : list->n == 1 || list->n == c->keys->h) {
         int same = 1;
@@ -194,7 +196,7 @@ static struct use use_of(const struct at_op *op) {
     case AT_KIND_COPY:
         return (struct use){ AT_DATA_NORM | AT_DATA_COPY, "copies" };
     default:
-        return (struct use){ AT_DATA_NORM, "norms" };
+        return (struct use){ AT_DATA_NORM | (op->bits ? AT_DATA_COPY : 0u), "norms" };
     }
 }
 
@@ -229,7 +231,7 @@ static at_status check_cached(const struct at_case *c) {
 
 static at_status check_values(struct at_case *c) {
     struct at_case_keys *keys = c->keys;
-    if (c->op->kind == AT_KIND_COPY)
+    if (c->op->kind == AT_KIND_COPY || at_op_filled_index(c->op, AT_FILL_POSITIONS) >= 0)
         AT_TRY(check_cached(c));
     if (at_key_index(c->op, "h") >= 0 && !keys->dataset[0] && keys->h % keys->hk)
         return AT_FAIL(AT_USAGE, "%s: hk: found %lld with h=%lld, wanted a divisor of h", c->where, (long long)keys->hk,
@@ -241,6 +243,8 @@ static at_status check_values(struct at_case *c) {
         AT_TRY(check_heads(c, "sigma", &keys->sigma));
         AT_TRY(check_heads(c, "gamma", &keys->gamma));
     }
+    if (keys->slope.n)
+        AT_TRY(check_heads(c, "slope", &keys->slope));
     if (keys->clip.n != 2 || !(keys->clip.value[0] <= keys->clip.value[1]))
         return AT_FAIL(AT_USAGE, "%s: clip: wanted two numbers MIN:MAX, the first not above the second", c->where);
     if (!(keys->lo.value[0] <= keys->hi.value[0]))

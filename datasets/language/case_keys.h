@@ -15,7 +15,7 @@ struct at_int_list {
     int64_t value[AT_CASE_LIST];
 };
 
-/* f32 values. sigma, gamma: one for all heads, or one each. */
+/* f32 values. sigma, gamma, slope: one for all heads, or one each. */
 struct at_float_list {
     int n;
     float value[AT_CASE_LIST];
@@ -34,6 +34,7 @@ struct at_case_keys {
     char dataset[32];           /* "" for generated data */
     struct at_float_list scale; /* n 0: automatic */
     struct at_float_list sigma, taps, gamma, clip;
+    struct at_float_list slope; /* n 0: drawn */
     struct at_float_list lo, hi, eps;
     unsigned hot;   /* bits of enum at_hot */
     uint64_t given; /* bit i: key i of op->keys stood in the line */

@@ -4,7 +4,7 @@
 #define AT_ATTENTION_SOFTMAX_H
 
 #include "kernels/attention/decode.h"
-#include "kernels/device/exp.h"
+#include "kernels/attention/softmax_exp.h"
 #include "softmax_attention/softmax_attention.h"
 
 /* A problem with activations of type T; every pointer in device memory. */
@@ -23,15 +23,6 @@ template <class T> struct at_softmax_view : at_attention_view<T> {
     }
 };
 
-/* What is subtracted from scores whose maximum is `max`: 0 where all are -infinity, so that their weights are 0, not
- * NaN. */
-__device__ inline float at_softmax_base(float max) { return max == -INFINITY ? 0.0f : max; }
-
-/* The factor that rescales sums relative to the maximum `old` when it becomes `now`; exactly 1 while it stays. */
-__device__ inline float at_softmax_factor(float old, float now) {
-    return old == now ? 1.0f : at_exp(old - at_softmax_base(now));
-}
-
 /* One query head of one request, of a grid (query heads, requests, ...) unless the head is given. */
 template <class T> struct at_softmax_query : at_decode_query_of<T, at_softmax_view<T>> {
     using at_decode_query_of<T, at_softmax_view<T>>::at_decode_query_of;
@@ -40,8 +31,8 @@ template <class T> struct at_softmax_query : at_decode_query_of<T, at_softmax_vi
     using at_decode_query_of<T, at_softmax_view<T>>::head;
 
     __device__ float r(float dot) const { return dot * a.scale; }
-    /* Stores lse = max + log(sum of the weights relative to it); -infinity for a row without keys. */
-    __device__ void put_lse(float max, float sum) const { a.lse[(int64_t)token * a.h + head] = max + at_log(sum); }
+    /* -infinity for a row without keys. */
+    __device__ void put_lse(float lse) const { a.lse[(int64_t)token * a.h + head] = lse; }
 };
 
 /* The maximum of a row's scores (NaNs do not raise it) and the sum of its weights e^(s - max). */
@@ -87,7 +78,7 @@ template <class T> static __device__ void at_softmax_row(const at_softmax_query<
     for (int c = (int)threadIdx.x; c < query.a.d; c += AT_DECODE_THREADS)
         query.put(c, keys > 0 ? at_decode_every(query, row, 0, keys, c) / all.sum : 0.0f);
     if (threadIdx.x == 0)
-        query.put_lse(all.max, all.sum);
+        query.put_lse(at_softmax_natural::lse(all.max, all.sum));
 }
 
 #endif

@@ -3,7 +3,7 @@
  *
  * A tile has 64 keys. The steps in their order: load K and V (at_mma_stage); scores by m16n8k16, hidden keys masked
  * (at_softmax_scores); online softmax (at_softmax_update): the row maximum over the four lanes that share a row, sums
- * so far rescaled to it, scores replaced by weights e^(s - max); products P V by m16n8k16, the weights packed as
+ * so far rescaled to it, scores replaced by weights (softmax_exp.h); products P V by m16n8k16, the weights packed as
  * operands in the registers that held the scores (at_softmax_values); epilogue (at_softmax_store). A lane sums the
  * weights of its own keys; the four lanes of a row add their sums in the epilogue. */
 #ifndef AT_ATTENTION_SOFTMAX_MMA_H
@@ -23,10 +23,23 @@ constexpr int AT_SOFTMAX_KEYS = 64;
         .tail = AT_TAIL_UNREAD, .pv_zero = AT_PV_ZERO_MULTIPLIED, \
     }
 
-/* The running maximum and sum of rows g and g + 8, as one lane keeps them. */
-struct at_online_rows {
+/* Declared numerics of kernels with at_softmax_ex2: sums in f32; the sum of weights lies in the four lanes that share a
+ * row, each of which has two keys of every eight. */
+#define AT_SOFTMAX_EX2_NUMERICS(P, BLOCK, SPLIT, DIVIDE, POLY3) \
+    { \
+        .qk_unit = AT_UNIT_TC_F32, .qk_lanes = 1, .scale_on = AT_SCALE_ON_SCORE, .p = P, .exp = AT_EXP_EX2_APPROX_FTZ, \
+        .exp_arg = AT_EXP_ARG_FMA, .ex2_poly3 = POLY3, .l_lanes = 4, .l_run = 2, .l_tree = AT_TREE_BUTTERFLY, \
+        .divide = DIVIDE, .lse = AT_LSE_LG2_APPROX_FTZ, .block = BLOCK, .pv_unit = AT_UNIT_TC_F32, .pv_chunk = 16, \
+        .split = SPLIT, .repeats = 1, .batch_invariant = 1, .tail = AT_TAIL_UNREAD, .pv_zero = AT_PV_ZERO_MULTIPLIED, \
+    }
+
+/* The running maximum and sum of rows g and g + 8, as one lane keeps them; Exp: a class of softmax_exp.h. */
+template <class Exp = at_softmax_natural> struct at_online_rows {
+    Exp exp;
     float max[2] = { -INFINITY, -INFINITY }; /* of the row's scores; NaNs do not raise it */
     float sum[2] = {};                       /* of the weights of the lane's own keys */
+
+    __device__ explicit at_online_rows(float scale) : exp(scale) {}
 
     /* Row g + 8 half: raises the maximum by the scores of N groups of eight keys and replaces them by their weights.
      * Returns the factor that rescales all sums so far. */
@@ -37,12 +50,12 @@ struct at_online_rows {
                 now = fmaxf(now, s[n][i]);
         now = fmaxf(now, at_shuffle_xor(0xffffffffu, now, 1));
         now = fmaxf(now, at_shuffle_xor(0xffffffffu, now, 2));
-        const float base = at_softmax_base(now), factor = at_softmax_factor(max[half], now);
+        const float base = exp.base(now), factor = exp.factor(max[half], now);
         max[half] = now;
         sum[half] *= factor;
         for (int n = 0; n < N; n++)
             for (int i = 2 * half; i < 2 * half + 2; i++) {
-                s[n][i] = at_exp(s[n][i] - base);
+                s[n][i] = exp.weight(s[n][i], base, n);
                 sum[half] += s[n][i];
             }
         return factor;
@@ -59,10 +72,10 @@ template <class T> __device__ void at_softmax_operand(const float (&low)[4], con
     p[3] = at_pack<T>(high[2], high[3]);
 }
 
-/* Scores of the 64 keys from `begin` on, summed in Sum and scaled in f32; -infinity for keys that a query does not
+/* Scores of the 64 keys from `begin` on, summed in Sum, as the rows want them; -infinity for keys that a query does not
  * see. */
-template <class Sum, int D, class T>
-__device__ void at_softmax_scores(const at_softmax_view<T> &a, const at_mma_queries<T> &queries,
+template <class Sum, int D, class T, class Exp>
+__device__ void at_softmax_scores(const at_online_rows<Exp> &rows, const at_mma_queries<T> &queries,
                                   const at_mma_q<D, T> &q, const T *k, int begin,
                                   float (&scores)[AT_SOFTMAX_KEYS / 8][4]) {
     const int g = at_lane() / 4, t = at_lane() % 4;
@@ -72,14 +85,14 @@ __device__ void at_softmax_scores(const at_softmax_view<T> &a, const at_mma_quer
         at_mma_scores(q, k + 8 * n * AT_MMA_STRIDE<D>, s);
         for (int i = 0; i < 8; i++) {
             const int key = 8 * (n + i / 4) + 2 * t + i % 2;
-            scores[n + i / 4][i % 4] = key < keys[i % 4 / 2] ? s[i / 4][i % 4] * a.scale : -INFINITY;
+            scores[n + i / 4][i % 4] = key < keys[i % 4 / 2] ? rows.exp.score(s[i / 4][i % 4]) : -INFINITY;
         }
     }
 }
 
 /* A step of the online softmax: scores become weights, and sums o so far are rescaled to the new maximum. */
-template <class Sum, int N>
-__device__ __forceinline__ void at_softmax_update(at_online_rows &rows, float (&s)[AT_SOFTMAX_KEYS / 8][4],
+template <class Sum, int N, class Exp>
+__device__ __forceinline__ void at_softmax_update(at_online_rows<Exp> &rows, float (&s)[AT_SOFTMAX_KEYS / 8][4],
                                                   Sum (&o)[N]) {
     AT_UNROLL
     for (int half = 0; half < 2; half++) {
@@ -104,22 +117,24 @@ __device__ __forceinline__ void at_softmax_values(const at_mma_queries<T> &queri
 
 /* Epilogue: a warp divides the sums of its 16 queries by their sums of weights, rounds them to T and stores them and
  * the lse. A query that sees no key gets zeros. */
-template <int N, class T, class Sum>
+template <int N, class T, class Sum, class Exp>
 __device__ void at_softmax_store(const at_softmax_view<T> &a, const at_mma_queries<T> &queries,
-                                 const at_online_rows &rows, const Sum (&o)[N]) {
+                                 const at_online_rows<Exp> &rows, const Sum (&o)[N]) {
     const int g = at_lane() / 4, t = at_lane() % 4;
     AT_UNROLL
     for (int half = 0; half < 2; half++) {
         const int row = g + 8 * half, seen = queries.first < queries.end ? queries.visible(row) : 0;
-        const float sum = rows.total(half);
+        const float sum = rows.total(half), divisor = rows.exp.divisor(sum);
         if (queries.first + row >= queries.end)
             continue;
         AT_UNROLL
         for (int i = 0; i < N; i++)
             at_store32(a.o + queries.element(row) + 8 * i + 2 * t,
-                       seen ? at_pack<T>(o[i][2 * half] / sum, o[i][2 * half + 1] / sum) : 0u);
+                       seen ? at_pack<T>(rows.exp.quotient(o[i][2 * half], divisor),
+                                         rows.exp.quotient(o[i][2 * half + 1], divisor))
+                            : 0u);
         if (t == 0)
-            a.lse[queries.element(row) / (8 * N)] = rows.max[half] + at_log(sum);
+            a.lse[queries.element(row) / (8 * N)] = rows.exp.lse(rows.max[half], sum);
     }
 }
 

@@ -21,6 +21,15 @@ static __device__ inline float at_power_of_two(int e) {
     return x;
 }
 
+/* p 2^n for p in [1, 2], where the result is a normal number. */
+static __device__ inline float at_times_power_of_two(float p, int n) {
+    uint32_t bits;
+    memcpy(&bits, &p, sizeof bits);
+    bits += (uint32_t)n << 23;
+    memcpy(&p, &bits, sizeof p);
+    return p;
+}
+
 /* e^x of a score less its row's maximum, x <= 0, within one ulp (tests/kernels/device/test_device_exp.c); exactly 1 at 0, 0
  * from -104 down; a NaN stays one. x = n log 2 + r, |r| <= log(2)/2; e^r by Taylor's polynomial of degree 7, which is
  * 2^-27 from it at the ends. What 1 + r and the reduction lose is added again, so that one rounding counts. */

@@ -10,7 +10,11 @@
 
 #include <stddef.h>
 
+#include "gemm/gemm.h"
+
 static const char *supports(const struct at_problem *problem) {
+    if (at_gemm_own_of(problem).layout != AT_GEMM_NK)
+        return "the second factor is stored by columns";
     return problem->dtype != AT_F16 ? "f16 accumulators take f16 operands only" : NULL;
 }
 

@@ -100,7 +100,7 @@ template <class T> int at_gemm_launch(const struct at_launch *launch, void (*ker
     const at_gemm_view<T> v = at_gemm_view<T>::of(launch->problem);
     const dim3 grid{ (unsigned)((v.n + AT_GEMM_TILE - 1) / AT_GEMM_TILE),
                      (unsigned)((v.m + AT_GEMM_TILE - 1) / AT_GEMM_TILE), 1 };
-    if (v.m == 0)
+    if (v.m == 0 || v.n == 0)
         return 0;
     return at_launch(kernel, grid, dim3{ AT_GEMM_THREADS, 1, 1 }, shared, launch->stream, v);
 }
@@ -113,8 +113,10 @@ template <class T> int at_gemm_launch(const struct at_launch *launch, void (*ker
         .guard = GUARD, .repeats = 1, .batch_invariant = 1, \
     }
 
-/* Why a problem is declined whatever its format: CUDA takes at most 65535 blocks along y. */
+/* Why a problem is declined whatever its format: the second factor's layout; CUDA takes at most 65535 blocks along y. */
 static inline const char *at_gemm_declines(const struct at_problem *p) {
+    if (at_gemm_own_of(p).layout != AT_GEMM_NK)
+        return "the second factor is stored by columns";
     return at_gemm_own_of(p).m > 65535 * (int64_t)AT_GEMM_TILE ? "more rows than a grid has" : nullptr;
 }
 

@@ -9,6 +9,9 @@
 int64_t at_host_gemm_blas_workspace(const struct at_problem *problem);
 int at_host_gemm_blas(const struct at_launch *launch);
 
+/* One chain of fmaf an element, of factors of any format in layout kn. */
+int at_host_gemm_one_chain(const struct at_launch *launch);
+
 /* Sums in f16, 16 products a step, of f16 factors. */
 int64_t at_host_gemm_tc_f16_workspace(const struct at_problem *problem);
 int at_host_gemm_tc_f16(const struct at_launch *launch);

@@ -19,7 +19,8 @@ struct at_host_uclip at_host_uclip(const struct at_problem *problem, int alpha, 
                                    .beta = beta < 0 ? NULL : floats(problem, beta),
                                    .lo = problem->params.lo,
                                    .hi = problem->params.hi,
-                                   .fused = numerics->fir_fma };
+                                   .fused = numerics->fir_fma,
+                                   .one_gamma = problem->tensors[gamma].shape[0] == 1 };
 }
 
 const char *at_host_norm_declines(const struct at_problem *problem, enum at_format only) {
@@ -35,12 +36,12 @@ static float clamp(float t, float lo, float hi) {
 }
 
 static float uclip_of(const struct at_host_uclip *u, int64_t channel, float x) {
-    float clamped = clamp(u->alpha[channel] * x, u->lo, u->hi);
+    const float clamped = clamp(u->alpha[channel] * x, u->lo, u->hi), gamma = u->gamma[u->one_gamma ? 0 : channel];
     if (!u->beta)
-        return u->gamma[channel] * clamped;
+        return gamma * clamped;
     if (u->fused)
-        return fmaf(u->gamma[channel], clamped, u->beta[channel]);
-    float product = u->gamma[channel] * clamped;
+        return fmaf(gamma, clamped, u->beta[channel]);
+    float product = gamma * clamped;
     return product + u->beta[channel];
 }
 

@@ -12,7 +12,8 @@
 struct at_host_uclip {
     const float *alpha, *gamma, *beta; /* beta NULL: none */
     float lo, hi;
-    int fused; /* 1: gamma * c + beta is one fmaf */
+    int fused;     /* 1: gamma * c + beta is one fmaf */
+    int one_gamma; /* 1: gamma[0] is that of every channel */
 };
 /* From the tensors with these indices (beta -1: none) and the declared fir_fma. */
 struct at_host_uclip at_host_uclip(const struct at_problem *problem, int alpha, int gamma, int beta,

@@ -9,6 +9,7 @@
 #include "attest/kernel.h"
 #include "kernels/device/device.h"
 #include "kernels/device/group.h"
+#include "kernels/device/special.h"
 
 constexpr int AT_NORM_THREADS = 256;
 
@@ -16,15 +17,18 @@ constexpr int AT_NORM_THREADS = 256;
 struct at_uclip_step {
     const float *alpha, *gamma, *beta;
     float lo, hi;
+    bool one_gamma; /* gamma[0] is that of every channel */
 
     /* Tensors of the problem; beta < 0: none. */
     static at_uclip_step of(const struct at_problem *p, int alpha, int gamma, int beta) {
         const auto floats = [p](int t) { return static_cast<const float *>(p->tensors[t].data); };
-        return { floats(alpha), floats(gamma), beta < 0 ? nullptr : floats(beta), p->params.lo, p->params.hi };
+        return { floats(alpha), floats(gamma), beta < 0 ? nullptr : floats(beta),
+                 p->params.lo,  p->params.hi,  p->tensors[gamma].shape[0] == 1 };
     }
     __device__ float operator()(int c, float x) const {
         const float clamped = fminf(fmaxf(alpha[c] * x, lo), hi);
-        return beta ? fmaf(gamma[c], clamped, beta[c]) : gamma[c] * clamped;
+        const float factor = gamma[one_gamma ? 0 : c];
+        return beta ? fmaf(factor, clamped, beta[c]) : factor * clamped;
     }
 };
 
@@ -40,15 +44,27 @@ template <class T> struct at_residual_sum {
     }
 };
 
-/* 1 / sqrt(mean of x^2 + eps) of a row whose channel c is x(c), for all lanes of the warp that asks: lane i sums
- * channels i, i + 32, ... by fmaf, a butterfly joins the lanes; division and root are correctly rounded. */
-template <class X> __device__ float at_rms_inverse(int channels, float eps, X x) {
+/* 1 / sqrt(x), both operations correctly rounded: what rsqrt=libm declares. at_rsqrt_approx and at_rsqrt_approx_ftz are the
+ * special-function unit's. */
+__device__ inline float at_rsqrt_rounded(float x) { return 1.0f / sqrtf(x); }
+
+/* 1 / sqrt(mean of x^2 + eps) by RSQRT of a row whose channel c is x(c), for all lanes of the warp that asks: lane i sums
+ * channels i, i + 32, ... by fmaf, a butterfly joins the lanes; the division is correctly rounded. */
+template <float (*RSQRT)(float), class X> __device__ float at_rms_inverse(int channels, float eps, X x) {
     float sum = 0.0f;
     for (int c = at_lane(); c < channels; c += 32)
         sum = fmaf(x(c), x(c), sum);
     const float mean = at_group_sum<32>(sum) / (float)channels;
-    return 1.0f / sqrtf(mean + eps);
+    return RSQRT(mean + eps);
 }
+
+/* What a kernel declares whose rows are normalised by at_rms_inverse: the sum of squares as the warp adds it. */
+#define AT_RMS_NUMERICS(inverse_root) \
+    { \
+        .qk_unit = AT_UNIT_F32_FMA, .qk_lanes = 32, .qk_run = 1, .qk_tree = AT_TREE_BUTTERFLY, .p = AT_F32, \
+        .clamp = AT_CLAMP_FMINMAX, .rsqrt = (inverse_root), .pv_unit = AT_UNIT_F32, .pv_chunk = 1, .repeats = 1, \
+        .batch_invariant = 1 \
+    }
 
 /* y = UClip(x), a block a row. */
 template <class T>

@@ -4,11 +4,12 @@
  * Numerically: as 01_two_launches: f32; in both norms gamma * c + beta by one fmaf. The post-attention norm is rounded
  * to the format of the activations before it is added; the sum is stored rounded once, and y starts from the rounded
  * sum, or from the f32 one with from=exact.
- * Launch: a block of 256 threads a token; no shared memory. An operator must not change its inputs, so a launch of its
- * own first copies res to res_out, and res_out is what is updated in place.
+ * Launch: a block of 256 threads a token; no shared memory. This operator must not change res, so a launch of its own first
+ * copies res to res_out, and res_out is what is updated in place; post_attn_pre_mlp_uclip_in_place needs no copy.
  * Limits: activations f32, f16 or bf16.
  * Source: 000 section 6.3, v1. */
-#include "kernels/post_attn_pre_mlp_uclip/peri_norm.h"
+#include "post_attn_pre_mlp_uclip/post_attn_pre_mlp_uclip.h"
+#include "kernels/norm/peri_norm.h"
 
 namespace {
 
@@ -24,7 +25,7 @@ int launch(const struct at_launch *launch) {
         T *stream = at_activations<T>(p, AT_PERI_RES_OUT);
         const int code = at_norm_rows(launch, p->sizes.tokens, copy<T>, (int)p->sizes.channels,
                                       at_activations<T>(p, AT_PERI_RES), stream);
-        return code ? code : at_peri_launch<T>(launch, stream);
+        return code ? code : at_peri_launch<T>(launch, stream, stream, at_activations<T>(p, AT_PERI_Y));
     });
 }
 

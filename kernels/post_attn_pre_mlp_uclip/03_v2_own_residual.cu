@@ -7,13 +7,17 @@
  * Launch: a block of 256 threads a token, which take its channels in turn; no shared memory.
  * Limits: activations f32, f16 or bf16.
  * Source: 000 section 6.3, v2. */
-#include "kernels/post_attn_pre_mlp_uclip/peri_norm.h"
+#include "post_attn_pre_mlp_uclip/post_attn_pre_mlp_uclip.h"
+#include "kernels/norm/peri_norm.h"
 
 namespace {
 
 int launch(const struct at_launch *launch) {
-    return at_norm_launch(
-        launch, [=]<class T>() { return at_peri_launch<T>(launch, at_activations<T>(launch->problem, AT_PERI_RES)); });
+    const struct at_problem *p = launch->problem;
+    return at_norm_launch(launch, [=]<class T>() {
+        return at_peri_launch<T>(launch, at_activations<T>(p, AT_PERI_RES), at_activations<T>(p, AT_PERI_RES_OUT),
+                                 at_activations<T>(p, AT_PERI_Y));
+    });
 }
 
 } // namespace

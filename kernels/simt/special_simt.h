@@ -22,4 +22,15 @@ AT_SPECIAL_LIST(X)
 #undef X
 #undef AT_SPECIAL_INSTRUCTION
 
+#define AT_SPECIAL_NARROW(NAME, FUNCTION) \
+    static inline uint16_t NAME(uint16_t x) { return FUNCTION(x); } \
+    static inline uint32_t NAME##x2(uint32_t x) { \
+        return (uint32_t)FUNCTION((uint16_t)x) | (uint32_t)FUNCTION((uint16_t)(x >> 16)) << 16; \
+    }
+AT_SPECIAL_NARROW(at_ex2_approx_f16, at_special_ex2_f16)
+AT_SPECIAL_NARROW(at_ex2_approx_ftz_bf16, at_special_ex2_bf16_ftz)
+AT_SPECIAL_NARROW(at_tanh_approx_f16, at_special_tanh_f16)
+AT_SPECIAL_NARROW(at_tanh_approx_bf16, at_special_tanh_bf16)
+#undef AT_SPECIAL_NARROW
+
 #endif

@@ -68,7 +68,7 @@ template <class T, int D> __global__ void __launch_bounds__(32 * WARPS, 2) atten
         attend_range<D>(query, begin, end, parts + i * at_softmax_part(D));
     }
     at_sync();
-    at_softmax_join(query, parts, ranges);
+    at_softmax_join<at_softmax_natural>(query, parts, ranges);
 }
 
 int64_t shared(const struct at_sizes *z) {

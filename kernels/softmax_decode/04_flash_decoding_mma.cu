@@ -25,12 +25,12 @@ __global__ void __launch_bounds__(AT_DECODE_THREADS, 1) attend_range(at_softmax_
     if (heads.empty())
         return;
     const at_mma_q<D, at_bf16> q(heads);
-    at_online_rows rows;
+    at_online_rows rows(a.scale);
     at_sum_f32 o[AT_HEADS_SUMS<D>] = {};
     for (int tile = heads.begin; tile < heads.end; tile += AT_SOFTMAX_KEYS) {
         at_mma_stage<D, AT_SOFTMAX_KEYS>(a, heads.request, heads.kv_head, tile, heads.end, room.k, room.v);
         at_sync();
-        at_heads_put_scores<at_sum_f32>(q, room.k, heads.end - tile, a.scale, room.scores);
+        at_heads_put_scores<at_sum_f32>(rows, q, room.k, heads.end - tile, room.scores);
         at_sync();
         float s[AT_SOFTMAX_KEYS / 8][4];
         at_heads_take_scores(room.scores, s);

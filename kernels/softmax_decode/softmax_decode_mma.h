@@ -54,14 +54,15 @@ template <class T> struct at_mma_heads {
 };
 
 /* Stores the scores of this warp's 16 keys of a tile to rows of shared memory, -infinity for keys from `keys` on. */
-template <class Sum, int D, class T>
-__device__ void at_heads_put_scores(const at_mma_q<D, T> &q, const T *k, int keys, float scale, float *scores) {
+template <class Sum, int D, class T, class Exp>
+__device__ void at_heads_put_scores(const at_online_rows<Exp> &rows, const at_mma_q<D, T> &q, const T *k, int keys,
+                                    float *scores) {
     const int g = at_lane() / 4, t = at_lane() % 4, first = (int)threadIdx.x / 32 * AT_MMA_KEYS;
     Sum s[2] = {};
     at_mma_scores(q, k + first * AT_MMA_STRIDE<D>, s);
     for (int i = 0; i < 8; i++) {
         const int key = first + i / 4 * 8 + 2 * t + i % 2;
-        scores[(g + i % 4 / 2 * 8) * AT_HEADS_STRIDE + key] = key < keys ? s[i / 4][i % 4] * scale : -INFINITY;
+        scores[(g + i % 4 / 2 * 8) * AT_HEADS_STRIDE + key] = key < keys ? rows.exp.score(s[i / 4][i % 4]) : -INFINITY;
     }
 }
 
@@ -90,8 +91,8 @@ __device__ __forceinline__ void at_heads_values(const float (&weights)[AT_SOFTMA
 }
 
 /* Epilogue: stores the part that the block's keys leave for each head of the group. */
-template <int D, class T, class Sum>
-__device__ void at_heads_store_part(const at_mma_heads<T> &heads, const at_online_rows &rows,
+template <int D, class T, class Sum, class Exp>
+__device__ void at_heads_store_part(const at_mma_heads<T> &heads, const at_online_rows<Exp> &rows,
                                     const Sum (&o)[AT_HEADS_SUMS<D>], float *workspace) {
     const int warp = (int)threadIdx.x / 32, g = at_lane() / 4, t = at_lane() % 4;
     AT_UNROLL
@@ -123,11 +124,12 @@ static inline const char *at_softmax_heads_declines(const struct at_problem *pro
 
 /* Launches kernel.operator()<D>() for the head size D on ranges of RANGE keys, then the kernel that joins their
  * parts. */
-template <class T, int RANGE, class F> int at_softmax_heads_launch(const struct at_launch *launch, F kernel) {
+template <class T, int RANGE, class Exp = at_softmax_natural, class F>
+int at_softmax_heads_launch(const struct at_launch *launch, F kernel) {
     const struct at_sizes *z = &launch->problem->sizes;
     return at_mma_with_head_size(z->d, [=]<int D>() {
-        return at_softmax_split_launch<RANGE>(launch, kernel.template operator()<D>(), z->hk,
-                                              at_heads_room<D, T>::bytes());
+        return at_softmax_split_launch<RANGE, Exp>(launch, kernel.template operator()<D>(), z->hk,
+                                                   at_heads_room<D, T>::bytes());
     });
 }
 

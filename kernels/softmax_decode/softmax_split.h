@@ -3,7 +3,7 @@
  *
  * A part is D + 2 floats: D sums of weights times V, the maximum score m_j, the sum of weights l_j; the weights are
  * relative to the part's own maximum. The parts of a row lie one after the other, in shared memory or in a workspace.
- * With m the largest m_j, the join weights a part's sums of V and of weights by e^(m_j - m). That is the merge by
+ * With m the largest m_j, the join weights a part's sums of V and of weights by e^(m_j - m) (softmax_exp.h). That is the merge by
  * e^(lse_j - lse) of outputs that are already divided, without a logarithm's rounding in every weight. */
 #ifndef AT_SOFTMAX_SPLIT_H
 #define AT_SOFTMAX_SPLIT_H
@@ -21,7 +21,9 @@ __device__ float *at_softmax_part_of(const at_softmax_view<T> &a, int request, i
 }
 
 /* o and lse of a query from its `parts` parts, joined in ascending order; by all threads of the block. */
-template <class T> __device__ void at_softmax_join(const at_softmax_query<T> &query, const float *from, int parts) {
+template <class Exp, class T>
+__device__ void at_softmax_join(const at_softmax_query<T> &query, const float *from, int parts) {
+    const Exp exp(query.a.scale);
     const int d = query.a.d;
     const auto part = [=](int i) { return from + i * at_softmax_part(d); };
     float max = -INFINITY;
@@ -30,25 +32,25 @@ template <class T> __device__ void at_softmax_join(const at_softmax_query<T> &qu
     for (int c = (int)threadIdx.x; c < d; c += (int)blockDim.x) {
         float o = 0.0f, sum = 0.0f;
         for (int i = 0; i < parts; i++) {
-            const float weight = at_softmax_factor(part(i)[d], max), scaled = part(i)[c] * weight;
+            const float weight = exp.factor(part(i)[d], max), scaled = part(i)[c] * weight;
             o = i > 0 ? o + scaled : scaled;
             sum += part(i)[d + 1] * weight;
         }
-        query.put(c, parts > 0 ? o / sum : 0.0f);
+        query.put(c, parts > 0 ? exp.quotient(o, exp.divisor(sum)) : 0.0f);
         if (c == 0)
-            query.put_lse(max, sum);
+            query.put_lse(exp.lse(max, sum));
     }
 }
 
 /* The second launch: joins the parts that ranges of RANGE keys left in the workspace. */
-template <class T, int RANGE>
+template <class T, int RANGE, class Exp>
 static __global__ void __launch_bounds__(AT_DECODE_THREADS, AT_DECODE_BLOCKS)
     at_softmax_join_ranges(at_softmax_view<T> a, float *workspace, int max_ranges) {
     const at_softmax_query<T> query(a);
     if (query.absent())
         return;
-    at_softmax_join(query, at_softmax_part_of(a, query.request, query.head, workspace, max_ranges, 0),
-                    at_split_ranges<RANGE>(query.keys));
+    at_softmax_join<Exp>(query, at_softmax_part_of(a, query.request, query.head, workspace, max_ranges, 0),
+                         at_split_ranges<RANGE>(query.keys));
 }
 
 /* Bytes for as many ranges as a request's pages hold. The lengths at the launch must not decide: a captured graph keeps
@@ -59,7 +61,7 @@ template <int RANGE> int64_t at_softmax_split_workspace(const struct at_problem 
 }
 
 /* Launches a kernel on grid (x, requests, ranges that the longest request can have), then the join. */
-template <int RANGE, class T>
+template <int RANGE, class Exp = at_softmax_natural, class T>
 int at_softmax_split_launch(const struct at_launch *launch, void (*kernel)(at_softmax_view<T>, float *), int64_t x,
                             int64_t shared) {
     const struct at_problem *problem = launch->problem;
@@ -73,7 +75,8 @@ int at_softmax_split_launch(const struct at_launch *launch, void (*kernel)(at_so
         return 0;
     const int code = ranges ? at_launch(kernel, grid, block, shared, launch->stream, view, workspace) : 0;
     return code ? code
-                : at_launch(at_softmax_join_ranges<T, RANGE>, rows, block, 0, launch->stream, view, workspace, ranges);
+                : at_launch(at_softmax_join_ranges<T, RANGE, Exp>, rows, block, 0, launch->stream, view, workspace,
+                            ranges);
 }
 
 #endif

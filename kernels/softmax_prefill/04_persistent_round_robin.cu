@@ -27,14 +27,14 @@ __global__ void __launch_bounds__(32 * AT_FA2_WARPS, 1) attend(at_softmax_view<a
         if (block.empty())
             continue;
         const at_mma_q<D, at_bf16> q(queries);
-        at_online_rows rows;
+        at_online_rows rows(a.scale);
         at_sum_f32 o[D / 8] = {};
         for (int begin = 0; begin < block.keys; begin += AT_SOFTMAX_KEYS) {
             at_mma_stage<D, AT_SOFTMAX_KEYS>(a, queries.request, queries.kv_head, begin, block.keys, k, v);
             at_sync();
             if (begin < queries.keys) {
                 float s[AT_SOFTMAX_KEYS / 8][4];
-                at_softmax_scores<at_sum_f32>(a, queries, q, k, begin, s);
+                at_softmax_scores<at_sum_f32>(rows, queries, q, k, begin, s);
                 at_softmax_update(rows, s, o);
                 at_softmax_values<D>(queries, begin, s, v, o);
             }

@@ -9,13 +9,13 @@
 #include "kernels/attention/softmax_mma.h"
 
 /* The online softmax of a warp's 16 rows, a tile of keys a step. */
-template <class T, int D, class Sum> struct at_tma_softmax {
+template <class T, int D, class Sum, class Exp = at_softmax_natural> struct at_tma_softmax {
     static constexpr int STEPS = AT_TMA_KEYS / 16;
     const at_softmax_view<T> &a;
-    at_online_rows rows;
+    at_online_rows<Exp> rows;
     float s[AT_TMA_KEYS / 8][4], factor[2];
 
-    __device__ at_tma_softmax(const at_softmax_view<T> &view, const at_mma_queries<T> &) : a(view) {}
+    __device__ at_tma_softmax(const at_softmax_view<T> &view, const at_mma_queries<T> &) : a(view), rows(view.scale) {}
 
     /* Scores of the tile from key `begin` on become weights. MASKED: some query does not see some key of the tile. */
     template <bool MASKED>
@@ -25,7 +25,7 @@ template <class T, int D, class Sum> struct at_tma_softmax {
         AT_UNROLL
         for (int n = 0; n < AT_TMA_KEYS / 8; n++)
             for (int i = 0; i < 4; i++)
-                s[n][i] = !MASKED || 8 * n + 2 * t + i % 2 < keys[i / 2] ? sums[n][i] * a.scale : -INFINITY;
+                s[n][i] = !MASKED || 8 * n + 2 * t + i % 2 < keys[i / 2] ? rows.exp.score(sums[n][i]) : -INFINITY;
         factor[0] = rows.update(s, 0);
         factor[1] = rows.update(s, 1);
     }

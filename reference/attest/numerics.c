@@ -19,6 +19,10 @@ static const struct at_numerics_word fir_order_words[] = { AT_FIR_ORDER_LIST(X) 
 static const struct at_numerics_word gamma_on_words[] = { AT_GAMMA_ON_LIST(X) };
 static const struct at_numerics_word clamp_words[] = { AT_CLAMP_LIST(X) };
 static const struct at_numerics_word exp_words[] = { AT_EXP_LIST(X) };
+static const struct at_numerics_word exp_arg_words[] = { AT_EXP_ARG_LIST(X) };
+static const struct at_numerics_word divide_words[] = { AT_DIVIDE_LIST(X) };
+static const struct at_numerics_word lse_words[] = { AT_LSE_LIST(X) };
+static const struct at_numerics_word rsqrt_words[] = { AT_RSQRT_LIST(X) };
 static const struct at_numerics_word guard_words[] = { AT_GUARD_LIST(X) };
 static const struct at_numerics_word tail_words[] = { AT_TAIL_LIST(X) };
 static const struct at_numerics_word pv_zero_words[] = { AT_PV_ZERO_LIST(X) };
@@ -41,9 +45,10 @@ struct kind {
     { kind##_words, (int)(sizeof kind##_words / sizeof kind##_words[0]) }
 static const struct kind kind_unit = NAMED(unit), kind_tree = NAMED(tree), kind_scale_on = NAMED(scale_on),
                          kind_fir_order = NAMED(fir_order), kind_gamma_on = NAMED(gamma_on), kind_clamp = NAMED(clamp),
-                         kind_exp = NAMED(exp), kind_guard = NAMED(guard), kind_tail = NAMED(tail),
-                         kind_pv_zero = NAMED(pv_zero), kind_bool = NAMED(bool), kind_format = NAMED(format),
-                         kind_int = { NULL, 0 };
+                         kind_exp = NAMED(exp), kind_exp_arg = NAMED(exp_arg), kind_divide = NAMED(divide),
+                         kind_lse = NAMED(lse), kind_rsqrt = NAMED(rsqrt), kind_guard = NAMED(guard),
+                         kind_tail = NAMED(tail), kind_pv_zero = NAMED(pv_zero), kind_bool = NAMED(bool),
+                         kind_format = NAMED(format), kind_int = { NULL, 0 };
 #undef NAMED
 
 /* In the order of AT_NUMERICS_LIST, so that field i of the list is fields[i]. */
@@ -259,10 +264,36 @@ static at_status check_pv(const struct at_numerics *n) {
     return AT_OK;
 }
 
+/* How weights are made and added up. */
+static at_status check_weights(const struct at_numerics *n) {
+    AT_TRY(at_least("l_lanes", n->l_lanes, 0));
+    AT_TRY(at_least("l_run", n->l_run, n->l_lanes > 0));
+    AT_TRY(at_least("ex2_poly3", n->ex2_poly3, 0));
+    if (n->l_lanes > AT_L_LANES_MAX)
+        return AT_FAIL(AT_USAGE, "numerics: l_lanes is %d, wanted at most %d", n->l_lanes, (int)AT_L_LANES_MAX);
+    if (n->l_tree == AT_TREE_BUTTERFLY && (n->l_lanes & (n->l_lanes - 1)))
+        return AT_FAIL(AT_USAGE, "numerics: l_tree=butterfly with l_lanes=%d, wanted a power of two", n->l_lanes);
+    if (n->ex2_poly3 > AT_EX2_POLY3_OF)
+        return AT_FAIL(AT_USAGE, "numerics: ex2_poly3 is %d, wanted at most %d", n->ex2_poly3, (int)AT_EX2_POLY3_OF);
+    if ((n->exp == AT_EXP_LIBM || n->exp == AT_EXP_TANH_APPROX) &&
+        (n->exp_arg != AT_EXP_ARG_DIFFERENCE || n->ex2_poly3))
+        return AT_FAIL(AT_USAGE, "numerics: exp=%s with exp_arg=%s ex2_poly3=%d, wanted ex2 for either",
+                       exp_words[n->exp].name, exp_arg_words[n->exp_arg].name, n->ex2_poly3);
+    if (n->exp_arg == AT_EXP_ARG_FMA && n->scale_on != AT_SCALE_ON_SCORE)
+        return AT_FAIL(AT_USAGE,
+                       "numerics: exp_arg=fma with scale_on=%s, wanted scale_on=score: the scale is in the argument",
+                       scale_on_words[n->scale_on].name);
+    return AT_OK;
+}
+
 at_status at_numerics_check(const struct at_numerics *numerics) {
     AT_TRY(check_names(numerics));
     AT_TRY(check_qk(numerics));
     AT_TRY(check_pv(numerics));
+    AT_TRY(check_weights(numerics));
+    if (numerics->rsqrt != AT_RSQRT_LIBM && numerics->qk_unit == AT_UNIT_F64)
+        return AT_FAIL(AT_USAGE, "numerics: rsqrt=%s with qk_unit=f64, wanted f32: the instruction takes no other",
+                       rsqrt_words[numerics->rsqrt].name);
     if (numerics->guard != AT_GUARD_NONE && !is_f16_accumulator(numerics->qk_unit) &&
         !is_f16_accumulator(numerics->pv_unit))
         return AT_FAIL(AT_USAGE, "numerics: guard=%s with qk_unit=%s pv_unit=%s, wanted an f16 accumulator to guard",

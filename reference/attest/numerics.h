@@ -43,7 +43,29 @@
 #define AT_EXP_LIST(X)                                                                                         \
     X(LIBM,           "libm",           "correctly rounded or nearly (at most 1 ulp of f32)")                  \
     X(EX2_APPROX,     "ex2_approx",     "ex2.approx")                                                          \
-    X(EX2_APPROX_FTZ, "ex2_approx_ftz", "ex2.approx with subnormals flushed to 0")
+    X(EX2_APPROX_FTZ, "ex2_approx_ftz", "ex2.approx with subnormals flushed to 0")                             \
+    X(TANH_APPROX,    "tanh_approx",    "silu_mul alone: none; the sigmoid is 1/2 + 1/2 tanh.approx(g / 2)")
+/* The argument of ex2 in softmax, with c the constant log2(e) in f32. */
+#define AT_EXP_ARG_LIST(X)                                                                                     \
+    X(DIFFERENCE, "difference", "f32(s - m) * c: the difference and the product are rounded; exp=libm: s - m")  \
+    X(FMA,        "fma",        "fma(dot, b, -(m b)), b = scale * c: scores are not scaled, m is their maximum; " \
+                                "rescaling takes f32(m - m') * b")
+/* A quotient. Softmax: the output, from the sums of weights times V and of weights; silu_mul: SiLU, from g and 1 + exp(-g). */
+#define AT_DIVIDE_LIST(X)                                                                                      \
+    X(DIVISION,       "division",       "one division")                                                        \
+    X(RECIPROCAL,     "reciprocal",     "1 / x, rounded, then a product")                                      \
+    X(RCP_APPROX,     "rcp_approx",     "rcp.approx, then a product")                                          \
+    X(RCP_APPROX_FTZ, "rcp_approx_ftz", "rcp.approx.ftz, then a product")
+/* Softmax: the log-sum-exp from the maximum m and the sum l of weights. */
+#define AT_LSE_LIST(X)                                                                                         \
+    X(LIBM,           "libm",           "m + log(l), the logarithm correctly rounded or nearly")               \
+    X(LG2_APPROX,     "lg2_approx",     "lg2.approx(l) * log(2), rounded, then + m (exp_arg=fma: fma with m scale)") \
+    X(LG2_APPROX_FTZ, "lg2_approx_ftz", "the same with lg2.approx.ftz")
+/* 1 / sqrt(x) of f32. */
+#define AT_RSQRT_LIST(X)                                                                                       \
+    X(LIBM,       "libm",             "1 / sqrt(x), the root and the quotient each correctly rounded")         \
+    X(APPROX,     "rsqrt_approx",     "rsqrt.approx")                                                          \
+    X(APPROX_FTZ, "rsqrt_approx_ftz", "rsqrt.approx of x with subnormals flushed to 0")
 /* What f16 accumulation does at its end of range. */
 #define AT_GUARD_LIST(X)                                                                                       \
     X(NONE,     "none",     "nothing")                                                                         \
@@ -81,6 +103,18 @@ enum at_clamp { AT_CLAMP_LIST(X) };
 #define X(id, name, meaning) AT_EXP_##id,
 enum at_exp { AT_EXP_LIST(X) };
 #undef X
+#define X(id, name, meaning) AT_EXP_ARG_##id,
+enum at_exp_arg { AT_EXP_ARG_LIST(X) };
+#undef X
+#define X(id, name, meaning) AT_DIVIDE_##id,
+enum at_divide { AT_DIVIDE_LIST(X) };
+#undef X
+#define X(id, name, meaning) AT_LSE_##id,
+enum at_lse { AT_LSE_LIST(X) };
+#undef X
+#define X(id, name, meaning) AT_RSQRT_##id,
+enum at_rsqrt { AT_RSQRT_LIST(X) };
+#undef X
 #define X(id, name, meaning) AT_GUARD_##id,
 enum at_guard { AT_GUARD_LIST(X) };
 #undef X
@@ -102,11 +136,19 @@ enum at_pv_zero { AT_PV_ZERO_LIST(X) };
     X(tree,      qk_tree,    AT_TREE_SEQUENTIAL, "how the lanes are joined")                      \
     X(scale_on,  scale_on,   AT_SCALE_ON_SCORE, "where the scale is applied")                     \
     X(fir_order, fir_order,  AT_FIR_ORDER_TAPS, "form of the FIR")                                \
-    X(bool,      fir_fma,    0, "1: FIR steps are fmaf; 0: multiply, then add")                   \
+    X(bool,      fir_fma,    0, "1: steps of the FIR, a norm's shift, a rotation's sum are fmaf; 0: multiply, then add") \
     X(format,    p,          AT_F32, "format P is rounded to before P*V; f32: none narrower")     \
     X(gamma_on,  gamma_on,   AT_GAMMA_ON_P, "where gamma is applied")                             \
     X(clamp,     clamp,      AT_CLAMP_FMINMAX, "the gate's way with NaN")                         \
-    X(exp,       exp,        AT_EXP_LIBM, "softmax, exp2: the exponential")                       \
+    X(exp,       exp,        AT_EXP_LIBM, "softmax, exp2, silu_mul: the exponential")             \
+    X(exp_arg,   exp_arg,    AT_EXP_ARG_DIFFERENCE, "softmax: the argument of ex2")               \
+    X(int,       ex2_poly3,  0, "softmax: of each 32 keys the last so many take ex2 by a polynomial of degree 3") \
+    X(int,       l_lanes,    0, "softmax: partial sums that share the sum of weights; 0: any order") \
+    X(int,       l_run,      0, "consecutive keys that a lane of that sum takes in turn")         \
+    X(tree,      l_tree,     AT_TREE_SEQUENTIAL, "how those lanes are joined")                    \
+    X(divide,    divide,     AT_DIVIDE_DIVISION, "softmax: the sums become the output; silu_mul: the quotient") \
+    X(lse,       lse,        AT_LSE_LIBM, "softmax: the logarithm of the sum of weights")         \
+    X(rsqrt,     rsqrt,      AT_RSQRT_LIBM, "RMS norms: the inverse root of the mean square")     \
     X(int,       block,      0, "softmax: keys per online step; 0: row maximum known first")      \
     X(unit,      pv_unit,    AT_UNIT_F32_FMA, "how p*v is accumulated over keys")                 \
     X(int,       pv_chunk,   1, "keys per accumulation step of a tensor-core pv_unit")            \
@@ -117,6 +159,18 @@ enum at_pv_zero { AT_PV_ZERO_LIST(X) };
     X(tail,      tail,       AT_TAIL_UNREAD, "what may stand past seq_lens")                      \
     X(pv_zero,   pv_zero,    AT_PV_ZERO_MULTIPLIED, "V rows whose p is 0")
 /* clang-format on */
+
+enum { AT_L_LANES_MAX = 1024, AT_EX2_POLY3_OF = 32 };
+
+/* ex2_poly3: 2^x without the special-function unit, so that the unit is not what a kernel waits for:
+ * 2^floor(x) (1 + f (c1 + f (c2 + f c3))), f = x - floor(x) rounded, three fmaf from inside out; x below LOW goes to the unit,
+ * HIGH stands for everything above it. The coefficients are ours: those of f32 with the least relative error on [0, 1], 8.57e-5
+ * (a linear programme, then the best of its neighbours). Source: the idea, FlashAttention 4. */
+#define AT_EX2_POLY3_C1 0x1.63e666p-1f
+#define AT_EX2_POLY3_C2 0x1.d236c8p-3f
+#define AT_EX2_POLY3_C3 0x1.3babb6p-4f
+#define AT_EX2_POLY3_LOW (-126.0f)
+#define AT_EX2_POLY3_HIGH 127.0f
 
 /* The fields as numbers, in the order of the list. */
 enum at_numerics_index {

@@ -86,9 +86,12 @@ enum at_fill {
     AT_FILL_KEY_START, /* absent when page > 0 */
     AT_FILL_BLOCK_TABLE,
     AT_FILL_SLOT_MAPPING, /* slot of each new token, -1 for padding */
+    AT_FILL_POSITIONS,    /* place of each new token in its request, 0 for padding */
+    AT_FILL_ROTARY,       /* cosines and sines of positions (rotary.h), of the operator's own `base` */
     AT_FILL_SIGMA,        /* parameters of heads, by the keys of their names */
     AT_FILL_TAPS,
     AT_FILL_GAMMA,
+    AT_FILL_DECAY,    /* slopes of heads: by the key slope, or as AT_FILL_SLOPE; exact data: 0, a decay of exactly 1 */
     AT_FILL_ROWS,     /* activations; a row is the last dimension */
     AT_FILL_RESIDUAL, /* added to the first tensor of AT_FILL_ROWS */
     AT_FILL_SLOPE,    /* weights of channels: 0.5 to 2, */
@@ -96,8 +99,9 @@ enum at_fill {
     AT_FILL_SHIFT,    /* about 0 */
     AT_FILL_LEFT,     /* rows of the two factors of a product */
     AT_FILL_RIGHT,
-    AT_FILL_ELEMENTS,  /* argument of an elementwise function */
-    AT_FILL_PATTERN_A, /* codes for one tensor-core instruction */
+    AT_FILL_RIGHT_COLUMNS, /* the second factor, a row of AT_FILL_RIGHT down each column; absent where that one is there */
+    AT_FILL_ELEMENTS,      /* argument of an elementwise function */
+    AT_FILL_PATTERN_A,     /* codes for one tensor-core instruction */
     AT_FILL_PATTERN_B,
     AT_FILL_PATTERN_C
 };
@@ -215,9 +219,10 @@ struct at_op {
     at_status (*decoy)(const struct at_problem *problem, const struct at_numerics *numerics, int decoy, int64_t row0,
                        int64_t row1, struct at_eval *eval);
 
-    /* NULL: the result is values. Of an operator that only moves bits (AT_KIND_COPY): the codes of output
-     * tensor `tensor`, in its format, payloads of NaNs and signs of zeros as they must be. */
-    void (*bits)(const struct at_problem *problem, int tensor, void *codes);
+    /* NULL: the result is values. Of an operator that moves bits (AT_KIND_COPY, and others in part): the codes of output
+     * tensor `tensor`, in its format, payloads of NaNs and signs of zeros as they must be. computed[i], 0 before, becomes 1
+     * where element i is computed and has no code to ask for. */
+    void (*bits)(const struct at_problem *problem, int tensor, void *codes, unsigned char *computed);
 
     /* ---- errors that average out; NULL: no intermediate is known to be rounded to nearest ----
      * Fills out->u, and for rows [row0, row1) out->share, which is 0 before; calls out->rounding. */

@@ -8,10 +8,12 @@
  * is off by one rounding of the accumulator. A cut or rounding moves the sum of later chunks by as much, no more. e_max
  * is the largest of the products' exponents, which are known, of e_zero, and of the accumulator's: at most that of all
  * terms' magnitudes and the error so far, at least emin. (fp8 by f16 has two chunks and one addition, which is a chunk
- * less its cuts.) */
+ * less its cuts. CDNA3 cuts the sum of products once more.) */
 #include "dot_product_add/dot_product_add.h"
 
 #include <math.h>
+
+#include "tensor_core/cdna3.h"
 
 static const char *instruction_name(int i) {
     return i >= 0 && i < at_tc_instruction_count() ? at_tc_instruction_at(i)->name : NULL;
@@ -20,15 +22,15 @@ static const char *instruction_name(int i) {
 /* clang-format off */
 static const struct at_scalar own[] = {
     { "instruction", AT_SCALAR_CHOICE, AT_OWN_PLACE(at_dpa_own, instruction), 0,
-      "NAME of a tensor-core instruction; default hopper_mma_k16_f16_f32", "instruction", .text = instruction_name },
+      "NAME of a tensor-core instruction; default hopper_mma_k16_f16_f32 (cdna3_*: model only, not measured)", "instruction", .text = instruction_name },
 };
 static const char *const keys[] = { "tokens", "instruction", "stratum", "seed", "require", "expect", NULL };
 static const struct at_factor patterns = { .name = "patterns", .meaning = "about a warp", .classes = AT_CLASSES("tokens=65", "tokens=127,128,129", "tokens=256,300"), .far = AT_CLASSES("tokens=31,32,33") };
 static const struct at_factor of_instruction = { .name = "instruction", .meaning = "all there are", .classes = AT_CLASSES("instruction=hopper_mma_k16_f16_f32", "instruction=hopper_mma_k16_bf16_f32", "instruction=hopper_mma_k16_f16_f16", "instruction=hopper_mma_k8_tf32_f32", "instruction=hopper_wgmma_k16_f16_f32", "instruction=hopper_wgmma_k16_bf16_f32", "instruction=hopper_wgmma_k16_f16_f16", "instruction=hopper_wgmma_k8_tf32_f32", "instruction=hopper_mma_k8_f16_f32", "instruction=hopper_mma_k8_bf16_f32", "instruction=hopper_mma_k8_f16_f16", "instruction=hopper_mma_k4_tf32_f32", "instruction=hopper_mma_k32_e4m3_f32", "instruction=hopper_mma_k32_e4m3_f16", "instruction=hopper_mma_k32_e5m2_f32", "instruction=hopper_mma_k32_e5m2_f16", "instruction=hopper_wgmma_k32_e4m3_f32", "instruction=hopper_wgmma_k32_e4m3_f16", "instruction=hopper_wgmma_k32_e4m3_e5m2_f32", "instruction=hopper_wgmma_k32_e4m3_e5m2_f16", "instruction=hopper_wgmma_k32_e5m2_e4m3_f32", "instruction=hopper_wgmma_k32_e5m2_e4m3_f16", "instruction=hopper_wgmma_k32_e5m2_f32", "instruction=hopper_wgmma_k32_e5m2_f16") };
 /* any_code, apart and near_overflow have sums past the largest output: an infinity as the instruction gives it is OVERFLOWED.
  * Not floor: for e5m2 and an f16 sum all that it gives is within its limit of 0, and nothing is shown. */
-static const struct at_factor strata = { .name = "stratum", .meaning = "what the operands look like", .classes = AT_CLASSES("stratum=ordinary", "stratum=cancelling", "stratum=near_tie", "stratum=subnormal", "stratum=swamped", "stratum=apart,near_overflow,any_code expect=OVERFLOWED"),
-    .any = "stratum=special" };
+static const struct at_factor strata = { .name = "stratum", .meaning = "what the operands look like", .classes = AT_CLASSES("stratum=ordinary", "stratum=cancelling", "stratum=near_tie", "stratum=subnormal", "stratum=swamped", "stratum=low_addend", "stratum=low_operand", "stratum=cut_addend", "stratum=carried", "stratum=apart,near_overflow,any_code expect=OVERFLOWED"),
+    .any = "stratum=special,specials" };
 static const struct at_factor *const domain[] = { &patterns, &of_instruction, &strata, NULL };
 static const struct at_tensor_spec tensors[] = {
     { "a", AT_IN, AT_FORMAT_I32, { AT_DIM_tokens, AT_DIM_channels }, "codes of the first factors", AT_FILL_PATTERN_A },
@@ -92,6 +94,7 @@ static double limit(const struct at_tc_instruction *t, const struct row *r) {
     for (int chunk = 0; chunk < chunks; chunk++) {
         const double top = fmax(fmax(product, reach + error), fmax(ldexp(1, out->emin), ldexp(1, rule->zero_exponent)));
         error += (double)(rule->block + 1) * ldexp(top, -rule->kept_bits);
+        error += t->order == AT_TC_CDNA3 ? ldexp(top, -AT_CDNA3_SUM_BITS) : 0;
         error += fmax((reach + error) * u, grain);
     }
     return reach + error <= out->max ? error : INFINITY;

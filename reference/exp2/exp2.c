@@ -85,8 +85,15 @@ static void put(struct at_eval *eval, int64_t i, double value, double off) {
         eval->limit[AT_EXP2_Y][i] = off;
 }
 
+static at_status check_exponential(const struct at_numerics *numerics) {
+    if (numerics && numerics->exp == AT_EXP_TANH_APPROX)
+        return AT_FAIL(AT_UNSUPPORTED, "exp2 with exp=tanh_approx, which is no exponential");
+    return AT_OK;
+}
+
 static at_status evaluate(const struct at_problem *p, const struct at_numerics *numerics, int64_t row0, int64_t row1,
                           struct at_eval *eval) {
+    AT_TRY(check_exponential(numerics));
     for (int64_t i = row0; i < row1; i++) {
         const double x = at(p, i), value = exp2(x);
         put(eval, i, value, limit(numerics, x, value));
@@ -96,22 +103,11 @@ static at_status evaluate(const struct at_problem *p, const struct at_numerics *
     return AT_OK;
 }
 
-/* What the special-function unit makes of x. */
-static double of_unit(const struct at_numerics *numerics, double x) {
-    const float argument = (float)x;
-    uint32_t code;
-    float y;
-    memcpy(&code, &argument, sizeof code);
-    code = at_special_ex2(code, flushes(numerics));
-    memcpy(&y, &code, sizeof y);
-    return (double)y;
-}
-
 /* The bits where a unit is declared; else the correctly rounded value and how far from it is allowed. */
 static void model_element(const struct at_numerics *numerics, double x, double *value, double *off) {
     *off = 0;
     if (numerics->exp != AT_EXP_LIBM) {
-        *value = of_unit(numerics, x);
+        *value = at_special_value(AT_SPECIAL_ex2, flushes(numerics), x);
         return;
     }
     *value = at_round(AT_F32, exp2(x));
@@ -122,6 +118,7 @@ static void model_element(const struct at_numerics *numerics, double x, double *
 static at_status model(const struct at_problem *p, const struct at_numerics *numerics, int64_t row0, int64_t row1,
                        struct at_eval *eval) {
     double value, off;
+    AT_TRY(check_exponential(numerics));
     if (numerics->free_order)
         return AT_FAIL(AT_UNSUPPORTED, "free_order=1: the variant declares no exponential to follow");
     for (int64_t i = row0; i < row1; i++) {

@@ -10,7 +10,10 @@ static double factor_of(const struct at_gemm_own *z, enum at_gemm_fault fault, c
         j = j + 1 < z->n ? j + 1 : 0;
     if (fault == AT_GEMM_B_ROWS_SWAPPED)
         j = (j ^ 1) < z->n ? j ^ 1 : j;
-    return fault == AT_GEMM_B_TRANSPOSED ? b[l * z->n + j] : b[j * z->k + l];
+    if (fault != AT_GEMM_B_TRANSPOSED)
+        return b[j * z->k + l];
+    const int64_t as_read = j * z->k + l; /* of w, which lies by rows of n */
+    return z->layout == AT_GEMM_NK ? b[l * z->n + j] : b[as_read % z->n * z->k + as_read / z->n];
 }
 
 /* Element (i, j); a: row i of the first factor, the next behind it. */
@@ -37,7 +40,7 @@ at_status at_gemm_decoy(const struct at_problem *p, const struct at_numerics *nu
     const struct at_gemm_own own = at_gemm_own_of(p), *z = &own;
     const int64_t behind = row1 < z->m; /* HIDDEN_K_ADDED reads the row after the last */
     (void)numerics;
-    double *a = at_gemm_rows(p, AT_GEMM_A, row0, row1 - row0 + behind), *b = at_gemm_rows(p, AT_GEMM_B, 0, z->n);
+    double *a = at_gemm_rows(p, row0, row1 - row0 + behind), *b = at_gemm_columns(p);
     if (!a || !b)
         AT_FAIL_OUT(AT_NO_MEMORY, "no memory for factors of %lld", (long long)z->k);
     for (int64_t row = row0; row < row1; row++)

@@ -5,14 +5,40 @@
 
 #include "gemm/gemm.h"
 
-double *at_gemm_rows(const struct at_problem *p, int factor, int64_t first, int64_t count) {
-    const int64_t k = at_gemm_own_of(p).k, n = count * k;
-    const struct at_tensor *t = &p->tensors[factor];
-    double *rows = calloc((size_t)(n > 0 ? n : 1), sizeof *rows);
-    if (rows && n > 0)
-        at_decode_array(t->format, (size_t)n,
-                        (const char *)t->data + first * k * (int64_t)at_format_info(t->format)->bytes, rows);
+static double *values(int64_t n) { return calloc((size_t)(n > 0 ? n : 1), sizeof(double)); }
+
+static void decode(const struct at_tensor *t, int64_t first, int64_t n, double *out) {
+    at_decode_array(t->format, (size_t)n, (const char *)t->data + first * (int64_t)at_format_info(t->format)->bytes,
+                    out);
+}
+
+double *at_gemm_rows(const struct at_problem *p, int64_t first, int64_t count) {
+    const int64_t k = at_gemm_own_of(p).k;
+    double *rows = values(count * k);
+    if (rows && count * k > 0)
+        decode(&p->tensors[AT_GEMM_A], first * k, count * k, rows);
     return rows;
+}
+
+enum { TILE = 64 };
+
+double *at_gemm_columns(const struct at_problem *p) {
+    const struct at_gemm_own z = at_gemm_own_of(p);
+    double *columns = values(z.n * z.k), tile[TILE];
+    if (!columns || z.n * z.k == 0)
+        return columns;
+    if (z.layout == AT_GEMM_NK) {
+        decode(&p->tensors[AT_GEMM_B], 0, z.n * z.k, columns);
+        return columns;
+    }
+    for (int64_t j = 0; j < z.n; j += TILE) /* few columns at a time, so that what is written stays near */
+        for (int64_t l = 0; l < z.k; l++) {
+            const int64_t count = z.n - j < TILE ? z.n - j : TILE;
+            decode(&p->tensors[AT_GEMM_W], l * z.n + j, count, tile);
+            for (int64_t i = 0; i < count; i++)
+                columns[(j + i) * z.k + l] = tile[i];
+        }
+    return columns;
 }
 
 /* NaN and infinities as IEEE arithmetic has them. */

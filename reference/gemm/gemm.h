@@ -1,9 +1,11 @@
-/* A product of matrices, both stored with the summed dimension innermost: d = round(scale * (a b^T)).
+/* A product of matrices: d = round(scale * (a b^T)), or of a matrix and weights, d = round(scale * (a w)).
  * SPDX-License-Identifier: Apache-2.0
  *
- * a [m k] and b [n k] hold f32, f16, bf16, e4m3 or e5m2, one format for both; d [m n] is f32, f16 or bf16
- * (out). scale multiplies the finished sum: for factors of 8 bits it is the product of their per-tensor scales.
- * m may be 0.
+ * a [m k] and the second factor hold f32, f16, bf16, e4m3 or e5m2, one format for both; d [m n] is f32, f16 or bf16
+ * (out). The second factor is b [n k], the summed dimension innermost (layout nk), or w [k n], as weights of a decoder are
+ * stored (layout kn): the other one is absent. b below is either, by columns of the product. scale multiplies the
+ * finished sum: for factors of 8 bits it is the product of their per-tensor scales. m, n and k may be 0: a sum of nothing
+ * is 0.
  *
  * Declared arithmetic (the fields of at_numerics that are read):
  *   qk_unit, qk_lanes, qk_run, qk_tree   how the k products of an element, in ascending order, are summed
@@ -20,14 +22,23 @@
 #include "attest/op.h"
 #include "tensor_core/accumulate.h"
 
-enum { AT_GEMM_A, AT_GEMM_B, AT_GEMM_D };
+enum { AT_GEMM_A, AT_GEMM_B, AT_GEMM_W, AT_GEMM_D };
+enum at_gemm_layout { AT_GEMM_NK, AT_GEMM_KN };
 
 /* Sizes and parameters of its own. */
 struct at_gemm_own {
-    int64_t m, n, k; /* rows, columns, products of an element */
-    int32_t out;     /* enum at_format of d */
+    int64_t m, n, k;           /* rows, columns, products of an element */
+    int64_t b_rows, w_columns; /* n or 0, by the layout: at_gemm_stored */
+    int32_t out, layout;       /* enum at_format of d; enum at_gemm_layout */
 };
 AT_OWN_STRUCT(at_gemm_own)
+
+/* Its b_rows and w_columns follow from n and the layout. */
+static inline struct at_gemm_own at_gemm_stored(struct at_gemm_own z) {
+    z.b_rows = z.layout == AT_GEMM_NK ? z.n : 0;
+    z.w_columns = z.layout == AT_GEMM_KN ? z.n : 0;
+    return z;
+}
 
 /* Ways of being wrong, in the order of the operator's decoys. */
 enum at_gemm_fault {
@@ -74,8 +85,10 @@ at_status at_gemm_model(const struct at_problem *problem, const struct at_numeri
 at_status at_gemm_decoy(const struct at_problem *problem, const struct at_numerics *numerics, int decoy, int64_t row0,
                         int64_t row1, struct at_eval *eval);
 
-/* Rows [first, first + count) of a factor as doubles, at least one element; free() it. NULL: no memory. */
-double *at_gemm_rows(const struct at_problem *problem, int factor, int64_t first, int64_t count);
+/* Rows [first, first + count) of the first factor, all columns of the product in the second: k doubles each, at least one
+ * element; free() it. NULL: no memory. */
+double *at_gemm_rows(const struct at_problem *problem, int64_t first, int64_t count);
+double *at_gemm_columns(const struct at_problem *problem);
 
 extern const struct at_op at_op_gemm;
 

@@ -69,7 +69,7 @@ at_status at_gemm_model(const struct at_problem *p, const struct at_numerics *nu
     AT_TRY(at_gemm_declare(p, numerics, &declared));
     if (numerics->free_order)
         return AT_FAIL(AT_UNSUPPORTED, "free_order=1: the variant declares no order of summation to follow");
-    double *a = at_gemm_rows(p, AT_GEMM_A, row0, row1 - row0), *b = at_gemm_rows(p, AT_GEMM_B, 0, n);
+    double *a = at_gemm_rows(p, row0, row1 - row0), *b = at_gemm_columns(p);
     if (!a || !b)
         AT_FAIL_OUT(AT_NO_MEMORY, "no memory for factors of %lld", (long long)k);
     for (int64_t row = row0; row < row1; row++)

@@ -79,7 +79,8 @@ static at_status decoy(const struct at_problem *p, const struct at_numerics *num
     return write_rows(p, which, row0, row1, eval);
 }
 
-static void bits(const struct at_problem *p, int t, void *codes) {
+static void bits(const struct at_problem *p, int t, void *codes, unsigned char *computed) {
+    memset(computed, 0, (size_t)(p->sizes.slots * row_elements(p))); /* all are copies */
     const struct at_tensor *from = &p->tensors[t == AT_KV_WRITE_K ? AT_KV_WRITE_NEW_K : AT_KV_WRITE_NEW_V];
     const size_t row = (size_t)row_elements(p) * at_format_info(p->tensors[t].format)->bytes;
     memcpy(codes, p->tensors[t].data, (size_t)p->sizes.slots * row);

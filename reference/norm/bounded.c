@@ -147,16 +147,16 @@ static struct at_bounded clamped(const struct at_norm_arith *arith, struct at_bo
     return c;
 }
 
-static double channel_of(const struct at_tensor *t, int64_t channel, int next) {
-    return at_tensor_get(t, !next ? channel : channel + 1 < at_tensor_count(t) ? channel + 1 : 0);
+static int64_t next_of(const struct at_tensor *t, int64_t channel) {
+    return channel + 1 < at_tensor_count(t) ? channel + 1 : 0;
 }
 
 struct at_bounded at_uclip_bounded(const struct at_uclip *p, const struct at_norm_arith *arith, int64_t channel,
                                    struct at_bounded x, enum at_uclip_fault fault) {
-    int next = fault == AT_UCLIP_NEXT_CHANNEL;
-    double alpha = fault == AT_UCLIP_NO_ALPHA ? 1 : channel_of(p->alpha, channel, next);
-    double gamma = fault == AT_UCLIP_NO_GAMMA ? 1 : channel_of(p->gamma, channel, next);
-    double beta = p->beta ? channel_of(p->beta, channel, next) : 0;
+    channel = fault == AT_UCLIP_NEXT_CHANNEL ? next_of(p->alpha, channel) : channel;
+    double alpha = fault == AT_UCLIP_NO_ALPHA ? 1 : at_tensor_get(p->alpha, channel);
+    double gamma = fault == AT_UCLIP_NO_GAMMA ? 1 : at_uclip_gamma(p, channel);
+    double beta = p->beta ? at_tensor_get(p->beta, channel) : 0;
     double lo = fault == AT_UCLIP_UNCLAMPED ? -INFINITY : p->lo, hi = fault == AT_UCLIP_UNCLAMPED ? INFINITY : p->hi;
     struct at_norm_arith unbounded = *arith;
     unbounded.edge = INFINITY;

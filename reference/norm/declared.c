@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "special/special.h"
 #include "tensor_core/accumulate.h"
 
 static int is_double(const struct at_numerics *numerics) { return numerics->qk_unit == AT_UNIT_F64; }
@@ -23,8 +24,12 @@ static double declared_clamp(const struct at_numerics *numerics, double t, doubl
     return t <= lo ? lo : t > hi ? hi : t;
 }
 
+double at_uclip_gamma(const struct at_uclip *p, int64_t channel) {
+    return at_tensor_get(p->gamma, at_tensor_count(p->gamma) == 1 ? 0 : channel);
+}
+
 double at_uclip_declared(const struct at_uclip *p, const struct at_numerics *numerics, int64_t channel, double x) {
-    double t = once(numerics, at_tensor_get(p->alpha, channel) * x), gamma = at_tensor_get(p->gamma, channel);
+    double t = once(numerics, at_tensor_get(p->alpha, channel) * x), gamma = at_uclip_gamma(p, channel);
     double c = declared_clamp(numerics, t, p->lo, p->hi), beta = p->beta ? at_tensor_get(p->beta, channel) : 0;
     if (!p->beta)
         return once(numerics, gamma * c);
@@ -33,12 +38,18 @@ double at_uclip_declared(const struct at_uclip *p, const struct at_numerics *num
     return once(numerics, once(numerics, gamma * c) + beta);
 }
 
+static double inverse_root(const struct at_numerics *numerics, double x) {
+    if (numerics->rsqrt == AT_RSQRT_LIBM)
+        return once(numerics, 1 / once(numerics, sqrt(x)));
+    return at_decode(AT_F32, at_special_rsqrt((uint32_t)at_encode(AT_F32, x), numerics->rsqrt == AT_RSQRT_APPROX_FTZ));
+}
+
 void at_rms_declared(const struct at_numerics *numerics, int64_t n, const double *x, const struct at_tensor *gamma,
                      double eps, double *y) {
     struct at_order order = at_order_qk(numerics);
     double sum = at_accumulate(&order, n, x, 1, x, 1, 0, NULL);
     double mean = once(numerics, once(numerics, sum / (double)n) + eps);
-    double inverse = once(numerics, 1 / once(numerics, sqrt(mean)));
+    double inverse = inverse_root(numerics, mean);
     for (int64_t i = 0; i < n; i++)
         y[i] = once(numerics, at_tensor_get(gamma, i) * once(numerics, x[i] * inverse));
 }

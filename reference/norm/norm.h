@@ -6,8 +6,8 @@
  *   unit of every elementwise step: f64 when qk_unit is f64, else f32 (one rounding an operation)
  *   UClip     t = alpha * x; c = min(max(t, lo), hi) with the declared way with NaN (clamp);
  *             y = gamma * c, then + beta; fir_fma = 1: both at once, fma(gamma, c, beta)
- *   RMS       S = sum x*x in the qk order over the channels; m = S / n; m = m + eps; r = 1 / sqrt(m) (both correctly
- *             rounded; the limit also holds for an rsqrt good to two units in the last place); y = gamma * (x * r)
+ *   RMS       S = sum x*x in the qk order over the channels; m = S / n; m = m + eps; r = 1 / sqrt(m) by the declared
+ *             rsqrt: both operations correctly rounded, or the special-function unit's bits; y = gamma * (x * r)
  *   a sum of two activations is one addition; what is stored is rounded once to the activations' format; what is
  *   "rounded" between two steps is rounded the same way and read back. */
 #ifndef AT_NORM_H
@@ -78,9 +78,11 @@ struct at_residual at_bounded_residual(const struct at_norm_arith *arith, enum a
 
 /* y = gamma * clamp(alpha * x, lo, hi) + beta, per channel. */
 struct at_uclip {
-    const struct at_tensor *alpha, *gamma, *beta; /* f32 [channels]; beta may be NULL */
+    const struct at_tensor *alpha, *gamma, *beta; /* f32 [channels]; gamma may be [1], for all; beta may be NULL */
     double lo, hi;
 };
+/* The factor of a channel. */
+double at_uclip_gamma(const struct at_uclip *uclip, int64_t channel);
 /* Ways of being wrong; each drops one part. */
 enum at_uclip_fault { AT_UCLIP_RIGHT, AT_UCLIP_UNCLAMPED, AT_UCLIP_NO_ALPHA, AT_UCLIP_NO_GAMMA, AT_UCLIP_NEXT_CHANNEL };
 struct at_bounded at_uclip_bounded(const struct at_uclip *uclip, const struct at_norm_arith *arith, int64_t channel,
@@ -137,9 +139,10 @@ double at_norm_row_work(const struct at_problem *problem, int64_t row);
     }
 /* What a UClip step reads of a declaration. */
 #define AT_UCLIP_DECLARES (AT_DECLARES(qk_unit) | AT_DECLARES(fir_fma) | AT_DECLARES(clamp))
-/* The rest of a norm's descriptor. */
-#define AT_NORM_FUNCTIONS \
-    .kind = AT_KIND_ROWS, .batch = AT_DIM_tokens, .check = at_norm_check, .rows = at_norm_rows, \
+/* The rest of a norm's descriptor; AT_NORM_FUNCTIONS_AND: with a check of its own, which calls at_norm_check. */
+#define AT_NORM_FUNCTIONS AT_NORM_FUNCTIONS_AND(at_norm_check)
+#define AT_NORM_FUNCTIONS_AND(own_check) \
+    .kind = AT_KIND_ROWS, .batch = AT_DIM_tokens, .check = own_check, .rows = at_norm_rows, \
     .row_span = at_norm_row_span, .row_work = at_norm_row_work, .evaluate = evaluate, .model = model, .decoy = decoy
 
 /* What their cases may differ in (norm_domain.c). */

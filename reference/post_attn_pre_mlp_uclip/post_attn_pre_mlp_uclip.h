@@ -3,20 +3,9 @@
 #ifndef AT_POST_ATTN_PRE_MLP_UCLIP_H
 #define AT_POST_ATTN_PRE_MLP_UCLIP_H
 
-#include "attest/op.h"
+#include "norm/peri.h"
 
-enum {
-    AT_PERI_A,
-    AT_PERI_RES,
-    AT_PERI_ALPHA_POST,
-    AT_PERI_GAMMA_POST,
-    AT_PERI_BETA_POST,
-    AT_PERI_ALPHA_PRE,
-    AT_PERI_GAMMA_PRE,
-    AT_PERI_BETA_PRE,
-    AT_PERI_RES_OUT,
-    AT_PERI_Y,
-};
+enum { AT_PERI_RES_OUT = AT_PERI_READ, AT_PERI_Y };
 
 extern const struct at_op at_op_post_attn_pre_mlp_uclip;
 

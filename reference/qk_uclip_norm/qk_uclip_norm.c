@@ -1,5 +1,5 @@
-/* UClip norm of q and k, per head, both tensors in one launch: alpha per channel of d, gamma the same for all channels
- * in the source and per channel here.
+/* UClip norm of q and k, per head, both tensors in one launch: alpha per channel of d; gamma one number for each of the two
+ * tensors, as in the source (gamma_per=tensor), or per channel.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "qk_uclip_norm/qk_uclip_norm.h"
 
@@ -7,14 +7,27 @@
 
 #include "norm/norm.h"
 
+enum { GAMMA_PER, GAMMAS, FIELDS };
+#define PLACE(member) AT_OWN_PLACE(at_qk_uclip_own, member)
+
+static const char *gamma_words(int i) {
+    static const char *const words[] = { [AT_QK_GAMMA_CHANNEL] = "channel", [AT_QK_GAMMA_TENSOR] = "tensor" };
+    return i >= 0 && i < 2 ? words[i] : NULL;
+}
+
 /* clang-format off */
+static const struct at_scalar own[FIELDS] = {
+    [GAMMA_PER] = { "gamma_per", AT_SCALAR_CHOICE, PLACE(gamma_per), AT_QK_GAMMA_CHANNEL,
+                    "channel: a gamma for each channel; tensor: one for q, one for k", "gamma_per", .text = gamma_words },
+    [GAMMAS]    = { "gammas", AT_SCALAR_SIZE, PLACE(gammas), 0, "channels with a gamma of their own: d or 1", .word = "factor" },
+};
 static const struct at_tensor_spec tensors[] = {
     { "q", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_h, AT_DIM_d }, "queries", AT_FILL_ROWS },
     { "k", AT_IN, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_hk, AT_DIM_d }, "keys", AT_FILL_ROWS },
     { "alpha_q", AT_IN, AT_FORMAT_F32, { AT_DIM_d }, "slope for q", AT_FILL_SLOPE },
     { "alpha_k", AT_IN, AT_FORMAT_F32, { AT_DIM_d }, "slope for k", AT_FILL_SLOPE },
-    { "gamma_q", AT_IN, AT_FORMAT_F32, { AT_DIM_d }, "factor for q", AT_FILL_FACTOR },
-    { "gamma_k", AT_IN, AT_FORMAT_F32, { AT_DIM_d }, "factor for k", AT_FILL_FACTOR },
+    { "gamma_q", AT_IN, AT_FORMAT_F32, { AT_DIM_OWN(GAMMAS) }, "factor for q", AT_FILL_FACTOR },
+    { "gamma_k", AT_IN, AT_FORMAT_F32, { AT_DIM_OWN(GAMMAS) }, "factor for k", AT_FILL_FACTOR },
     { "q_out", AT_OUT, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_h, AT_DIM_d }, "normalised queries" },
     { "k_out", AT_OUT, AT_FORMAT_DTYPE, { AT_DIM_tokens, AT_DIM_hk, AT_DIM_d }, "normalised keys" },
 };
@@ -61,8 +74,30 @@ static at_status row(const struct at_norm_call *call, int64_t token) {
 
 AT_NORM_EVALUATIONS(row)
 
-static const char *const keys[] = { "h",    "hk", "d",  "tokens",  "dtype",  "data",
-                                    "seed", "lo", "hi", "require", "expect", NULL };
+static int64_t gammas_of(const struct at_problem *p) {
+    return at_qk_uclip_own_of(p).gamma_per == AT_QK_GAMMA_TENSOR ? 1 : p->sizes.d;
+}
+
+static void complete(struct at_problem *p, unsigned given) {
+    struct at_qk_uclip_own z = at_qk_uclip_own_of(p);
+    (void)given;
+    z.gammas = gammas_of(p);
+    at_qk_uclip_own_set(p, &z);
+}
+
+static at_status check(const struct at_problem *p) {
+    const struct at_qk_uclip_own z = at_qk_uclip_own_of(p);
+    AT_TRY(at_norm_check(p));
+    if (z.gamma_per != AT_QK_GAMMA_CHANNEL && z.gamma_per != AT_QK_GAMMA_TENSOR)
+        return AT_FAIL(AT_USAGE, "qk_uclip_norm: gamma_per is %d, wanted 0 or 1", (int)z.gamma_per);
+    if (z.gammas != gammas_of(p))
+        return AT_FAIL(AT_USAGE, "qk_uclip_norm: gammas is %lld, wanted %lld", (long long)z.gammas,
+                       (long long)gammas_of(p));
+    return AT_OK;
+}
+
+static const char *const keys[] = { "h",  "hk", "d",         "tokens",  "dtype",  "data", "seed",
+                                    "lo", "hi", "gamma_per", "require", "expect", NULL };
 static const struct at_factor heads = {
     .name = "heads",
     .meaning = "of q and of k",
@@ -75,9 +110,13 @@ static const struct at_factor head_size = {
     .classes = AT_CLASSES("d=64", "d=128", "d=8,32,96", "d=1,2,5", "d=31,33,100"),
     .far = AT_CLASSES("d=512,257"),
 };
-static const struct at_factor *const domain[] = {
-    &heads, &head_size, &at_norm_tokens, &at_norm_dtype, &at_norm_data, &at_norm_ends, NULL
+static const struct at_factor of_gamma = {
+    .name = "gamma",
+    .meaning = "what has one",
+    .classes = AT_CLASSES("gamma_per=channel", "gamma_per=tensor"),
 };
+static const struct at_factor *const domain[] = { &heads,        &head_size,    &at_norm_tokens, &at_norm_dtype,
+                                                  &at_norm_data, &at_norm_ends, &of_gamma,       NULL };
 
 const struct at_op at_op_qk_uclip_norm = {
     .name = "qk_uclip_norm",
@@ -88,8 +127,11 @@ const struct at_op at_op_qk_uclip_norm = {
     .decoys = decoys,
     .n_decoys = sizeof decoys / sizeof *decoys,
     .uses = AT_USES(h) | AT_USES(hk) | AT_USES(d) | AT_USES(tokens) | AT_USES(lo) | AT_USES(hi),
+    .own = own,
+    .n_own = FIELDS,
+    .complete = complete,
     .keys = keys,
     .domain = domain,
     .declares = AT_DECLARES(qk_unit) | AT_DECLARES(clamp), /* there is no shift to fuse */
-    AT_NORM_FUNCTIONS,
+    AT_NORM_FUNCTIONS_AND(check),
 };

@@ -16,6 +16,13 @@ enum {
     AT_QK_UCLIP_K_OUT,
 };
 
+enum at_qk_gamma { AT_QK_GAMMA_CHANNEL, AT_QK_GAMMA_TENSOR };
+struct at_qk_uclip_own {
+    int32_t gamma_per; /* enum at_qk_gamma: a gamma for each channel, or one for all channels of q and one for k's */
+    int64_t gammas;    /* that many: d or 1 */
+};
+AT_OWN_STRUCT(at_qk_uclip_own)
+
 extern const struct at_op at_op_qk_uclip_norm;
 
 #endif

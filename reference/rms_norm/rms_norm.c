@@ -63,7 +63,7 @@ const struct at_op at_op_rms_norm = {
     .uses = AT_USES(tokens) | AT_USES(channels) | AT_USES(eps),
     .keys = keys,
     .domain = domain,
-    .declares = AT_DECLARES_QK,
+    .declares = AT_DECLARES_QK | AT_DECLARES(rsqrt),
     .takes_mean_square = 1,
     AT_NORM_FUNCTIONS,
 };

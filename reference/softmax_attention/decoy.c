@@ -10,6 +10,11 @@
  *                          sum l_j, lse = m + log sum l_j; splits of numerics->split keys; right when that is 0: a
  *                          kernel that does not split cannot merge wrongly
  *   one_key_sum_missing    the denominator of o and the sum in lse lack the last visible key, where others remain
+ *   base_2                 weights 2^(s - m): log2(e) was forgotten where the hardware's 2^x is used; lse = m + log sum 2^(s - m)
+ *   rescale_missing        the sums of the blocks before are not multiplied by exp(m - m') when a block raises the maximum;
+ *                          blocks of numerics->block keys, in each split; right when that is 0
+ *   stale_maximum          weights of a block are relative to the maximum before it, while the sums are rescaled to the
+ *                          new one; the first block of a split is right
  * A maximum that is not subtracted is no decoy: in exact arithmetic it changes nothing. */
 #include <math.h>
 #include <string.h>
@@ -63,6 +68,61 @@ static void merge_unweighted(struct wrong *w, int64_t split) {
     w->lse = max + log(sum);
 }
 
+/* Weights e_t relative to the row's maximum, not yet divided by their sum: what is left of o and lse. */
+static void finish(struct wrong *w, double max) {
+    double *p = w->work->p, sum = 0;
+    for (int64_t t = 0; t < w->n; t++)
+        sum += p[t];
+    for (int64_t t = 0; t < w->n; t++)
+        p[t] /= sum;
+    at_softmax_mix(w->work, w->n, p, w->o);
+    w->lse = max + log(sum);
+}
+
+static double base_of(double max) { return max > -INFINITY ? max : 0; }
+
+static void powers_of_2(struct wrong *w) {
+    struct at_softmax_row row;
+    at_softmax_weights(w->n, w->scale, w->work->dot, w->work->s, w->work->p, &row);
+    for (int64_t t = 0; t < w->n; t++)
+        w->work->p[t] = exp2(w->work->s[t] - base_of(row.max));
+    finish(w, row.max);
+}
+
+/* A block at [first, end) raises the maximum of its split, which began at `begin`, from `old` to `now`: by how much the
+ * exponents of weights become too large, its own or those of the keys before. */
+static void raise_maximum(struct wrong *w, int decoy, int64_t begin, int64_t first, int64_t end, double old,
+                          double now) {
+    const int own = decoy == AT_SOFTMAX_STALE_MAXIMUM;
+    for (int64_t t = own ? first : begin; t < (own ? end : first); t++)
+        w->work->h[t] += old > -INFINITY ? now - old : 0;
+}
+
+/* The online softmax with a fault at every rise of the maximum. */
+static void go_wrong_online(struct wrong *w, int decoy, const struct at_numerics *numerics) {
+    const int64_t split = numerics && numerics->split ? numerics->split : w->n;
+    const int64_t block = numerics && numerics->block ? numerics->block : split;
+    const double *s = w->work->s;
+    struct at_softmax_row row;
+    at_softmax_weights(w->n, w->scale, w->work->dot, w->work->s, w->work->p, &row);
+    for (int64_t t = 0; t < w->n; t++)
+        w->work->h[t] = 0;
+    for (int64_t begin = 0; begin < w->n; begin += split) {
+        const int64_t stop = begin + split < w->n ? begin + split : w->n;
+        double max = -INFINITY;
+        for (int64_t first = begin; first < stop; first += block) {
+            const int64_t end = first + block < stop ? first + block : stop;
+            const double old = max;
+            for (int64_t t = first; t < end; t++)
+                max = s[t] > max ? s[t] : max;
+            raise_maximum(w, decoy, begin, first, end, old, max);
+        }
+    }
+    for (int64_t t = 0; t < w->n; t++)
+        w->work->p[t] = exp(s[t] - base_of(row.max) + w->work->h[t]);
+    finish(w, row.max);
+}
+
 static void lose_key_of_sum(struct wrong *w) {
     right(w);
     double rest = 0;
@@ -75,16 +135,23 @@ static void lose_key_of_sum(struct wrong *w) {
     w->lse += log(rest);
 }
 
-static void go_wrong(struct wrong *w, int decoy, int64_t split) {
+static void go_wrong(struct wrong *w, int decoy, const struct at_numerics *numerics) {
     switch ((enum at_softmax_decoy)decoy) {
     case AT_SOFTMAX_V_SWAPPED:
         swap_v(w);
         return;
     case AT_SOFTMAX_SPLIT_MERGE_UNWEIGHTED:
-        merge_unweighted(w, split);
+        merge_unweighted(w, numerics ? numerics->split : 0);
         return;
     case AT_SOFTMAX_ONE_KEY_SUM_MISSING:
         lose_key_of_sum(w);
+        return;
+    case AT_SOFTMAX_BASE_2:
+        powers_of_2(w);
+        return;
+    case AT_SOFTMAX_RESCALE_MISSING:
+    case AT_SOFTMAX_STALE_MAXIMUM:
+        go_wrong_online(w, decoy, numerics);
         return;
     case AT_SOFTMAX_LSE_BASE_2:
         right(w);
@@ -106,15 +173,15 @@ static int64_t keys_of(const struct at_attn_row *at, int decoy) {
     return at->visible;
 }
 
-static at_status decoy_row(const struct at_problem *problem, int64_t split, int decoy, int64_t index,
-                           struct at_eval *eval, struct at_softmax_work *work) {
+static at_status decoy_row(const struct at_problem *problem, const struct at_numerics *numerics, int decoy,
+                           int64_t index, struct at_eval *eval, struct at_softmax_work *work) {
     const struct at_attn_row at = at_attn_row(problem, index);
     struct wrong w = { .work = work, .n = keys_of(&at, decoy) };
     w.scale = decoy == AT_SOFTMAX_NO_SCALE ? 1 : (double)problem->params.scale;
     AT_TRY(at_softmax_load(problem, &at, w.n, work));
     w.o = work->channel;
     at_softmax_dots(work, w.n);
-    go_wrong(&w, decoy, split);
+    go_wrong(&w, decoy, numerics);
     if (eval->value[AT_SOFTMAX_O])
         memcpy(eval->value[AT_SOFTMAX_O] + index * work->d, w.o, (size_t)work->d * sizeof *w.o);
     if (eval->value[AT_SOFTMAX_LSE])
@@ -126,11 +193,10 @@ at_status at_softmax_decoy(const struct at_problem *problem, const struct at_num
                            int64_t row0, int64_t row1, struct at_eval *eval) {
     struct at_softmax_work work = { 0 };
     at_status status = AT_OK;
-    const int64_t split = numerics ? numerics->split : 0;
     if (decoy < 0 || decoy >= AT_SOFTMAX_DECOYS)
         return AT_FAIL(AT_USAGE, "softmax_attention has no decoy %d, wanted 0 to %d", decoy, AT_SOFTMAX_DECOYS - 1);
     for (int64_t row = row0; row < row1; row++)
-        AT_TRY_OUT(decoy_row(problem, split, decoy, row, eval, &work));
+        AT_TRY_OUT(decoy_row(problem, numerics, decoy, row, eval, &work));
 out:
     at_softmax_work_release(&work);
     return status;

@@ -23,6 +23,9 @@ static const struct at_decoy_spec decoys[] = {
     [AT_SOFTMAX_LSE_BASE_2]             = { "lse_base_2",             "lse is a logarithm to base 2" },
     [AT_SOFTMAX_SPLIT_MERGE_UNWEIGHTED] = { "split_merge_unweighted", "partial results are added without the weights exp(m_j - m)" },
     [AT_SOFTMAX_ONE_KEY_SUM_MISSING]    = { "one_key_sum_missing",    "the denominator lacks the last visible key" },
+    [AT_SOFTMAX_BASE_2]                 = { "base_2",                 "weights are powers of 2, not of e" },
+    [AT_SOFTMAX_RESCALE_MISSING]        = { "rescale_missing",        "sums are not rescaled when the maximum rises" },
+    [AT_SOFTMAX_STALE_MAXIMUM]          = { "stale_maximum",          "weights are beside the maximum of the blocks before" },
 };
 /* clang-format on */
 
@@ -54,8 +57,10 @@ const struct at_op at_op_softmax_attention = {
     .uses = AT_ATTN_USES,
     .keys = keys,
     .domain = domain,
-    .declares = AT_DECLARES_QK | AT_DECLARES(scale_on) | AT_DECLARES(p) | AT_DECLARES(exp) | AT_DECLARES(block) |
-                AT_DECLARES(pv_unit) | AT_DECLARES(pv_chunk) | AT_DECLARES(split) | AT_DECLARES(pv_zero),
+    .declares = AT_DECLARES_QK | AT_DECLARES(scale_on) | AT_DECLARES(p) | AT_DECLARES(exp) | AT_DECLARES(exp_arg) |
+                AT_DECLARES(ex2_poly3) | AT_DECLARES(l_lanes) | AT_DECLARES(l_run) | AT_DECLARES(l_tree) |
+                AT_DECLARES(divide) | AT_DECLARES(lse) | AT_DECLARES(block) | AT_DECLARES(pv_unit) |
+                AT_DECLARES(pv_chunk) | AT_DECLARES(split) | AT_DECLARES(pv_zero),
     .has_trace = 1,
     .flops = at_attn_flops,
     AT_ATTN_FUNCTIONS,

@@ -14,13 +14,16 @@
  *      what_t = exp(shat_t - Mhat + a_t)(1 + x)^(1+R) = C p_t e^(y_t),   |y_t| <= d_t + a_t + (1 + R) eps
  *    with one C = L e^(m - Mhat) for all keys: the error of the maximum cancels (a factor 2 on d_t is not needed).
  *    a_t: shat - m_j is rounded, and so is every m_j - m_{j+1} of a rescaling; the maxima ascend, so the roundings
- *    telescope: u_argument (|s_t - m| + d_t + D), whatever the blocks. u_argument = u. For ex2.approx, with c = log2(e)
- * as f32, 0.22u off: (s - m) * c rounds the difference and the product; fma(s, c', -(m c')) with c' = scale c rounded
- *    has c' 1.22u off and rounds once; either way 2.22u, taken as 2.25u. In the second form the rounding of m c' is
- * common to the keys of a block only: u_shift |m| where there are several. eps = -log(1 - u_exp), u_exp = 2u for exp
- * within one ulp, 2^-22 for ex2.approx (two ulp). A rescaling factor is used for sum and accumulator alike, so its
- * error belongs here. Underflow of exponential and factors: absolute errors (1 + R) flush, and eta_sum for each
- * rescaling of the sum. Hence what = C p (1 + eta), |eta| <= h_t = expm1(d_t + a_t + (1 + R) eps). H = sum p h.
+ *    telescope: u_argument (|s_t - m| + d_t + D), whatever the blocks. u_argument = u. For ex2, with c = log2(e) as f32,
+ *    0.22u off: (s - m) c rounds the difference and the product, 2.22u. fma(s, b, -f32(m b)) with b = scale c, rounded
+ *    once more, 1.22u off: weights have 2.22u of |s - m_j| and, common to a block, u |m_j| <= u |m| + u |m - m_j|;
+ *    factors, f32(m_j - m_{j+1}) b, have 3.22u: 4.22u |s - m| and u_shift |m| in all, where there are several blocks;
+ *    where there is one, its shift u |m| cancels in o and stays in lse (u_max).
+ *    eps = -log(1 - u_exp), u_exp = 2u for exp within one ulp, 2.45u for ex2.approx as measured; a weight's own
+ *    exponential has u_weight in its place, which a polynomial makes larger (weights and factors: 1 and R of them).
+ *    A rescaling factor is used for sum and accumulator alike, so its error belongs here. Underflow of exponential and
+ *    factors: absolute errors (1 + R) flush, and eta_sum for each rescaling of the sum.
+ *    Hence what = C p (1 + eta), |eta| <= h_t = expm1(d_t + a_t + eps_weight + R eps). H = sum p h.
  * 3. o with exact P V and sum. sum p (1+eta) v / sum p (1+eta) - o = sum p eta (v - o) / (1 + sum p eta):
  *      move = sum p h |v - o| / (1 - H), never more than max |v - o|, which is all there is when H >= 1.
  *    What = sum what >= least = max(exp of the largest key's own error, L e^-(max y + D)); flushes: flush sum |v - o| /
@@ -32,14 +35,15 @@
  * 6. The sum, in any order: no weight goes through more than n_s - 1 additions in its split, parts - 1 after it, and R
  *    products, and weights are not negative: e_sum = (1 + u)^(n_s + parts - 2 + R) - 1. |N / (W (1 + theta)) - o| <= (E
  * + |o| e_sum) / (1 - e_sum).
- * 7. Division u (4u for a multiplication by rcp.approx), storing, rounding to the output's format.
+ * 7. Division u (2.65u for a product with rcp.approx, 2u with a rounded reciprocal), storing, rounding to the output's format.
  * 8. lse = Mhat + log(lhat): |log sum p e^y| <= log(1 + H) (above by definition of h; below by Jensen), at most max y;
- *    -log(1 - e_sum); the logarithm u_log |log lhat| + log_floor, the addition u_add.
+ *    -log(1 - e_sum); the logarithm u_log |log lhat| + log_floor (lg2.approx times log(2): 4.91u, and 2^-22.67 near 1), the
+ *    addition u_add.
  * The reference's own roundings: exp, sums and quotient in double, 2^-53 each, enter h and E. The evaluation of these
  * formulas is rounded too: the last factor (1 + 2^-30) covers rows of up to 2^20 keys.
- * Range: where a dot product, score, accumulator or output may reach the magnitude that rounds to infinity there is no
- * limit. Relative to a running maximum every weight is at most 1 (but for its own error, `tallest`), so an online or
- * split accumulator is at most sum |v|. */
+ * Range: where a dot product, score (folded: from 2^29 on), accumulator or output may reach the magnitude that rounds to
+ * infinity there is no limit. Relative to a running maximum every weight is at most 1 (but for its own error, `tallest`),
+ * so an online or split accumulator is at most sum |v|. */
 #include <math.h>
 
 #include "softmax_attention/internal.h"
@@ -102,7 +106,7 @@ static void score_errors(const struct at_softmax_limit *limit, const struct at_s
 void at_softmax_limit_row(const struct at_softmax_limit *limit, const struct at_softmax_scores *scores, const double *s,
                           const double *p, struct at_softmax_row *row, double *h) {
     const struct cut cut = cut_row(limit, scores->n);
-    const double exps = (1 + cut.rescales) * -log1p(-limit->u_exp);
+    const double exps = cut.rescales * -log1p(-limit->u_exp) - log1p(-limit->u_weight);
     row->in_range = 1;
     row->spread = row->worst = row->drift = 0;
     score_errors(limit, scores, s, row, h);

@@ -1,26 +1,32 @@
 /* Softmax attention in a variant's declared arithmetic: the value its kernel must produce, and how far another
- * correct exponential may take it.
+ * correct exponential may take it where the declaration leaves that open.
  * SPDX-License-Identifier: Apache-2.0
  *
  * Softmax arithmetic is f32, one rounding to nearest an operation (f64 when both units are f64). A row, in order:
  *
  *   q'   q, or f32(q scale) with scale_on = q, or that rounded to the input's format with q_rounded
- *   s_t  scale_on = score: f32(acc scale), acc = <q, k_t> in the order of qk; otherwise acc itself
+ *   s_t  scale_on = score: f32(acc scale), acc = <q, k_t> in the order of qk; otherwise acc itself, and also with
+ *        exp_arg = fma, where the exponential's argument has the scale
  *   The visible keys are cut at multiples of `split` (0: not at all), a split at multiples of `block` from its start
- * (0: one block). In each split, from m = -inf, l = 0, acc = 0 (acc in the format of pv_unit's accumulator), per block:
+ *   (0: one block). In each split, from m = -inf, l = 0, acc = 0 (acc in the format of pv_unit's accumulator), per block:
  *     m'   = max(m, its scores); NaN scores do not raise it; when it is -inf, 0 is subtracted in its place
- *     from the second block on: r = exp(m - m'), l = l r, acc = round(acc r) (acc r exact, rounded once to acc's
- * format) w_t  = exp(s_t - m'), the difference rounded l    = l + w_t, ascending, w_t as it is before P is rounded acc
- * = acc + sum P_t v_t in the order of pv, P_t = w_t rounded to the format p (f32: not rounded) Splits merge in
- * ascending order, also when there is one: m = max m_j, a_j = exp(m_j - m), l = sum of l_j a_j, acc = sum of acc_j a_j
- * (acc_j stored as f32; the first product starts the sum). o = acc / l, one division, then rounded to o's format; lse =
- * m + log(l). exp is the correctly rounded one; for ex2.approx exp2(f32(x log2(e))) with results below 2^-126 flushed
- * to 0.
+ *     from the second block on: r = exp(m - m'), 1 where the two are equal; l = l r, acc = round(acc r) (acc r exact,
+ *            rounded once to acc's format)
+ *     w_t  = exp(s_t - m'): libm: of the rounded difference; ex2 of f32(f32(s_t - m') log2(e)), or with exp_arg = fma of
+ *            fma(s_t, b, -f32(m' b)), b = f32(scale log2(e)), r then being ex2(f32(f32(m - m') b)); of each 32 keys of
+ *            the split the last ex2_poly3 by the polynomial
+ *     l    = l + w_t, w_t as it is before P is rounded; l_lanes = 0: ascending; else key t of the split (from 0) belongs
+ *            to lane (t / l_run) % l_lanes, each lane has an l of its own, and the tree joins them after the last block
+ *     acc  = acc + sum P_t v_t in the order of pv, P_t = w_t rounded to the format p (f32: not rounded)
+ *   Splits merge in ascending order, also when there is one: m = max m_j, a_j = exp(m_j - m) as r, l = sum of l_j a_j,
+ *   acc = sum of acc_j a_j (acc_j stored as f32; the first product starts the sum). o = acc / l in the declared way, then
+ *   rounded to o's format; lse = m + log(l), m scale + log(l) with exp_arg = fma.
  *
- * The interval (eval->limit) holds what the same order gives with any exponential, logarithm and (for ex2.approx)
- * reciprocal within their declared error (span.c), and with l added up in any order: numerics declare none for it, and
- * kernels sum l by lanes. l in another order is off by at most (1 + u)^(additions + rescalings) - 1; weights that are
- * all 0 or 1 add up exactly in every order. Everything else must agree to the bit. */
+ * With a unit's exponential and logarithm and a declared order of l each result is one value. libm's functions are
+ * taken as correctly rounded, and the interval (eval->limit) holds what the same order gives with any others within their
+ * declared error (span.c), and with l added up in any order where none is declared: then l is off by at most
+ * (1 + u)^(additions + rescalings) - 1; weights that are all 0 or 1 add up exactly in every order. Everything else must
+ * agree to the bit. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -36,9 +42,9 @@ struct run {
     struct at_softmax_work work;
     struct at_watch watch; /* place: the row's */
     int intervals;
-    double reach; /* largest finite |score| of the row */
     int64_t room;
     struct at_span *p;           /* [room] */
+    struct at_span *lane;        /* [l_lanes, at least 1] sums of weights of a split */
     struct at_span *acc, *total; /* [d] of a split, of the row */
 };
 
@@ -90,46 +96,40 @@ static void note_laundered(struct run *run, int64_t t, double dot, double s) {
 static void scores(struct run *run, int64_t n) {
     const double scale = run->numerics->scale_on == AT_SCALE_ON_SCORE ? (double)run->problem->params.scale : 1;
     struct at_softmax_work *work = &run->work;
-    run->reach = 0;
     run->watch.stage = AT_STAGE_qk_acc;
     for (int64_t t = 0; t < n; t++) {
         run->watch.place.k = t;
         double dot = at_accumulate(&run->qk, work->d, work->q, 1, work->k + t * work->d, 1, 0, &run->watch);
         run->watch.place.step = -1;
-        work->s[t] = at_softmax_round(&run->math, dot * scale);
+        work->s[t] = at_softmax_score(&run->math, dot);
         note(run, AT_STAGE_score, dot);
-        note(run, AT_STAGE_scaled, work->s[t]);
+        note(run, AT_STAGE_scaled, at_softmax_round(&run->math, dot * scale));
         note_laundered(run, t, dot, work->s[t]);
-        if (isfinite(work->s[t]))
-            run->reach = fmax(run->reach, fabs(work->s[t]));
     }
-}
-
-/* What is subtracted for a maximum of m. */
-static double base_of(double m) { return isinf(m) && m < 0 ? 0 : m; }
-
-static struct at_span rescale_factor(const struct run *run, double old, double now) {
-    if (old == now)
-        return (struct at_span){ 1, 1, 1 };
-    return at_softmax_exp(&run->math, old, base_of(now), run->reach);
 }
 
 static int is_count(struct at_span w) { return w.low == w.high && (w.mid == 0 || w.mid == 1); }
 
-/* l of the partial, scaled by r; the ends are kept exact (in double) until the sum is used. */
-static void rescale_sum(const struct run *run, struct partial *part, struct at_span r) {
-    part->l.low *= r.low;
-    part->l.mid = at_softmax_round(&run->math, part->l.mid * r.mid);
-    part->l.high *= r.high;
-    part->depth++;
-    part->counted &= is_count(r);
+/* Key i of a split. */
+static struct at_span *lane_of(const struct run *run, int64_t i) {
+    const int lanes = run->numerics->l_lanes;
+    return &run->lane[lanes ? i / run->numerics->l_run % lanes : 0];
 }
 
-static void add_to_sum(const struct run *run, struct partial *part, struct at_span w) {
-    part->l.low += w.low;
-    part->l.mid = at_softmax_add(&run->math, part->l, w).mid;
-    part->l.high += w.high;
-    part->counted &= is_count(w);
+static int lanes_of(const struct run *run) { return run->math.ordered ? run->numerics->l_lanes : 1; }
+
+/* The lanes' sums joined. */
+static struct at_span join_lanes(const struct run *run) {
+    const int n = lanes_of(run);
+    struct at_span *lane = run->lane;
+    if (run->numerics->l_tree == AT_TREE_BUTTERFLY)
+        for (int half = n / 2; half > 0; half /= 2)
+            for (int i = 0; i < half; i++)
+                lane[i] = at_softmax_add_sum(&run->math, lane[i], lane[i + half]);
+    else
+        for (int i = 1; i < n; i++)
+            lane[0] = at_softmax_add_sum(&run->math, lane[0], lane[i]);
+    return lane[0];
 }
 
 /* A weight of 0 whose V row is skipped. One that another exponential would not have as 0 is skipped only where
@@ -161,8 +161,11 @@ static void add_values(struct run *run, int64_t first, int64_t end) {
 }
 
 static void rescale(struct run *run, struct partial *part, double now, int64_t key) {
-    struct at_span r = rescale_factor(run, part->m, now);
-    rescale_sum(run, part, r);
+    const struct at_span r = at_softmax_factor(&run->math, part->m, now);
+    for (int i = 0; i < lanes_of(run); i++)
+        run->lane[i] = at_softmax_scale_sum(&run->math, run->lane[i], r);
+    part->depth++;
+    part->counted &= is_count(r);
     run->watch.place.k = key;
     for (int64_t c = 0; c < run->work.d; c++) {
         run->acc[c] = at_span_scale(run->math.accumulator, run->acc[c], r);
@@ -170,16 +173,19 @@ static void rescale(struct run *run, struct partial *part, double now, int64_t k
     }
 }
 
-static void block(struct run *run, struct partial *part, int64_t first, int64_t end, int is_first) {
+/* Keys [first, end) of the split that begins at `begin`. */
+static void block(struct run *run, struct partial *part, int64_t begin, int64_t first, int64_t end) {
     double now = part->m;
     for (int64_t t = first; t < end; t++)
         now = run->work.s[t] > now ? run->work.s[t] : now;
-    if (!is_first)
+    if (first > begin)
         rescale(run, part, now, first);
     part->m = now;
     for (int64_t t = first; t < end; t++) {
-        struct at_span w = at_softmax_exp(&run->math, run->work.s[t], base_of(now), run->reach);
-        add_to_sum(run, part, w);
+        const struct at_span w = at_softmax_weight(&run->math, run->work.s[t], now, t - begin);
+        struct at_span *lane = lane_of(run, t - begin);
+        *lane = at_softmax_add_sum(&run->math, *lane, w);
+        part->counted &= is_count(w);
         run->watch.place.k = t;
         note(run, AT_STAGE_p, w.mid);
         run->p[t] = at_softmax_p(&run->math, w);
@@ -190,22 +196,27 @@ static void block(struct run *run, struct partial *part, int64_t first, int64_t 
 static struct partial split(struct run *run, int64_t first, int64_t end) {
     const int64_t step = run->numerics->block ? run->numerics->block : end - first;
     const enum at_format stored = run->math.f64 ? AT_F64 : AT_F32;
-    const struct at_span one = { 1, 1, 1 };
+    const struct at_span one = { 1, 1, 1 }, none = { 0, 0, 0 };
     struct partial part = { .m = -INFINITY, .depth = end - first - 1, .counted = 1 };
     for (int64_t c = 0; c < run->work.d; c++)
-        run->acc[c] = (struct at_span){ 0, 0, 0 };
+        run->acc[c] = none;
+    for (int i = 0; i < lanes_of(run); i++)
+        run->lane[i] = none;
     for (int64_t t = first; t < end; t += step)
-        block(run, &part, t, t + step < end ? t + step : end, t == first);
+        block(run, &part, first, t, t + step < end ? t + step : end);
     for (int64_t c = 0; c < run->work.d; c++)
         run->acc[c] = at_span_scale(stored, run->acc[c], one);
+    part.l = join_lanes(run);
     return part;
 }
 
 /* Joins a split (its acc in run->acc) to those before it (run->total), all relative to the final maximum m. */
 static void merge(struct run *run, struct partial *all, struct partial part, double m, int is_first) {
     const enum at_format format = run->math.f64 ? AT_F64 : AT_F32;
-    struct at_span a = rescale_factor(run, part.m, m);
-    rescale_sum(run, &part, a);
+    const struct at_span a = at_softmax_factor(&run->math, part.m, m);
+    part.l = at_softmax_scale_sum(&run->math, part.l, a);
+    part.depth++;
+    part.counted &= is_count(a);
     for (int64_t c = 0; c < run->work.d; c++) {
         struct at_span acc = at_span_scale(format, run->acc[c], a);
         run->total[c] = is_first ? acc : at_softmax_add(&run->math, run->total[c], acc);
@@ -215,23 +226,15 @@ static void merge(struct run *run, struct partial *all, struct partial part, dou
         all->m = m;
         return;
     }
-    all->l.low += part.l.low;
-    all->l.mid = at_softmax_add(&run->math, all->l, part.l).mid;
-    all->l.high += part.l.high;
+    all->l = at_softmax_add_sum(&run->math, all->l, part.l);
     all->depth = (all->depth > part.depth ? all->depth : part.depth) + 1;
     all->counted &= part.counted;
 }
 
-/* l in any order of additions. */
-static struct at_span any_order(const struct run *run, const struct partial *all) {
-    const double u = run->math.f64 ? 0x1p-53 : 0x1p-24;
-    struct at_span l = all->l;
-    if (all->counted)
-        return l;
-    double e = expm1((double)all->depth * (u + 0x1p-52)) + 0x1p-52;
-    l.low *= 1 - e;
-    l.high *= 1 + e;
-    return l;
+/* The sum of weights in whatever order is declared. */
+static struct at_span sum_of_weights(const struct run *run, const struct partial *all) {
+    const int certain = all->counted || run->math.ordered;
+    return certain ? all->l : at_softmax_any_order(&run->math, all->l, all->depth);
 }
 
 /* How far [low, high] reaches from the value in the output's format; a value without a number has no interval. */
@@ -264,7 +267,7 @@ static void attend(struct run *run, int64_t n, int64_t index) {
     for (int64_t t = 0; t < n; t += step)
         merge(run, &all, split(run, t, t + step < n ? t + step : n), m, t == 0);
     all.depth -= n <= step; /* one partial is multiplied by exactly 1 */
-    struct at_span l = any_order(run, &all);
+    const struct at_span l = sum_of_weights(run, &all);
     run->watch.place.k = n - 1;
     for (int64_t c = 0; c < run->work.d; c++)
         store(run, AT_SOFTMAX_O, index * run->work.d + c, at_softmax_divide(&run->math, run->total[c], l));
@@ -305,13 +308,14 @@ at_status at_softmax_model(const struct at_problem *problem, const struct at_num
     AT_TRY(at_softmax_check_numerics(problem, numerics));
     struct run run = { .problem = problem, .numerics = numerics, .eval = eval, .qk = at_order_qk(numerics) };
     at_status status = AT_OK;
-    at_softmax_math_init(numerics, &run.math);
+    at_softmax_math_init(numerics, problem->params.scale, &run.math);
     run.qk.input = problem->dtype;
     run.watch.ledger = eval->ledger;
     run.intervals = eval->limit[AT_SOFTMAX_O] != NULL;
     run.acc = calloc((size_t)problem->sizes.d, sizeof *run.acc);
     run.total = calloc((size_t)problem->sizes.d, sizeof *run.total);
-    if (!run.acc || !run.total)
+    run.lane = calloc((size_t)numerics->l_lanes + 1, sizeof *run.lane);
+    if (!run.acc || !run.total || !run.lane)
         AT_FAIL_OUT(AT_NO_MEMORY, "no memory for %lld accumulators", (long long)problem->sizes.d);
     for (int64_t row = row0; row < row1; row++)
         AT_TRY_OUT(model_row(&run, row));
@@ -320,5 +324,6 @@ out:
     free(run.p);
     free(run.acc);
     free(run.total);
+    free(run.lane);
     return status;
 }

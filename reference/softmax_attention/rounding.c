@@ -36,6 +36,11 @@ at_status at_softmax_check_numerics(const struct at_problem *problem, const stru
     enum at_format dtype = problem->dtype;
     enum at_format q = numerics->scale_on == AT_SCALE_ON_Q ? AT_F32 : dtype;
     AT_TRY(check_operands("q.k", numerics->qk_unit, q, dtype));
+    if (numerics->exp == AT_EXP_TANH_APPROX)
+        return AT_FAIL(AT_UNSUPPORTED, "softmax with exp=tanh_approx, which is no exponential");
+    if (at_softmax_is_f64(numerics) &&
+        (numerics->exp != AT_EXP_LIBM || numerics->divide >= AT_DIVIDE_RCP_APPROX || numerics->lse != AT_LSE_LIBM))
+        return AT_FAIL(AT_UNSUPPORTED, "softmax in f64 by the special-function unit, whose results are f32");
     return check_operands("p.v", numerics->pv_unit, (enum at_format)numerics->p, dtype);
 }
 
@@ -73,26 +78,44 @@ static void set_scores(const struct at_problem *problem, const struct at_numeric
     }
 }
 
+/* The special-function unit's largest relative errors in units of u = 2^-24, over all f32 (tests/reference/special); of lg2 in
+ * [1/2, 2] an absolute one. */
+static const double ex2_error = 2.45, rcp_error = 1.65, lg2_error = 3.85, lg2_floor = 2.153e-7;
+/* The polynomial of degree 3, and its roundings. */
+static const double poly3_error = 8.58e-5;
+
 static void set_exponential(const struct at_numerics *numerics, const struct at_format_info *work,
                             struct at_softmax_limit *out) {
-    out->u_argument = work->u;
-    out->u_exp = 2 * work->u;
+    const double u = work->u;
+    const int cut = numerics->block || numerics->split, folded = numerics->exp_arg == AT_EXP_ARG_FMA;
+    out->u_argument = u;
+    out->u_exp = out->u_weight = 2 * u;
     out->flush = 2 * work->eta;
-    out->u_log = 2 * work->u;
-    out->u_divide = work->u;
-    out->eta_divide = work->eta;
     if (numerics->exp == AT_EXP_LIBM)
         return;
-    const double u = at_format_info(AT_F32)->u;
-    out->u_argument = 2.25 * u;
-    out->u_shift = numerics->block || numerics->split ? u : 0;
-    out->u_exp = 4 * u; /* an H200's ex2.approx: 2.45 u at most, on every f32 (datasets/measurements/h200_exp2.txt) */
-    out->flush = 0x1p-126;
-    out->u_log = 8 * u;
-    out->log_floor = 0x1p-21;
-    out->u_max = 3 * u;
-    out->u_divide = 4 * u;
-    out->eta_divide = 0x1p-126;
+    out->u_argument = (folded && cut ? 4.25 : 2.25) * u;
+    out->u_shift = folded && cut ? u * (1 + 0x1p-20) : 0;
+    out->u_max = folded && !cut ? u * (1 + 0x1p-20) : 0;
+    out->u_exp = ex2_error * u;
+    out->u_weight = numerics->ex2_poly3 ? poly3_error : out->u_exp;
+    out->flush = numerics->exp == AT_EXP_EX2_APPROX_FTZ ? 0x1p-126 : 0x1.8p-148;
+    if (folded)
+        out->score_end = 0x1p29; /* from 2^30 on the rounding of max b may alone be more than the range of exponents */
+}
+
+/* The division at the end, and the logarithm. */
+static void set_epilogue(const struct at_numerics *numerics, const struct at_format_info *work,
+                         struct at_softmax_limit *out) {
+    const double u = work->u;
+    out->u_log = 2 * u;
+    out->u_divide = u;
+    out->eta_divide = work->eta;
+    if (numerics->divide != AT_DIVIDE_DIVISION)
+        out->u_divide = (1 + (numerics->divide == AT_DIVIDE_RECIPROCAL ? u : rcp_error * u)) * (1 + u) - 1;
+    if (numerics->lse == AT_LSE_LIBM)
+        return;
+    out->u_log = (lg2_error + 1.06) * u * (1 + 0x1p-20); /* log(2) as f32 is 0.05u off, the product rounds */
+    out->log_floor = lg2_floor * 0.6932;
 }
 
 static void set_sums(const struct at_numerics *numerics, const struct at_format_info *work,
@@ -146,6 +169,7 @@ at_status at_softmax_limit_init(const struct at_problem *problem, const struct a
     out->score_end = range_end(format);
     set_scores(problem, numerics, work, out);
     set_exponential(numerics, work, out);
+    set_epilogue(numerics, work, out);
     set_sums(numerics, work, out);
     set_outputs(problem, work, out);
     return AT_OK;

@@ -35,10 +35,19 @@ enum at_softmax_decoy {
     AT_SOFTMAX_LSE_BASE_2,
     AT_SOFTMAX_SPLIT_MERGE_UNWEIGHTED,
     AT_SOFTMAX_ONE_KEY_SUM_MISSING,
+    AT_SOFTMAX_BASE_2,
+    AT_SOFTMAX_RESCALE_MISSING,
+    AT_SOFTMAX_STALE_MAXIMUM,
     AT_SOFTMAX_DECOYS
 };
 
 extern const struct at_op at_op_softmax_attention;
+
+/* 2^x, x >= AT_EX2_POLY3_LOW, by the polynomial of ex2_poly3 (attest/numerics.h). */
+float at_softmax_ex2_poly3(float x);
+
+/* exp_arg = fma: scale * log2(e) is a normal number, and the largest dot product has the largest score. */
+static inline int at_softmax_folds(float scale) { return scale >= 0x1p-64f && scale <= 0x1p64f; }
 
 /* ---- From scores to weights, exactly (weights.c) ---- */
 
@@ -73,22 +82,23 @@ struct at_softmax_limit {
     int64_t d, split, block;
     struct at_order qk, pv;
     double scale;
-    double u_q, eta_q;             /* rounding of the scaled q */
-    double e_qk;                   /* of sum |q||k| */
-    double u_score, eta_score;     /* scaling the finished dot product, or storing it as f32 */
-    double u_argument;             /* argument of the exponential, of |s - m| */
-    double u_shift;                /* the same, of |m|: forms that round m * log2(e) by itself */
-    double u_exp, flush;           /* the exponential: relative, and what it may flush to 0 */
-    double u_sum, eta_sum;         /* one addition to the sum, one rescaling of it */
-    double u_p, eta_p;             /* format of P */
-    double pv_share;               /* 1: how much of at_accumulate_error is charged for p.v */
+    double u_q, eta_q;         /* rounding of the scaled q */
+    double e_qk;               /* of sum |q||k| */
+    double u_score, eta_score; /* scaling the finished dot product, or storing it as f32 */
+    double u_argument;         /* argument of the exponential, of |s - m| */
+    double u_shift;            /* the same, of |m|: forms that round m * log2(e) by itself */
+    double u_exp, u_weight,
+        flush;             /* the exponential: relative, of factors and of weights, and what it may flush to 0 */
+    double u_sum, eta_sum; /* one addition to the sum, one rescaling of it */
+    double u_p, eta_p;     /* format of P */
+    double pv_share;       /* 1: how much of at_accumulate_error is charged for p.v */
     double u_rescale, eta_rescale; /* rescaling the p.v accumulator */
     double u_store;                /* an f64 accumulator stored as f32 */
     double u_merge, eta_merge;     /* product and addition in f32 when partial results are merged */
     double u_divide, eta_divide;
     double u_out, eta_out;                            /* rounding of o to its format */
     double u_log, log_floor;                          /* logarithm: relative, and absolute near l = 1 */
-    double u_max;                                     /* m kept in units of log 2 */
+    double u_max;                                     /* of |m|, by a shift common to all weights */
     double u_add, u_lse;                              /* m + log l, and storing it */
     double q_end, qk_end, score_end, pv_end, out_end; /* magnitudes that round to infinity */
 };

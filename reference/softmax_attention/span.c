@@ -1,12 +1,10 @@
 /* Steps of the modelled softmax, each on a value and on the interval around it.
  * SPDX-License-Identifier: Apache-2.0
  *
- * The scores are declared to the bit, the exponential is not: libm's is within one ulp (2u), ex2.approx within two
- * (4u). The model takes the correctly rounded one, so a kernel's weight is within 2u + u of the modelled one, widened
- * to 3u(1 + 2^-20); f64: two libms, 4u. An argument of exactly 0 gives exactly 1 (for ex2.approx only when maximum and
- * score are subtracted first, so there the interval stays); far below the format's range every one gives 0. ex2.approx:
- * 4u + u, and the argument's forms differ: each of the two has up to 2.25u |s - m| (limit.c, step 2), 5u together, and
- * scaling the scores with log2(e) folded in skips their own rounding: 2u (|s| + |m|).
+ * The scores are declared to the bit, and so is ex2 of the special-function unit (special/special.h): all that follows
+ * from these is a single value. libm's exponential is within one ulp (2u) only. The model takes the correctly rounded
+ * one, so a kernel's weight is within 2u + u of the modelled one, widened to 3u(1 + 2^-20); f64: two libms, 4u. An
+ * argument of exactly 0 gives exactly 1; far below the format's range every one gives 0.
  *
  * Rounding to nearest (and truncation) is monotone, so an interval goes through a rounded operation by its ends:
  * exactly when the ends are equal, which is what makes most of them a single value again once P is rounded. A tensor
@@ -15,14 +13,20 @@
 #include <math.h>
 
 #include "softmax_attention/model.h"
+#include "special/special.h"
 #include "tensor_core/fdpa.h"
 
-void at_softmax_math_init(const struct at_numerics *numerics, struct at_softmax_math *out) {
+static const float log2_e = 0x1.715476p0f, log_2 = 0x1.62e43p-1f;
+
+void at_softmax_math_init(const struct at_numerics *numerics, float scale, struct at_softmax_math *out) {
     *out = (struct at_softmax_math){
         .f64 = at_softmax_is_f64(numerics),
-        .approx = numerics->exp != AT_EXP_LIBM,
+        .ordered = numerics->l_lanes > 0,
         .p = at_softmax_rounds_p(numerics) ? (enum at_format)numerics->p : AT_F64,
         .pv = at_order_pv(numerics),
+        .numerics = numerics,
+        .scale = scale,
+        .log2_scale = scale * log2_e,
     };
     out->accumulator = at_unit_format(out->pv.unit);
 }
@@ -44,26 +48,49 @@ static struct at_span around(double w, double relative, double absolute) {
 /* Arguments so far down that every exponential is asked to give 0: exp(-120) = 2^-173. */
 static const double f32_nothing = -120, f64_nothing = -760;
 
-static struct at_span exp_f32(const struct at_softmax_math *math, double a, double b, double reach) {
-    const double u = 0x1p-24;
+static struct at_span libm_exp(const struct at_softmax_math *math, double a, double b) {
+    if (math->f64)
+        return a - b < f64_nothing ? point(0) : a == b ? point(1) : around(exp(a - b), 0x1p-51, 0x1p-1073);
     const float x = (float)a - (float)b;
     if ((double)x < f32_nothing)
         return point(0);
-    if (!math->approx)
-        return x == 0 ? point(1) : around((double)(float)exp((double)x), 3 * u * (1 + 0x1p-20), 0x1p-148);
-    const float log2_e = 0x1.715476p0f, y = x * log2_e;
-    float w = (float)exp2((double)y);
-    if (w < 0x1p-126f)
-        w = 0;
-    return around((double)w, 5 * u + 5 * u * fabs((double)x) + 4 * u * reach, 0x1p-126);
+    return x == 0 ? point(1) : around((double)(float)exp((double)x), 3 * 0x1p-24 * (1 + 0x1p-20), 0x1p-148);
 }
 
-struct at_span at_softmax_exp(const struct at_softmax_math *math, double a, double b, double reach) {
-    if (!math->f64)
-        return exp_f32(math, a, b, reach);
-    if (a - b < f64_nothing)
-        return point(0);
-    return a == b ? point(1) : around(exp(a - b), 0x1p-51, 0x1p-1073);
+static int flushes(const struct at_softmax_math *math) { return math->numerics->exp == AT_EXP_EX2_APPROX_FTZ; }
+
+static double ex2(const struct at_softmax_math *math, float x, int by_polynomial) {
+    if (by_polynomial && x >= AT_EX2_POLY3_LOW)
+        return (double)at_softmax_ex2_poly3(x);
+    return at_special_value(AT_SPECIAL_ex2, flushes(math), (double)x);
+}
+
+/* What is subtracted for a maximum of m. */
+static float base_of(double m) { return isinf(m) && m < 0 ? 0 : (float)m; }
+
+double at_softmax_score(const struct at_softmax_math *math, double dot) {
+    const struct at_numerics *n = math->numerics;
+    const int here = n->scale_on == AT_SCALE_ON_SCORE && n->exp_arg == AT_EXP_ARG_DIFFERENCE;
+    return at_softmax_round(math, here ? dot * (double)math->scale : dot);
+}
+
+struct at_span at_softmax_weight(const struct at_softmax_math *math, double s, double m, int64_t i) {
+    const struct at_numerics *n = math->numerics;
+    const float base = base_of(m), b = math->log2_scale;
+    if (n->exp == AT_EXP_LIBM)
+        return libm_exp(math, s, isinf(m) && m < 0 ? 0 : m);
+    const float x = n->exp_arg == AT_EXP_ARG_FMA ? fmaf((float)s, b, -(base * b)) : ((float)s - base) * log2_e;
+    return point(ex2(math, x, i % AT_EX2_POLY3_OF >= AT_EX2_POLY3_OF - n->ex2_poly3));
+}
+
+struct at_span at_softmax_factor(const struct at_softmax_math *math, double old, double now) {
+    const struct at_numerics *n = math->numerics;
+    if (old == now)
+        return point(1);
+    if (n->exp == AT_EXP_LIBM)
+        return libm_exp(math, old, isinf(now) && now < 0 ? 0 : now);
+    const float difference = (float)old - base_of(now);
+    return point(ex2(math, difference * (n->exp_arg == AT_EXP_ARG_FMA ? math->log2_scale : log2_e), 0));
 }
 
 struct at_span at_softmax_p(const struct at_softmax_math *math, struct at_span w) {
@@ -83,6 +110,22 @@ static double sum_of(const struct at_softmax_math *math, double x, double y) {
 
 struct at_span at_softmax_add(const struct at_softmax_math *math, struct at_span x, struct at_span y) {
     return (struct at_span){ sum_of(math, x.low, y.low), sum_of(math, x.mid, y.mid), sum_of(math, x.high, y.high) };
+}
+
+struct at_span at_softmax_scale_sum(const struct at_softmax_math *math, struct at_span x, struct at_span factor) {
+    const struct at_span out = { x.low * factor.low, at_softmax_round(math, x.mid * factor.mid), x.high * factor.high };
+    return math->ordered ? at_span_scale(math->f64 ? AT_F64 : AT_F32, x, factor) : out;
+}
+
+struct at_span at_softmax_add_sum(const struct at_softmax_math *math, struct at_span x, struct at_span y) {
+    const struct at_span out = at_softmax_add(math, x, y);
+    return math->ordered ? out : (struct at_span){ x.low + y.low, out.mid, x.high + y.high };
+}
+
+struct at_span at_softmax_any_order(const struct at_softmax_math *math, struct at_span sum, int64_t depth) {
+    const double u = math->f64 ? 0x1p-53 : 0x1p-24;
+    const double e = expm1((double)depth * (u + 0x1p-52)) + 0x1p-52;
+    return (struct at_span){ sum.low * (1 - e), sum.mid, sum.high * (1 + e) };
 }
 
 enum { STEP_MAX = 64 };
@@ -156,27 +199,63 @@ struct at_span at_softmax_pv(const struct at_softmax_math *math, int64_t n, cons
 }
 
 static double quotient(const struct at_softmax_math *math, double x, double y) {
-    return math->f64 ? x / y : (double)((float)x / (float)y);
+    const float l = (float)y;
+    switch ((enum at_divide)math->numerics->divide) {
+    case AT_DIVIDE_RECIPROCAL:
+        return math->f64 ? x * (1 / y) : (double)((float)x * (1 / l));
+    case AT_DIVIDE_RCP_APPROX:
+    case AT_DIVIDE_RCP_APPROX_FTZ:
+        return (double)((float)x *
+                        (float)at_special_value(AT_SPECIAL_rcp, math->numerics->divide == AT_DIVIDE_RCP_APPROX_FTZ, y));
+    default:
+        return math->f64 ? x / y : (double)((float)x / l);
+    }
 }
 
+/* Each way to divide is monotone in the sum but for rcp.approx, which nobody has proven to be: there the ends of an
+ * interval are moved by its error, 1.65u, on either side. */
 struct at_span at_softmax_divide(const struct at_softmax_math *math, struct at_span acc, struct at_span l) {
     struct at_span out = { quotient(math, acc.low, acc.low < 0 ? l.low : l.high), quotient(math, acc.mid, l.mid),
                            quotient(math, acc.high, acc.high < 0 ? l.high : l.low) };
-    if (math->approx) { /* a product with rcp.approx: 4u and the model's own u */
-        out.low -= 5 * 0x1p-24 * fabs(out.low) + 0x1p-126;
-        out.high += 5 * 0x1p-24 * fabs(out.high) + 0x1p-126;
+    if (math->numerics->divide >= AT_DIVIDE_RCP_APPROX && l.low < l.high) {
+        out.low -= 4 * 0x1p-24 * fabs(out.low) + 0x1p-149;
+        out.high += 4 * 0x1p-24 * fabs(out.high) + 0x1p-149;
     }
     return out;
 }
 
-/* The kernel's logarithm is within `relative` |log l| + `floor` of the true one; the last term is double's own error
- * here. */
-struct at_span at_softmax_lse(const struct at_softmax_math *math, double m, struct at_span l) {
-    const double u = math->f64 ? 0x1p-53 : 0x1p-24;
-    const double relative = (math->approx ? 8 : 2) * u;
-    const double floor = (math->approx ? 0x1p-21 + 3 * u * fabs(m) : 0) + 4 * 0x1p-53 * fabs(m);
+/* libm: the kernel's logarithm is within 2u |log l| of the true one; the last terms are double's own error here. */
+static struct at_span libm_lse(const struct at_softmax_math *math, double m, struct at_span l) {
+    const double u = math->f64 ? 0x1p-53 : 0x1p-24, floor = 4 * 0x1p-53 * fabs(m);
     double low = log(l.low), mid = at_softmax_round(math, log(l.mid)), high = log(l.high);
-    low -= (relative + 4 * 0x1p-53) * fabs(low) + floor;
-    high += (relative + 4 * 0x1p-53) * fabs(high) + floor;
+    low -= (2 * u + 4 * 0x1p-53) * fabs(low) + floor;
+    high += (2 * u + 4 * 0x1p-53) * fabs(high) + floor;
+    if (math->numerics->exp_arg == AT_EXP_ARG_FMA) {
+        const double scale = (double)math->scale;
+        return (struct at_span){ (double)(float)(m * scale + low), (double)fmaf((float)m, math->scale, (float)mid),
+                                 (double)(float)(m * scale + high) };
+    }
     return (struct at_span){ at_softmax_round(math, m + low), sum_of(math, m, mid), at_softmax_round(math, m + high) };
+}
+
+/* By the unit: lg2(l) log(2), rounded. */
+static double unit_lse(const struct at_softmax_math *math, double m, double l) {
+    const int ftz = math->numerics->lse == AT_LSE_LG2_APPROX_FTZ;
+    const float log_l = (float)at_special_value(AT_SPECIAL_lg2, ftz, l) * log_2;
+    if (math->numerics->exp_arg == AT_EXP_ARG_FMA)
+        return (double)fmaf((float)m, math->scale, log_l);
+    return (double)((float)m + log_l);
+}
+
+/* lg2.approx has an error of 2^-22.14 near 1 and of 3.85u beyond. */
+struct at_span at_softmax_lse(const struct at_softmax_math *math, double m, struct at_span l) {
+    if (math->numerics->lse == AT_LSE_LIBM)
+        return libm_lse(math, m, l);
+    struct at_span out = { unit_lse(math, m, l.low), unit_lse(math, m, l.mid), unit_lse(math, m, l.high) };
+    if (l.low < l.high) {
+        const double more = 0x1p-21 + 16 * 0x1p-24 * fmax(fabs(log(l.low)), fabs(log(l.high)));
+        out.low -= more + 4 * 0x1p-24 * fabs(out.low);
+        out.high += more + 4 * 0x1p-24 * fabs(out.high);
+    }
+    return out;
 }

@@ -22,6 +22,12 @@ const struct at_special_shape at_special_shapes[AT_SPECIAL_FUNCTIONS] = {
 AT_SPECIAL_LIST(X)
 #undef X
 
+double at_special_value(enum at_special_function function, int ftz, double x) {
+    uint32_t code = at_special_code((float)x);
+    at_special_each(function, NULL, ftz, 1, &code, &code);
+    return (double)at_special_number(code);
+}
+
 void at_special_each(enum at_special_function function, const struct at_special_shape *shape, int ftz, int64_t n,
                      const uint32_t *x, uint32_t *y) {
     static at_special_result *const results[] = {

@@ -20,15 +20,17 @@
 extern "C" {
 #endif
 
-/* name in PTX, title */
-#define AT_SPECIAL_LIST(X) \
+/* name in PTX, title. Those that have a form with ftz, and all. */
+#define AT_SPECIAL_FLUSHING_LIST(X) \
     X(ex2, "2^x") \
     X(rcp, "1 / x") \
     X(rsqrt, "1 / sqrt(x)") \
     X(sqrt, "sqrt(x)") \
     X(lg2, "log2(x)") \
     X(sin, "sin(x)") \
-    X(cos, "cos(x)") \
+    X(cos, "cos(x)")
+#define AT_SPECIAL_LIST(X) \
+    AT_SPECIAL_FLUSHING_LIST(X) \
     X(tanh, "tanh(x)")
 
 enum at_special_function {
@@ -50,6 +52,10 @@ struct at_special_shape {
 };
 extern const struct at_special_shape at_special_shapes[AT_SPECIAL_FUNCTIONS];
 
+/* How far rsqrt is from 1 / sqrt(x) of any argument that is not flushed, relative to it: measured on all significands and
+ * both parities of the exponent (test_special.c), 0.9999 of this at 0x1.04p+1. Of the unit's bits, not what PTX promises. */
+#define AT_SPECIAL_RSQRT_ERROR 0x1.0bcp-23
+
 uint32_t at_special_ex2(uint32_t x, int ftz);
 uint32_t at_special_rcp(uint32_t x, int ftz);
 uint32_t at_special_rsqrt(uint32_t x, int ftz);
@@ -58,6 +64,9 @@ uint32_t at_special_lg2(uint32_t x, int ftz);
 uint32_t at_special_sin(uint32_t x, int ftz);
 uint32_t at_special_cos(uint32_t x, int ftz);
 uint32_t at_special_tanh(uint32_t x, int ftz);
+
+/* The same of a value of f32, to one. */
+double at_special_value(enum at_special_function function, int ftz, double x);
 
 /* ex2.approx.f16, ex2.approx.ftz.bf16, tanh.approx.f16 and .bf16, of codes of the format; the same for the pairs of .f16x2 and
  * .bf16x2. What the unit has in f32 is cut towards 0, not rounded; beyond f16's range it is infinite. A NaN is 0x7fff. */

@@ -14,34 +14,38 @@
 enum { BIAS = 1023, NO_EXPONENT = -10000 };
 static const uint64_t SIGN = 0x8000000000000000u, INFINITE = 0x7ff0000000000000u;
 
-/* name, L, F, accumulator, its significand bits, rounding, e_zero. L, F and rounding: MMA-Sim (arXiv 2511.10909) and
- * arXiv 2512.07004, which agree; e_zero: measured for Hopper, else the first (the second has -19, -20, -21 for f16
- * accumulators, and -21 is what Hopper has). */
+/* name, L, F, accumulator, its significand bits, rounding, e_zero, least exponent of c. L, F and rounding: MMA-Sim (arXiv
+ * 2511.10909) and arXiv 2512.07004, which agree; e_zero: measured for Hopper, else the first (the second has -19, -20,
+ * -21 for f16 accumulators, and -21 is what Hopper has). The exponent of a subnormal c: the first has emin, as here; the
+ * second reads c as f32, so that a subnormal f16 has the exponent of its leading bit, down to -24. */
 /* clang-format off */
 static const struct at_tc_rule rules[] = {
-    { "volta_f16_f32",           4, 23, AT_F32, 24, AT_TC_RZ,  -131 },
-    { "volta_f16_f16",           4, 23, AT_F16, 11, AT_TC_RNE,  -20 },
-    { "turing_f16_f32",          8, 24, AT_F32, 24, AT_TC_RZ,  -132 },
-    { "turing_f16_f16",          8, 24, AT_F16, 11, AT_TC_RNE,  -21 },
-    { "ampere_f16_f32",          8, 24, AT_F32, 24, AT_TC_RZ,  -132 }, /* and bf16; Ada the same */
-    { "ampere_f16_f16",          8, 24, AT_F16, 11, AT_TC_RNE,  -21 },
-    { "ampere_tf32_f32",         4, 24, AT_F32, 24, AT_TC_RZ,  -132 },
-    { "ada_fp8_f32",            16, 13, AT_F32, 14, AT_TC_RZ,  -132 }, /* E8M13: f32 with 13 fraction bits */
-    { "ada_fp8_f16",            16, 13, AT_F16, 11, AT_TC_RNE,  -21 },
-    { "hopper_f16_f32",         16, 25, AT_F32, 24, AT_TC_RZ,  -133 },
-    { "hopper_bf16_f32",        16, 25, AT_F32, 24, AT_TC_RZ,  -133 },
-    { "hopper_mma_f16_f16",     16, 25, AT_F16, 11, AT_TC_RNE,  -21 },
-    { "hopper_wgmma_f16_f16",   16, 25, AT_F16, 11, AT_TC_RNE,  -21 },
-    { "hopper_tf32_f32",         8, 25, AT_F32, 24, AT_TC_RZ,  -133 },
-    { "hopper_wgmma_fp8_f32",   32, 13, AT_F32, 14, AT_TC_RZ,  -133 },
-    { "hopper_wgmma_fp8_f16",   32, 13, AT_F16, 11, AT_TC_RNE, -133 }, /* e_zero: no operands tell */
-    { "blackwell_f16_f32",      16, 25, AT_F32, 24, AT_TC_RZ,  -133 }, /* and bf16 */
-    { "blackwell_mma_f16_f16",  16, 25, AT_F16, 11, AT_TC_RNE,  -22 },
-    { "blackwell_tcgen05_f16_f16", 16, 25, AT_F16, 11, AT_TC_RNE, -133 },
-    { "blackwell_tf32_f32",      8, 25, AT_F32, 24, AT_TC_RZ,  -133 },
-    { "blackwell_f8f6f4_f32",   32, 25, AT_F32, 24, AT_TC_RZ,  -133 },
-    { "blackwell_tcgen05_f8f6f4_f16", 32, 25, AT_F16, 11, AT_TC_RNE, -133 },
-    { "blackwell_mma_f8f6f4_f16", 32, 25, AT_F16, 11, AT_TC_RNE,  -22 },
+    { "volta_f16_f32",           4, 23, AT_F32, 24, AT_TC_RZ,  -131, -126 },
+    { "volta_f16_f16",           4, 23, AT_F16, 11, AT_TC_RNE,  -20,  -14 },
+    { "turing_f16_f32",          8, 24, AT_F32, 24, AT_TC_RZ,  -132, -126 },
+    { "turing_f16_f16",          8, 24, AT_F16, 11, AT_TC_RNE,  -21,  -14 },
+    { "ampere_f16_f32",          8, 24, AT_F32, 24, AT_TC_RZ,  -132, -126 }, /* and bf16; Ada the same */
+    { "ampere_f16_f16",          8, 24, AT_F16, 11, AT_TC_RNE,  -21,  -14 },
+    { "ampere_tf32_f32",         4, 24, AT_F32, 24, AT_TC_RZ,  -132, -126 },
+    { "ada_fp8_f32",            16, 13, AT_F32, 14, AT_TC_RZ,  -132, -126 }, /* E8M13: f32 with 13 fraction bits */
+    { "ada_fp8_f16",            16, 13, AT_F16, 11, AT_TC_RNE,  -21,  -14 },
+    { "hopper_f16_f32",         16, 25, AT_F32, 24, AT_TC_RZ,  -133, -126 },
+    { "hopper_bf16_f32",        16, 25, AT_F32, 24, AT_TC_RZ,  -133, -126 },
+    { "hopper_mma_f16_f16",     16, 25, AT_F16, 11, AT_TC_RNE,  -21,  -14 },
+    { "hopper_wgmma_f16_f16",   16, 25, AT_F16, 11, AT_TC_RNE,  -21,  -14 },
+    { "hopper_tf32_f32",         8, 25, AT_F32, 24, AT_TC_RZ,  -133, -126 },
+    { "hopper_wgmma_fp8_f32",   32, 13, AT_F32, 14, AT_TC_RZ,  -133, -126 },
+    { "hopper_wgmma_fp8_f16",   32, 13, AT_F16, 11, AT_TC_RNE, -133,  -14 }, /* e_zero: no operands tell */
+    { "blackwell_f16_f32",      16, 25, AT_F32, 24, AT_TC_RZ,  -133, -126 }, /* and bf16 */
+    { "blackwell_mma_f16_f16",  16, 25, AT_F16, 11, AT_TC_RNE,  -22,  -14 },
+    { "blackwell_tcgen05_f16_f16", 16, 25, AT_F16, 11, AT_TC_RNE, -133,  -14 },
+    { "blackwell_tf32_f32",      8, 25, AT_F32, 24, AT_TC_RZ,  -133, -126 },
+    { "blackwell_f8f6f4_f32",   32, 25, AT_F32, 24, AT_TC_RZ,  -133, -126 },
+    { "blackwell_tcgen05_f8f6f4_f16", 32, 25, AT_F16, 11, AT_TC_RNE, -133,  -14 },
+    { "blackwell_mma_f8f6f4_f16", 32, 25, AT_F16, 11, AT_TC_RNE,  -22,  -14 },
+    /* Model only, not measured; another arithmetic: tensor_core/cdna3.h. */
+    { "cdna3_f16_f32",           8, 24, AT_F32, 24, AT_TC_RNE, -126, -126 }, /* and bf16 */
+    { "cdna3_xf32_f32",          4, 24, AT_F32, 24, AT_TC_RNE, -126, -126 },
 };
 /* clang-format on */
 
@@ -104,7 +108,7 @@ double at_fdpa(const struct at_tc_rule *rule, enum at_format in, const double *a
 /* Steps 2 to 5 for finite terms, from the largest exponent of the products on. */
 static inline double cut_and_add(const struct at_tc_rule *rule, const double *product, int n, double c, int e_max) {
     if (c != 0) {
-        const int e = exponent_of(c, at_format_info(rule->out)->emin + BIAS) - BIAS;
+        const int e = exponent_of(c, rule->addend_exponent + BIAS) - BIAS;
         e_max = e > e_max ? e : e_max;
     }
     const double scale = at_tc_power_of_two(rule->kept_bits - e_max);

@@ -39,7 +39,8 @@ struct at_tc_rule {
     enum at_format out; /* format of c and of the result: AT_F32 or AT_F16 */
     int out_bits;       /* significand bits of the result, hidden bit included */
     enum at_tc_rounding rounding;
-    int zero_exponent; /* e_zero */
+    int zero_exponent;   /* e_zero */
+    int addend_exponent; /* the least that c counts with: its format's emin */
 };
 
 enum { AT_TC_BLOCK_MAX = 64 };

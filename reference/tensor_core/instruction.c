@@ -3,12 +3,15 @@
  *
  * Sources: those of tensor_core/fdpa.h; that mma.sync of fp8 is made of f16 steps on Hopper and sm_100: the vendor's
  * answer in CUTLASS issue 1986 and public disassembly, its order: published vectors. Not described, because nothing
- * public describes them: sparse mma, m8n8k4 on sm_90, f64, block-scaled (mx) formats. */
+ * public describes them: sparse mma, m8n8k4 on sm_90, f64, block-scaled (mx) formats. The rows of CDNA3 are a public
+ * model's, which nothing here has been held against; no kernel has them. */
 #include "tensor_core/instruction.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "tensor_core/cdna3.h"
 
 /* name, sm, kind, k, a, b, rule, order */
 /* clang-format off */
@@ -69,6 +72,20 @@ static const struct at_tc_instruction instructions[] = {
     { "blackwell_tcgen05_k16_bf16_f32", 100, AT_TC_TCGEN05, 16, AT_BF16, AT_BF16, "blackwell_f16_f32", AT_TC_CHUNKS },
     { "blackwell_tcgen05_k16_f16_f16", 100, AT_TC_TCGEN05, 16, AT_F16, AT_F16, "blackwell_tcgen05_f16_f16", AT_TC_CHUNKS },
     { "blackwell_tcgen05_k8_tf32_f32", 100, AT_TC_TCGEN05, 8, AT_TF32, AT_TF32, "blackwell_tf32_f32", AT_TC_CHUNKS },
+    /* behind the others: a problem has an instruction's place in this table */
+    { "ada_mma_k16_f16_f32", 89, AT_TC_MMA, 16, AT_F16, AT_F16, "ampere_f16_f32", AT_TC_CHUNKS },
+    { "ada_mma_k16_bf16_f32", 89, AT_TC_MMA, 16, AT_BF16, AT_BF16, "ampere_f16_f32", AT_TC_CHUNKS },
+    { "ada_mma_k16_f16_f16", 89, AT_TC_MMA, 16, AT_F16, AT_F16, "ampere_f16_f16", AT_TC_CHUNKS },
+    { "ada_mma_k8_tf32_f32", 89, AT_TC_MMA, 8, AT_TF32, AT_TF32, "ampere_tf32_f32", AT_TC_CHUNKS },
+    /* model only, not measured */
+    { "cdna3_mfma_k16_f16_f32", 942, AT_TC_MFMA, 16, AT_F16, AT_F16, "cdna3_f16_f32", AT_TC_CDNA3 },
+    { "cdna3_mfma_k8_f16_f32", 942, AT_TC_MFMA, 8, AT_F16, AT_F16, "cdna3_f16_f32", AT_TC_CDNA3 },
+    { "cdna3_mfma_k4_f16_f32", 942, AT_TC_MFMA, 4, AT_F16, AT_F16, "cdna3_f16_f32", AT_TC_CDNA3 },
+    { "cdna3_mfma_k16_bf16_f32", 942, AT_TC_MFMA, 16, AT_BF16, AT_BF16, "cdna3_f16_f32", AT_TC_CDNA3 },
+    { "cdna3_mfma_k8_bf16_f32", 942, AT_TC_MFMA, 8, AT_BF16, AT_BF16, "cdna3_f16_f32", AT_TC_CDNA3 },
+    { "cdna3_mfma_k4_bf16_f32", 942, AT_TC_MFMA, 4, AT_BF16, AT_BF16, "cdna3_f16_f32", AT_TC_CDNA3 },
+    { "cdna3_mfma_k8_xf32_f32", 942, AT_TC_MFMA, 8, AT_TF32, AT_TF32, "cdna3_xf32_f32", AT_TC_CDNA3 },
+    { "cdna3_mfma_k4_xf32_f32", 942, AT_TC_MFMA, 4, AT_TF32, AT_TF32, "cdna3_xf32_f32", AT_TC_CDNA3 },
 };
 /* clang-format on */
 
@@ -114,12 +131,19 @@ static double fp8_by_f16(const struct at_tc_instruction *t, const struct at_tc_r
     return at_round(rule->out, c + sum); /* 53 >= 2 * 24 + 2 bits: rounding twice is rounding once */
 }
 
+static double cdna3(const struct at_tc_instruction *t, const struct at_tc_rule *rule, const double *a, const double *b,
+                    double c) {
+    for (int i = 0; i < t->k; i += rule->block)
+        c = at_cdna3_multiply_add(rule, t->a, a + i, b + i, t->k - i < rule->block ? t->k - i : rule->block, c);
+    return c;
+}
+
 double at_tc_multiply_add(const struct at_tc_instruction *t, const struct at_tc_rule *rule, const double *a,
                           const double *b, double c) {
     if (!rule)
         rule = at_tc_instruction_rule(t);
-    if (t->order == AT_TC_FP8_BY_F16)
-        return fp8_by_f16(t, rule, a, b, c);
+    if (t->order != AT_TC_CHUNKS)
+        return t->order == AT_TC_CDNA3 ? cdna3(t, rule, a, b, c) : fp8_by_f16(t, rule, a, b, c);
     for (int i = 0; i < t->k; i += rule->block) {
         const int n = t->k - i < rule->block ? t->k - i : rule->block;
         c = at_fdpa_mixed(rule, t->a, t->b, a + i, 1, b + i, 1, n, c);
@@ -129,7 +153,7 @@ double at_tc_multiply_add(const struct at_tc_instruction *t, const struct at_tc_
 
 double at_tc_multiply_add_rows(const struct at_tc_instruction *t, const struct at_tc_rule *rule,
                                const struct at_tc_row *a, const struct at_tc_row *b, double c) {
-    if (t->order == AT_TC_FP8_BY_F16 || !a->finite || !b->finite)
+    if (t->order != AT_TC_CHUNKS || !a->finite || !b->finite)
         return at_tc_multiply_add(t, rule, a->x, b->x, c);
     for (int i = 0; i < t->k; i += rule->block)
         c = at_fdpa_rows(rule, a, b, i, t->k - i < rule->block ? t->k - i : rule->block, c);
@@ -137,7 +161,7 @@ double at_tc_multiply_add_rows(const struct at_tc_instruction *t, const struct a
 }
 
 const char *at_tc_neighbour_name(enum at_tc_neighbour which) {
-    static const char *const names[] = { "F-1", "F+1", "L/2", "2L", "rounding", "e_zero-1", "e_zero+1" };
+    static const char *const names[] = { "F-1", "F+1", "L/2", "2L", "rounding", "e_zero-1", "e_zero+1", "c leads" };
     return names[which];
 }
 
@@ -148,6 +172,13 @@ static int floor_matters(const struct at_tc_instruction *t, const struct at_tc_r
     const int least = a->emin - a->precision + 1 + b->emin - b->precision + 1, lowest = a->emin + b->emin;
     return t->order == AT_TC_CHUNKS && lowest < rule->zero_exponent - 1 &&
            least < rule->zero_exponent - rule->kept_bits;
+}
+
+/* The exponent of a subnormal c acts where all products have lower ones, and where what it cuts exists. */
+static int addend_matters(const struct at_tc_instruction *t, const struct at_tc_rule *rule) {
+    const struct at_format_info *a = at_format_info(t->a), *b = at_format_info(t->b), *out = at_format_info(rule->out);
+    const int least = a->emin - a->precision + 1 + b->emin - b->precision + 1;
+    return t->order == AT_TC_CHUNKS && a->emin + b->emin < out->emin && least < out->emin - rule->kept_bits;
 }
 
 int at_tc_neighbour_of(const struct at_tc_instruction *t, enum at_tc_neighbour which, struct at_tc_rule *changed) {
@@ -162,13 +193,16 @@ int at_tc_neighbour_of(const struct at_tc_instruction *t, enum at_tc_neighbour w
         return 1;
     case AT_TC_BLOCK_HALF:
         changed->block /= 2;
-        return t->order == AT_TC_CHUNKS && changed->block < step;
+        return t->order != AT_TC_FP8_BY_F16 && changed->block < step;
     case AT_TC_BLOCK_TWICE:
         changed->block *= 2;
-        return t->order == AT_TC_CHUNKS && changed->block <= step;
+        return t->order != AT_TC_FP8_BY_F16 && changed->block <= step;
     case AT_TC_OTHER_ROUNDING:
         changed->rounding = changed->rounding == AT_TC_RZ ? AT_TC_RNE : AT_TC_RZ;
         return 1;
+    case AT_TC_ADDEND_LEADING:
+        changed->addend_exponent -= at_format_info(changed->out)->precision - 1;
+        return addend_matters(t, changed);
     default:
         changed->zero_exponent += which == AT_TC_FLOOR_LESS ? -1 : 1;
         return floor_matters(t, changed);

@@ -5,17 +5,18 @@
 
 #include "tensor_core/fdpa.h"
 
-enum at_tc_kind { AT_TC_MMA, AT_TC_WGMMA, AT_TC_TCGEN05 };
+enum at_tc_kind { AT_TC_MMA, AT_TC_WGMMA, AT_TC_TCGEN05, AT_TC_MFMA };
 /* How the k products of one instruction are taken.
  *   chunks      ascending chunks of the rule's block, the accumulator running through
  *   fp8_by_f16  mma.sync of e4m3 and e5m2 on Hopper and on sm_100, which has no unit for it: two steps of f16 products
  *               from an accumulator of 0, first those with k mod 4 in {0, 1}, then {2, 3}; c is added last, to nearest
+ *   cdna3       ascending chunks with the arithmetic of tensor_core/cdna3.h, which is a model only, not measured
  */
-enum at_tc_order { AT_TC_CHUNKS, AT_TC_FP8_BY_F16 };
+enum at_tc_order { AT_TC_CHUNKS, AT_TC_FP8_BY_F16, AT_TC_CDNA3 };
 
 struct at_tc_instruction {
     const char *name; /* "hopper_mma_k16_f16_f32" */
-    int sm;           /* the compute capability it is described for, 90 */
+    int sm;           /* the compute capability it is described for, 90; of mfma the number of gfx, 942 */
     enum at_tc_kind kind;
     int k;               /* products */
     enum at_format a, b; /* operands */
@@ -45,8 +46,9 @@ enum at_tc_neighbour {
     AT_TC_BLOCK_HALF, /* L / 2 */
     AT_TC_BLOCK_TWICE,
     AT_TC_OTHER_ROUNDING,
-    AT_TC_FLOOR_LESS, /* e_zero - 1 */
-    AT_TC_FLOOR_MORE, /* e_zero + 1 */
+    AT_TC_FLOOR_LESS,     /* e_zero - 1 */
+    AT_TC_FLOOR_MORE,     /* e_zero + 1 */
+    AT_TC_ADDEND_LEADING, /* a subnormal c has the exponent of its leading bit */
     AT_TC_NEIGHBOURS
 };
 const char *at_tc_neighbour_name(enum at_tc_neighbour which);

@@ -34,12 +34,13 @@ wants 3 attest-cuda "$scratch/attest" bench '*/*'
 wants 2 'wanted one' "$attest" bench simt --case "$line"
 
 # The tensor-core model: timed where it makes the device's results again, and not where it does not.
-head -n 6 datasets/measurements/h200_tensor_core.txt > "$scratch/golden"
-wants 0 '314571 results as on the device' "$attest" bench tensor-core --rounds 3 --golden "$scratch/golden"
+awk '/^#/ || strata++ < 3' datasets/measurements/h200_tensor_core.txt > "$scratch/golden"
+results=$(awk '/^hopper/ { all += $4 } END { print all }' "$scratch/golden")
+wants 0 "$results results as on the device" "$attest" bench tensor-core --rounds 3 --golden "$scratch/golden"
 cat "$scratch/out"
 [[ $(awk '/^hopper/ { print ($2 > 0) ($3 > 0) }' "$scratch/out") == 11 ]] || fail "not one line with two rates"
 wants 1 'slower than asked for' "$attest" bench tensor-core --rounds 1 --golden "$scratch/golden" --min-rate 1e8
-sed '5s/ \(.\)\(.......\)$/ \2\1/' "$scratch/golden" > "$scratch/altered"
+sed '/ any_code /s/ \(.\)\(.......\)$/ \2\1/' "$scratch/golden" > "$scratch/altered"
 wants 1 'not timed: 1 of 3 strata differ' "$attest" bench tensor-core --rounds 1 --golden "$scratch/altered"
 wants 0 'hopper_wgmma_k16_f16_f16' "$attest" bench tensor-core '*wgmma_k16_f16_f16' --rounds 1
 wants 2 "matches 'volta_*'" "$attest" bench tensor-core 'volta_*'

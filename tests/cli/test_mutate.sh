@@ -54,7 +54,7 @@ printf 'void f() { g(1]; }\n' > "$scratch/odd.c"
 wants 2 "odd.c:1: ']' closes nothing" "$mutate" sites "$scratch/odd.c"
 
 # --- draws: by the seed alone, each place once, with as many lines as before ---
-mapfile -t sources < <(ls kernels/device/exp.h kernels/exp2/*.cu kernels/rms_norm/*.cu)
+mapfile -t sources < <(ls kernels/device/exp.h kernels/exp2/*.cu kernels/rms_norm/*.cu kernels/rms_norm/*.h)
 draw() { mkdir -p "$scratch/$4"; "$mutate" draw "$1" "$2" "$3" "$scratch/$4" "${sources[@]}" > "$scratch/$4.tsv" || fail "mutate draw"; }
 draw 5 1 40 one; draw 5 1 40 again; draw 6 1 40 other; draw 5 31 10 tail
 same "$scratch/one.tsv" "$scratch/again.tsv"
@@ -71,15 +71,16 @@ of_stamp() { sed "s/ -std=.*//" "$1"; } # the compilers that everything was buil
 [[ "${AT_EFFORT:-full}" == fast ]] && n=3 || n=8
 # BUILD as make has it: a parse alone writes the flags down, and others would find the tree built with other ones
 make --no-print-directory -n CC="$(of_stamp "$BUILD/flags")" CXX="$(of_stamp build/simt/flags)" DEPS=0 BUILD="${BUILD#"$PWD"/}" JOBS=2 \
-    ONLY='kernels/rms_norm/*.cu' CASES='smoke:*' N="$n" SEED=3 mutate 2> /dev/null | sed -n "/^N='/,\$p" > "$scratch/command"
+    ONLY='kernels/rms_norm/*.h' CASES='smoke:*' N="$n" SEED=3 mutate 2> /dev/null | sed -n "/^N='/,\$p" > "$scratch/command"
 [[ -s "$scratch/command" ]] || fail "no command of make mutate"
 export MUTATE_DIR=$scratch/mutate
 sample() { bash "$scratch/command"; }
 wants 0 "make mutate N=$n SEED=3" sample
 tail -n 1 "$scratch/out" | grep -qE ": [0-9]+ of $n killed, raw score [0-9.]+ %\$" || fail "the last line is no score"
 folder=$MUTATE_DIR/3
-[[ $(awk -F '\t' '$5 == "nothing"' "$folder/mutants" | wc -l) -ge 1 ]] || fail "no control"
-grep -q ' 1 controls passed$' "$scratch/out" || fail "the control did not pass"
+controls=$(awk -F '\t' '$5 == "nothing"' "$folder/mutants" | wc -l)
+[[ $controls -ge 1 ]] || fail "no control"
+grep -q " $controls controls passed\$" "$scratch/out" || fail "a control did not pass"
 killed=$(sed -n 's/.*: \([0-9]*\) of '"$n"' killed, raw.*/\1/p' "$scratch/out")
 [[ "$killed" -ge $((n / 2)) ]] || fail "only $killed of $n mutants of a small kernel are killed"
 # The patch is all of a mutant, and applies to the sources.
@@ -88,8 +89,8 @@ patch --dry-run -p1 < "$patch" > /dev/null || fail "$patch does not apply"
 
 # --- fates: what does not compile, what is the same code, what is a mutant ---
 fate() { # NUMBER 'sed command'
-    sed "$2" kernels/rms_norm/01_warp_per_row.cu > "$folder/drawn/$1"
-    printf '%s\tkernels/rms_norm/01_warp_per_row.cu\t1\t0\tswap\ta\tb\trms_norm/01_warp_per_row' "$1" > "$scratch/line"
+    sed "$2" kernels/rms_norm/warp_per_row.h > "$folder/drawn/$1"
+    printf '%s\tkernels/rms_norm/warp_per_row.h\t1\t0\tswap\ta\tb\trms_norm/01_warp_per_row' "$1" > "$scratch/line"
     sed "s|make/mutate.sh\$|make/mutate_one.sh '$folder' \"\$(cat '$scratch/line')\"|" "$scratch/command" > "$scratch/single"
     PLAIN=$folder/plain bash "$scratch/single" || fail "make/mutate_one.sh"
     cut -f8 "$folder/fate/$1"

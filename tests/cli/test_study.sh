@@ -76,7 +76,7 @@ diff <(sed -n '/^mean and bias/,$p' "$scratch/out") <(sed -n '/^mean and bias/,$
 
 # ---- what it refuses
 bad() { local says=$1; shift; wants 2 "$says" "$attest" study "$@"; grep -q '^attest: ' "$scratch/out" || fail "$*: no message"; }
-bad "wanted one of accumulate, modes, tensor-core, special, exp2" nonsense
+bad "wanted one of accumulate, modes, tensor-core, special, zeros, exp2" nonsense
 bad "matches no mode; did you mean 'f16_k16'?" accumulate --modes f16k16
 bad "did you mean 'same_sign'?" accumulate --data samesign
 bad '--lengths: found "1,x", wanted whole numbers' accumulate --lengths 1,x
@@ -175,12 +175,21 @@ for p in plots.values():
     svg_layout.check(p)
 P
 
-patterns=2000; [[ ${AT_EFFORT:-full} == fast ]] && patterns=500
+patterns=2010; [[ ${AT_EFFORT:-full} == fast ]] && patterns=510 # as many of each of 15 strata
 # Tensor cores: the SIMT machine's instructions against the model, and the device's golden vectors, one of them altered.
-wants 0 '36 probes, 0 not as predicted' "$attest" study tensor-core --runner cpu --patterns $patterns --out "$scratch/tc.h5"
+wants 0 '64 probes, 0 not as predicted' "$attest" study tensor-core --runner cpu --patterns $patterns --out "$scratch/tc.h5"
 cp "$scratch/out" "$scratch/printed"
-wants 0 '36 probes, 0 not as predicted' "$attest" show "$scratch/tc.h5"
+wants 0 '64 probes, 0 not as predicted' "$attest" show "$scratch/tc.h5"
 diff <(grep '^hopper' "$scratch/out") <(grep '^hopper' "$scratch/printed") || fail "show prints another table of instructions"
+# An archive of before the column `c leads`: it says nothing there, and nothing else changes.
+/usr/bin/python3 - "$scratch/tc.h5" "$scratch/older.h5" <<'P' || fail "the column cannot be taken away"
+import sys, shutil, h5py
+shutil.copy(sys.argv[1], sys.argv[2])
+del h5py.File(sys.argv[2], "a")["studies/tensor_core/addend_leading"]
+P
+grep '^hopper' "$scratch/out" | awk '{ $11 = "-" } 1' > "$scratch/wanted"
+wants 0 '64 probes, 0 not as predicted' "$attest" show "$scratch/older.h5"
+diff <(grep '^hopper' "$scratch/out" | awk '{ $1 = $1 } 1') "$scratch/wanted" || fail "an older archive shows another table"
 wants 3 'No such file' "$attest" study tensor-core --runner cpu --patterns $patterns --out "$scratch/none/tc.h5"
 grep -q '^hopper' "$scratch/out" && fail "work was done before the place of the archive was refused"
 mkdir -p "$scratch/folder"
@@ -195,6 +204,7 @@ sed '5s/ \(.\)\(.......\)$/ \2\1/' "$scratch/golden" > "$scratch/altered"
 wants 1 'DIFFERENT from the device' "$attest" study tensor-core --golden "$scratch/altered"
 wants 2 'wants --runner R, or --golden FILE' "$attest" study tensor-core
 wants 2 'no variant for an instruction' "$attest" study tensor-core --runner cpu --instructions 'volta_*'
+wants 2 'no variant for an instruction' "$attest" study tensor-core --runner cpu --instructions 'cdna3_*'
 
 # special: the C library's 2^x and the unit's over each 65,539th f32; the same on any number of threads; a kernel that is off is told.
 sweep=("$attest" study special --step 65539)
@@ -220,7 +230,39 @@ wants 3 'runner nonsense' "${sweep[@]}" --runner nonsense
 # The unit's model against hashes of a device, and what tells it from its neighbours.
 [[ $("$attest" study exp2 --step 2000003 2>&1 > "$scratch/out") == *'is now `attest study special`'* ]] || fail "the old name says nothing"
 golden=datasets/measurements/h200_special.txt
-bad 'no --runner' special --golden --runner cpu
+# The unit's instructions of a runner beside the model: plumbing alone on the SIMT machine, which has the model's bits; the same on any
+# number of threads; a unit that is nearly it, results in each other's place and some that are not written are told.
+measured=("$attest" study special --golden --step 65539)
+AT_THREADS=1 wants 0 '23 instructions on some of their arguments, 0 differ' "${measured[@]}" --runner cpu
+cp "$scratch/out" "$scratch/printed"
+AT_THREADS=3 wants 0 '23 instructions on some of their arguments, 0 differ' "${measured[@]}" --runner cpu
+diff "$scratch/printed" "$scratch/out" || fail "threads change what is measured"
+[[ $(awk '$1 ~ /x2$/ { sub("x2$", "", $1); pair[$1] = $2 } $1 ~ /16$/ { one[$1] = $2 } END { for (i in one) same += one[i] == pair[i]; print same }' "$scratch/out") == 4 ]] ||
+    { cat "$scratch/out"; fail "pairs have other results"; }
+wants 1 'DIFFERENT from the model' "${measured[@]}" --runner mutants
+for line in 'rcp.approx.f32 .*DIFFERENT from the model in 704 of 65534 results, first of 00200060: 7f800000, model 7f7ffd00' \
+            'ex2.approx.f16 .*DIFFERENT from the model in 19415 of 65536 results, first of 11c5: 3c01, model 3c00' \
+            'rsqrt.approx.f32 .*first of ff02fd00: ffffffff, model 7fffffff; 254 NaNs are not 7fffffff' 'tanh.approx.bf16x2 .*DIFFERENT' '21 differ$'; do
+    grep -q "$line" "$scratch/out" || { cat "$scratch/out"; fail "not said: $line"; }
+done
+narrow=("$attest" study special --instructions '*16*' --golden)
+wants 0 '8 instructions on all their arguments, 0 differ' "${narrow[@]}" "$scratch/narrow" --runner cpu
+grep -q "unit of .*, 20[0-9-]*: the hash" "$scratch/narrow" || fail "the file does not say what it was measured on, and when"
+wants 0 '8 instructions on all their arguments, 0 differ' "$attest" study special --golden "$scratch/narrow"
+[[ $(grep -v '^#' "$scratch/narrow" | grep -cFf <(grep 16 "$golden")) == 5 ]] || fail "other hashes than those of an H200"
+cp "$scratch/narrow" "$scratch/before"
+wants 1 'differ' "${narrow[@]}" "$scratch/other" --runner mutants
+wants 1 'DIFFERENT from the device' "$attest" study special --golden "$scratch/other"
+wants 3 'No such file' "${narrow[@]}" "$scratch/none/golden" --runner cpu
+grep -q 'approx' "$scratch/out" && fail "work was done before the place of the file was refused"
+wants 3 'runner nonsense' "${narrow[@]}" "$scratch/narrow" --runner nonsense
+bad 'no variant for an instruction' special --golden "$scratch/narrow" --runner cpu --instructions 'volta*'
+same "$scratch/before" "$scratch/narrow"
+bad 'a file of hashes is of all arguments' special --golden "$scratch/narrow" --runner cpu --step 3
+bad 'no --out' special --golden --runner cpu --out "$scratch/x.h5"
+bad '--step' special --golden --runner cpu --step 0
+bad 'no --runner' special --neighbours --runner cpu
+bad 'no --runner, --out, --step' special --golden --step 3
 bad "matches 'volta*'" special --golden --instructions 'volta*'
 bad "matches 'volta*'" special --neighbours --instructions 'volta*'
 echo 'rcp.approx.f32 12 34' > "$scratch/odd"
@@ -237,3 +279,13 @@ if [[ ${AT_EFFORT:-full} != fast ]]; then
     [[ $(awk '/ tell,/ { n++; told += !/ 0 tell,/ } END { print n, told }' "$scratch/out") == '10 10' ]] ||
         { cat "$scratch/out"; fail "a neighbour of rcp is not told"; }
 fi
+
+# ---- zeros
+wants 0 'y: 49.99 % of 1572864 elements are 0' "$attest" study zeros --case 'reglu tokens=512 channels=3072 halves=together dtype=bf16'
+grep -q 'of 98304 blocks of 1 x 16 0.00203 %; independent zeros: 0.00152 %' "$scratch/out" || { cat "$scratch/out"; fail "other blocks of 1 x 16"; }
+grep -q 'of 6144 blocks of 16 x 16 0 %' "$scratch/out" || { cat "$scratch/out"; fail "other blocks of 16 x 16"; }
+AT_THREADS=1 "$attest" study zeros --case 'reglu tokens=512 channels=3072 halves=together dtype=bf16' | cmp - "$scratch/out" || fail "zeros depend on the number of threads"
+wants 0 'y: 100.00 % of 1400 elements are 0' "$attest" study zeros --case 'silu_mul tokens=40 channels=35 dtype=f16 data=subnormal'
+bad 'wanted --case LINE' zeros
+bad 'operator exp2, wanted one over rows' zeros --case 'exp2 n=4'
+bad 'did you mean' zeros --case 'regul tokens=3'

@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 3
-operators=$(find reference -mindepth 1 -maxdepth 1 -type d -printf '%f\n' | grep -vxE 'attest|tensor_core|special|fast|norm' | paste -sd'|')
+operators=$(find reference -mindepth 1 -maxdepth 1 -type d -printf '%f\n' | grep -vxE 'attest|tensor_core|special|fast|norm|gated' | paste -sd'|')
 
 sources() { git ls-files 'reference/*.[ch]' 'datasets/*.[ch]' 'kernels/*.[ch]' 'kernels/*.cu' 'verify/*.[ch]' 'notebooks_export/*.[ch]'; }
 
@@ -18,8 +18,10 @@ rule() { # folder -> sets own, outside
         reference/tensor_core) own='attest/|tensor_core/' outside='' ;;
         reference/special) own='special/' outside='' ;;
         reference/fast) own="attest/|fast/|($operators)/" outside='cblas.h' ;;
-        reference/norm) own='attest/|tensor_core/|norm/' outside='' ;;
-        reference/*norm | reference/*uclip) own="attest/|norm/|${1#reference/}/" outside='' ;;
+        reference/norm) own='attest/|tensor_core/|special/|norm/' outside='' ;;
+        reference/gated) own='attest/|gated/' outside='' ;;
+        reference/silu_mul | reference/reglu) own="attest/|special/|gated/|${1#reference/}/" outside='' ;;
+        reference/*norm | reference/*uclip | reference/*uclip_in_place) own="attest/|norm/|${1#reference/}/" outside='' ;;
         reference/*) own="attest/|tensor_core/|special/|${1#reference/}/" outside='' ;;
         datasets/*) own='attest/|tensor_core/|datasets/' outside='gsl/|Random123/|jansson.h|zlib.h' ;;
         kernels/host) own='attest/|tensor_core/|kernels/host/|('"$operators"')/' outside='cblas.h' ;;
@@ -27,7 +29,8 @@ rule() { # folder -> sets own, outside
         kernels/simt) own='attest/|tensor_core/|special/|kernels/simt/' outside='elfutils/|sanitizer/|tuple' ;;
         kernels/runner) own='attest/|kernels/runner/|kernels/simt/simt_job.h|build_info.h' outside='cuda_runtime_api.h|gcov.h' ;;
         kernels/attention | kernels/norm) own="attest/|kernels/device/|$1/|($operators)/" outside='' ;;
-        kernels/*) own="attest/|kernels/(host|device|attention|norm)/|$1/|($operators)/" outside='' ;;
+        kernels/gated) own="attest/|gated/|kernels/device/|$1/" outside='' ;;
+        kernels/*) own="attest/|gated/|kernels/(host|device|attention|norm|gated)/|$1/|($operators)/" outside='' ;;
         notebooks_export/plots) own='notebooks_export/plots/' outside='' ;;
         verify) own='attest/|verify/|build_info.h' outside='' ;;
         verify/cli) own="attest/|$(rooms cli)" outside='' ;;

@@ -47,6 +47,13 @@ static double decoded(const struct at_tensor *t, int64_t i) {
     return code >> (8 * l.bytes - 1) ? -size : size;
 }
 
+/* The second factor of product l of a column. */
+static double second(const struct at_problem *p, int64_t column, int64_t l) {
+    const struct at_gemm_own z = at_gemm_own_of(p);
+    return z.layout == AT_GEMM_KN ? decoded(&p->tensors[AT_GEMM_W], l * z.n + column)
+                                  : decoded(&p->tensors[AT_GEMM_B], column * z.k + l);
+}
+
 double at_gemm_mpfr(const struct at_problem *p, int64_t i, double value, double *off) {
     const int64_t row = i / at_gemm_own_of(p).n, column = i % at_gemm_own_of(p).n, k = at_gemm_own_of(p).k;
     mpfr_t sum, product;
@@ -54,7 +61,7 @@ double at_gemm_mpfr(const struct at_problem *p, int64_t i, double value, double 
     mpfr_set_zero(sum, 1);
     for (int64_t l = k - 1; l >= 0; l--) { /* the other way round: nothing is rounded, so it is the same */
         mpfr_set_d(product, decoded(&p->tensors[AT_GEMM_A], row * k + l), MPFR_RNDN);
-        mpfr_mul_d(product, product, decoded(&p->tensors[AT_GEMM_B], column * k + l), MPFR_RNDN);
+        mpfr_mul_d(product, product, second(p, column, l), MPFR_RNDN);
         mpfr_add(sum, sum, product, MPFR_RNDN);
     }
     mpfr_mul_d(sum, sum, (double)p->params.scale, MPFR_RNDN);

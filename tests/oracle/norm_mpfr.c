@@ -1,4 +1,4 @@
-/* The six norms a second time, in 300-bit arithmetic.
+/* The norms a second time, in 300-bit arithmetic.
  * SPDX-License-Identifier: Apache-2.0
  *
  * Written from the formulas, one output element at a time. A format is (width, p, emin): its numbers are decoded from
@@ -44,6 +44,14 @@ static double input(const struct at_problem *problem, const char *name, int64_t 
     return NAN; /* no such tensor: nothing will compare equal */
 }
 
+/* The parameter of a channel; one alone is that of all. */
+static double parameter(const struct at_problem *problem, const char *name, int64_t channel) {
+    for (int t = 0; t < problem->op->n_tensors; t++)
+        if (strcmp(problem->op->tensors[t].name, name) == 0 && problem->tensors[t].shape[0] == 1)
+            channel = 0;
+    return input(problem, name, channel);
+}
+
 static int has(const struct at_problem *problem, const char *name) {
     for (int t = 0; t < problem->op->n_tensors; t++)
         if (strcmp(problem->op->tensors[t].name, name) == 0)
@@ -74,7 +82,7 @@ static void uclip(const struct at_problem *problem, const char *suffix, int64_t 
         mpfr_set_d(x, (double)problem->params.lo, MPFR_RNDN);
     if (!mpfr_nan_p(x) && mpfr_cmp_d(x, (double)problem->params.hi) > 0)
         mpfr_set_d(x, (double)problem->params.hi, MPFR_RNDN);
-    mpfr_mul_d(x, x, input(problem, gamma, channel), MPFR_RNDN);
+    mpfr_mul_d(x, x, parameter(problem, gamma, channel), MPFR_RNDN);
     if (has(problem, beta))
         mpfr_add_d(x, x, input(problem, beta, channel), MPFR_RNDN);
 }
@@ -122,7 +130,7 @@ double at_norm_mpfr(const struct at_problem *problem, const char *output, int64_
         const char q_or_k[2] = { output[0], 0 }, suffix[3] = { '_', output[0], 0 };
         mpfr_set_d(y, input(problem, q_or_k, i), MPFR_RNDN);
         uclip(problem, suffix, i % problem->sizes.d, y);
-    } else if (strcmp(output, "res_out") == 0) {
+    } else if (strcmp(output, "res_out") == 0 || strcmp(output, "res") == 0) {
         norm_input(problem, i, 1, y);
     } else if (!has(problem, "alpha") && !has(problem, "alpha_pre")) {
         rms(problem, i, y);

@@ -1,4 +1,4 @@
-/* The six norms a second time, in 300-bit arithmetic, sharing nothing with the reference but the problem.
+/* The norms a second time, in 300-bit arithmetic, sharing nothing with the reference but the problem.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef AT_NORM_MPFR_H
 #define AT_NORM_MPFR_H

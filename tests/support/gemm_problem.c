@@ -12,17 +12,30 @@
 void at_test_gemm_problem(const struct at_test_gemm_shape *shape, struct at_test_problem *out) {
     struct at_problem *p = &out->problem;
     memset(out, 0, sizeof *out);
-    const struct at_gemm_own own = { shape->m, shape->n, shape->k, (int32_t)shape->out };
+    const struct at_gemm_own own = at_gemm_stored((struct at_gemm_own){
+        .m = shape->m, .n = shape->n, .k = shape->k, .out = (int32_t)shape->out, .layout = (int32_t)shape->layout });
     at_problem_init(p, &at_op_gemm, shape->dtype);
     at_gemm_own_set(p, &own);
     p->params.scale = shape->scale != 0 ? (float)shape->scale : 1.0f;
     at_problem_shape(p);
-    const int64_t a = at_test_count(p, AT_GEMM_A), b = at_test_count(p, AT_GEMM_B);
+    const int second = shape->layout == AT_GEMM_NK ? AT_GEMM_B : AT_GEMM_W;
+    const int64_t a = at_test_count(p, AT_GEMM_A), b = at_test_count(p, second);
     unsigned char *memory = out->memory = calloc((size_t)(a + b) + 16, at_format_info(p->dtype)->bytes);
     if (!memory)
         abort();
     p->tensors[AT_GEMM_A].data = a > 0 ? memory : NULL;
-    p->tensors[AT_GEMM_B].data = memory + (a * (int64_t)at_format_info(p->dtype)->bytes + 15) / 16 * 16;
+    p->tensors[second].data = b > 0 ? memory + (a * (int64_t)at_format_info(p->dtype)->bytes + 15) / 16 * 16 : NULL;
+}
+
+void at_test_gemm_turned(const struct at_problem *from, struct at_test_problem *out) {
+    const struct at_gemm_own z = at_gemm_own_of(from);
+    at_test_gemm_problem(&(struct at_test_gemm_shape){ z.m, z.n, z.k, from->dtype, (enum at_format)z.out,
+                                                       (double)from->params.scale, AT_GEMM_KN },
+                         out);
+    for (int64_t i = 0; i < z.m * z.k; i++)
+        at_test_set(&out->problem, "a", i, at_test_get(from, "a", i));
+    for (int64_t i = 0; i < z.n * z.k; i++)
+        at_test_set(&out->problem, "w", i % z.k * z.n + i / z.k, at_test_get(from, "b", i));
 }
 
 static double random_sign(struct at_test_random *random) { return at_test_below(random, 2) ? -1 : 1; }

@@ -12,9 +12,13 @@ struct at_test_gemm_shape {
     int64_t m, n, k;
     enum at_format dtype, out;
     double scale; /* 0: 1 */
+    enum at_gemm_layout layout;
 };
 /* Factors 0. Released with at_test_problem_release. */
 void at_test_gemm_problem(const struct at_test_gemm_shape *shape, struct at_test_problem *out);
+
+/* The same problem, its second factor stored the other way: w for b. */
+void at_test_gemm_turned(const struct at_problem *from, struct at_test_problem *out);
 
 /* A random problem of at most 6 rows and columns and max_k products: every format, data of every family and then, at
  * times, bent to wide exponents, the ends of the range or one odd element; scales 1, powers of two, any. */

@@ -52,7 +52,7 @@ static void fill(struct at_problem *p, uint64_t seed) {
     struct at_test_random random = { seed };
     for (int t = 0; t < p->op->n_tensors; t++) {
         const char *name = p->op->tensors[t].name;
-        for (int64_t i = 0; p->op->tensors[t].role == AT_IN && i < at_tensor_count(&p->tensors[t]); i++)
+        for (int64_t i = 0; p->op->tensors[t].role != AT_OUT && i < at_tensor_count(&p->tensors[t]); i++)
             at_test_set(p, name, i, (name[0] == 'b' ? 0.25 : 1) * at_test_normal(&random));
     }
 }

@@ -7,18 +7,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "special/special.h"
 #include "tests/support/built_case.h"
 
 const struct at_op *at_test_norm_op(int i) {
-    static const char *const names[AT_TEST_NORMS] = { "uclip_norm", "add_uclip_norm",          "qk_uclip_norm",
-                                                      "rms_norm",   "post_attn_pre_mlp_uclip", "add_rms_norm" };
+    static const char *const names[AT_TEST_NORMS] = { "uclip_norm",
+                                                      "add_uclip_norm",
+                                                      "qk_uclip_norm",
+                                                      "rms_norm",
+                                                      "post_attn_pre_mlp_uclip",
+                                                      "add_rms_norm",
+                                                      "post_attn_pre_mlp_uclip_in_place" };
     return at_op_find(names[i]);
 }
 
 int at_test_norm_is_rms(const struct at_op *op) { return op->takes_mean_square; }
 
 static int is_activation(const struct at_op *op, int tensor) {
-    return op->tensors[tensor].role == AT_IN && op->tensors[tensor].format == AT_FORMAT_DTYPE;
+    return op->tensors[tensor].role != AT_OUT && op->tensors[tensor].format == AT_FORMAT_DTYPE;
 }
 
 void at_test_norm_problem(const struct at_op *op, const struct at_test_norm_shape *shape, struct at_test_problem *out) {
@@ -36,6 +42,10 @@ void at_test_norm_problem(const struct at_op *op, const struct at_test_norm_shap
     } else {
         p->sizes.channels = shape->channels;
     }
+    if (shape->one_gamma)
+        at_scalar_set(p, at_op_scalar(op, "gamma_per"), 1);
+    if (op->complete)
+        op->complete(p, 0);
     at_problem_shape(p);
     size_t bytes = 16;
     for (int i = 0; i < op->n_tensors; i++)
@@ -45,7 +55,7 @@ void at_test_norm_problem(const struct at_op *op, const struct at_test_norm_shap
         abort();
     for (int i = 0; i < op->n_tensors; i++) {
         struct at_tensor *x = &p->tensors[i];
-        if (op->tensors[i].role != AT_IN || x->rank == 0)
+        if (op->tensors[i].role == AT_OUT || x->rank == 0)
             continue;
         x->data = next;
         next += (at_tensor_bytes(x) + 15) / 16 * 16;
@@ -67,7 +77,7 @@ static void draw_parameters(struct at_test_random *random, struct at_problem *p)
     const int kind = at_test_below(random, 4);
     for (int i = 0; i < p->op->n_tensors; i++) {
         const char *name = p->op->tensors[i].name;
-        if (p->op->tensors[i].role != AT_IN || is_activation(p->op, i))
+        if (p->op->tensors[i].role == AT_OUT || is_activation(p->op, i))
             continue;
         for (int64_t j = 0; j < at_tensor_count(&p->tensors[i]); j++) {
             double value = at_test_get(p, name, j); /* kind 0: as the case has it */
@@ -141,14 +151,16 @@ void at_test_norm_draw(const struct at_op *op, struct at_test_random *random, in
     shape.h = shape.hk * (1 + at_test_below(random, 2));
     char line[256], heads[64];
     const int per_head = at_op_tensor_index(op, "q") >= 0;
-    snprintf(heads, sizeof heads, per_head ? "h=%lld hk=%lld d" : "channels", (long long)shape.h, (long long)shape.hk);
+    shape.one_gamma = per_head && at_test_below(random, 2);
+    snprintf(heads, sizeof heads, per_head ? "h=%lld hk=%lld gamma_per=%s d" : "channels", (long long)shape.h,
+             (long long)shape.hk, shape.one_gamma ? "tensor" : "channel");
     snprintf(line, sizeof line, "%s tokens=%lld %s=%lld dtype=%s data=%s seed=%d", op->name, (long long)shape.tokens,
              heads, (long long)shape.channels, at_format_info(shape.dtype)->name, data[at_test_below(random, 13)],
              at_test_below(random, 1000000));
     struct at_built_case built = at_build_line(line);
     at_test_norm_problem(op, &shape, out);
     for (int i = 0; i < op->n_tensors; i++)
-        if (op->tensors[i].role == AT_IN)
+        if (op->tensors[i].role != AT_OUT)
             memcpy(out->problem.tensors[i].data, built.data.problem.tensors[i].data,
                    (size_t)at_tensor_bytes(&out->problem.tensors[i]));
     at_drop_case(&built);
@@ -166,17 +178,17 @@ struct at_numerics at_test_norm_numerics(struct at_test_random *random) {
     n.qk_tree = at_test_below(random, 2);
     n.fir_fma = at_test_below(random, 2);
     n.clamp = at_test_below(random, 2);
+    n.rsqrt = n.qk_unit == AT_UNIT_F64 ? AT_RSQRT_LIBM : at_test_below(random, 3);
     return n;
 }
 
-/* The float farthest from 1/sqrt(m) in this direction and yet within two units in the last place. */
+/* The float farthest from 1/sqrt(m) in this direction and yet no farther than the special-function unit can be. */
 static float rsqrt_off(float m, int direction) {
     const double exact = 1 / sqrt((double)m);
     if (!(exact > 0) || isinf(exact)) /* of infinity, NaN, 0: exact */
         return (float)exact;
-    const double ulp = at_ulp(AT_F32, exact);
     float r = (float)exact;
-    for (float next = r; isfinite(next) && fabs((double)next - exact) <= 2 * ulp;
+    for (float next = r; isfinite(next) && fabs((double)next - exact) <= AT_SPECIAL_RSQRT_ERROR * exact;
          next = nextafterf(next, direction > 0 ? INFINITY : 0))
         r = next;
     return r;

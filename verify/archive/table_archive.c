@@ -117,6 +117,13 @@ static char *ledger_row(const struct at_archive_source *source, hsize_t i) {
     return table_row(source, i) + t->table->ledger;
 }
 
+static void set_missing(const struct at_field *field, void *at) {
+    if (field->kind == AT_FIELD_PLACE)
+        *(int64_t *)at = -1;
+    else
+        *(double *)at = NAN;
+}
+
 static at_status read_columns(struct at_archive_source *source, const struct at_table *table) {
     static const struct at_archive_place first = { offsetof(struct at_ledger_row, has_first),
                                                    offsetof(struct at_ledger_row, first), "first" };
@@ -125,7 +132,7 @@ static at_status read_columns(struct at_archive_source *source, const struct at_
         if (table->later && strcmp(field->name, table->later) == 0 &&
             H5Lexists(source->group, field->name, H5P_DEFAULT) == 0) {
             for (hsize_t row = 0; row < source->n; row++)
-                *(double *)at_field_at(field, source->row_of(source, row)) = NAN;
+                set_missing(field, at_field_at(field, source->row_of(source, row)));
             continue;
         }
         AT_TRY(at_archive_read_field(source, field));

@@ -12,8 +12,8 @@ enum { AT_MAX_OPTIONS = 24, AT_MAX_WORDS = 4096 };
 
 struct at_option {
     const char *name; /* "--cases" */
-    const char *
-        value; /* placeholder shown in help; "[X]": may be left out, before another option or at the end; NULL for a flag */
+    /* The value's name in help; "[X]": may be left out, before another option or at the end; NULL for a flag. */
+    const char *value;
     const char *help;
 };
 

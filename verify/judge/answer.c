@@ -65,10 +65,11 @@ static at_status bits_of_outputs(struct at_answer *a) {
         const int t = a->outputs[o];
         const size_t bytes = (size_t)a->count[t] * at_format_info(a->problem->tensors[t].format)->bytes;
         a->bits[t] = calloc(1, bytes + 1);
-        if (!a->bits[t])
+        a->computed[t] = calloc((size_t)a->count[t] + 1, 1);
+        if (!a->bits[t] || !a->computed[t])
             return AT_FAIL(AT_NO_MEMORY, "no memory for %zu bytes of codes", bytes);
         if (a->count[t])
-            a->problem->op->bits(a->problem, t, a->bits[t]);
+            a->problem->op->bits(a->problem, t, a->bits[t], a->computed[t]);
     }
     return AT_OK;
 }
@@ -113,6 +114,7 @@ void at_answer_close(struct at_answer *a) {
     for (int t = 0; t < AT_MAX_TENSORS; t++) {
         free(a->value[t]);
         free(a->bits[t]);
+        free(a->computed[t]);
     }
     for (int i = 0; i < a->n_decoys; i++)
         for (int t = 0; t < AT_MAX_TENSORS; t++)

@@ -18,11 +18,12 @@ struct at_decoy {
 struct at_answer {
     const struct at_problem *problem; /* borrowed */
     int64_t rows;
-    int n_outputs, outputs[AT_MAX_TENSORS]; /* tensor indices */
-    int64_t count[AT_MAX_TENSORS];          /* elements of each output tensor */
-    double *value[AT_MAX_TENSORS];          /* exact */
-    void *bits[AT_MAX_TENSORS];             /* codes, of an operator that only moves bits; NULL: none */
-    struct at_ledger ledger;                /* of the exact evaluation */
+    int n_outputs, outputs[AT_MAX_TENSORS];  /* tensor indices */
+    int64_t count[AT_MAX_TENSORS];           /* elements of each output tensor */
+    double *value[AT_MAX_TENSORS];           /* exact */
+    void *bits[AT_MAX_TENSORS];              /* codes, of an operator that moves bits; NULL: none */
+    unsigned char *computed[AT_MAX_TENSORS]; /* beside bits: 1 for elements without a code */
+    struct at_ledger ledger;                 /* of the exact evaluation */
     int has_ledger;
     int wants_scaled;  /* the case requires AT_DECOY_SCALED */
     int fast_tier;     /* 1: exact values come from OpenBLAS, cross-checked */
@@ -33,8 +34,8 @@ struct at_answer {
     int64_t sample_count[AT_MAX_TENSORS];
     int n_decoys;
     struct at_decoy decoys[AT_MAX_DECOYS];
-    int64_t decoy_split; /* numerics->split the decoys were made for; -1: not yet */
-    int decoy_exp;       /* and numerics->exp */
+    int64_t decoy_split, decoy_block; /* numerics->split and ->block the decoys were made for; split -1: not yet */
+    int decoy_exp;                    /* and numerics->exp */
 };
 
 /* What depends on the variant's declared numerics. */

@@ -12,7 +12,8 @@
 #include "verify/runner/poison.h"
 
 /* An order of summation: what no sum shows to be another, no equal launch or other batch can show either. */
-static const unsigned ORDER = AT_DECLARES(qk_lanes) | AT_DECLARES(qk_run) | AT_DECLARES(qk_tree) | AT_DECLARES(block) |
+static const unsigned ORDER = AT_DECLARES(qk_lanes) | AT_DECLARES(qk_run) | AT_DECLARES(qk_tree) |
+                              AT_DECLARES(l_lanes) | AT_DECLARES(l_run) | AT_DECLARES(l_tree) | AT_DECLARES(block) |
                               AT_DECLARES(pv_chunk) | AT_DECLARES(split);
 /* What a declaration without an order still says: the formats that its limit is made of. Its exponential is none of them:
  * what another one is off by is less than what the sum in its argument may be. */

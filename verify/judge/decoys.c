@@ -204,9 +204,10 @@ void at_decoys_count(struct at_answer *a, int t) {
 
 at_status at_answer_decoys(struct at_answer *a, const struct at_numerics *numerics, int threads) {
     const struct at_op *op = a->problem->op;
-    /* A split that no row reaches makes the same decoys as none. */
-    const int64_t split = numerics->split < a->problem->sizes.max_sk ? numerics->split : 0;
-    if (a->decoy_split == split && a->decoy_exp == numerics->exp)
+    /* A split or block that no row reaches makes the same decoys as none. */
+    const int64_t split = numerics->split < a->problem->sizes.max_sk ? numerics->split : 0,
+                  block = numerics->block < a->problem->sizes.max_sk ? numerics->block : 0;
+    if (a->decoy_split == split && a->decoy_block == block && a->decoy_exp == numerics->exp)
         return AT_OK;
     if (!a->sample) {
         AT_TRY(choose_rows(a));
@@ -225,15 +226,17 @@ at_status at_answer_decoys(struct at_answer *a, const struct at_numerics *numeri
             AT_TRY(allocate(a, d));
         }
     }
-    /* From these two alone, or a decoy would depend on which variants of the case came before. A flushed result is no
+    /* From these alone, or a decoy would depend on which variants of the case came before. A flushed result is no
      * fault of an exponential that is declared to flush. */
     struct at_numerics used = at_numerics_default();
     used.split = (int)split;
+    used.block = (int)block;
     used.exp = numerics->exp;
     AT_TRY(make_own(a, &used, threads));
     for (int o = 0; o < a->n_outputs; o++)
         at_decoys_count(a, a->outputs[o]);
     a->decoy_split = split;
+    a->decoy_block = block;
     a->decoy_exp = numerics->exp;
     return AT_OK;
 }

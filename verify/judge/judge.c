@@ -125,6 +125,7 @@ static at_status judge_tensor(struct at_job *j, int o, const char *inert) {
                                .classes = j->judgement.classes[t],
                                .overflow = j->judgement.overflow[t],
                                .bits = a->bits[t],
+                               .computed = a->computed[t],
                                .count = a->count[t] };
     AT_TRY(at_compare(&c, r));
     struct at_evidence e = { .numerics = &j->v->numerics,

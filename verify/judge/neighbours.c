@@ -6,7 +6,8 @@
 
 /* A lane of its own for all terms, or two, add up to the same however they are joined; one takes all terms in a run. */
 static int means_the_same(const struct at_numerics *n, int field) {
-    return (field == AT_FIELD_qk_tree && n->qk_lanes <= 2) || (field == AT_FIELD_qk_run && n->qk_lanes == 1);
+    return (field == AT_FIELD_qk_tree && n->qk_lanes <= 2) || (field == AT_FIELD_qk_run && n->qk_lanes == 1) ||
+           (field == AT_FIELD_l_tree && n->l_lanes <= 2) || (field == AT_FIELD_l_run && n->l_lanes <= 1);
 }
 
 static void add(const struct at_numerics *declared, const struct at_numerics *candidate, struct at_neighbours *out) {
@@ -27,6 +28,11 @@ static void add_with_unit(const struct at_numerics *declared, struct at_numerics
         candidate.qk_lanes = 1;
         candidate.qk_run = 0;
         candidate.qk_tree = AT_TREE_SEQUENTIAL;
+        status = at_numerics_check(&candidate);
+    }
+    if (field == AT_FIELD_exp && status != AT_OK) { /* only ex2 takes its argument in another form */
+        candidate.exp_arg = AT_EXP_ARG_DIFFERENCE;
+        candidate.ex2_poly3 = 0;
         status = at_numerics_check(&candidate);
     }
     if ((field == AT_FIELD_qk_unit || field == AT_FIELD_pv_unit) && status != AT_OK) {
@@ -50,8 +56,10 @@ static void add_value(const struct at_numerics *declared, int field, int value, 
 
 static void add_numbers(const struct at_numerics *declared, int field, int value, struct at_neighbours *out) {
     /* 0 of these means "not cut at all" */
-    const int may_be_none = field == AT_FIELD_split || field == AT_FIELD_block || field == AT_FIELD_qk_run;
+    const int may_be_none =
+        field == AT_FIELD_split || field == AT_FIELD_block || field == AT_FIELD_qk_run || field == AT_FIELD_ex2_poly3;
     static const int some_runs[] = { 1, 2, 4, 8 }, some_keys[] = { 64, 256, 1024, 32 }, some_chunks[] = { 8, 16, 32 };
+    const int *some = field == AT_FIELD_qk_run || field == AT_FIELD_ex2_poly3 ? some_runs : some_keys;
     if (value > 0) {
         add_value(declared, field, value / 2, out);
         add_value(declared, field, value * 2, out);
@@ -64,7 +72,7 @@ static void add_numbers(const struct at_numerics *declared, int field, int value
     if (may_be_none && value > 0)
         add_value(declared, field, 0, out);
     for (int i = 0; value == 0 && may_be_none && i < 4; i++)
-        add_value(declared, field, field == AT_FIELD_qk_run ? some_runs[i] : some_keys[i], out);
+        add_value(declared, field, some[i], out);
     for (int i = 0; field == AT_FIELD_pv_chunk && i < 3; i++)
         add_value(declared, field, some_chunks[i], out);
 }

@@ -11,7 +11,7 @@ struct at_table {
     const char *signal;         /* the column that viewers plot */
     const char *row;            /* what a row is */
     const struct at_field *(*field)(int i);
-    const char *later; /* a column of doubles that older archives do not have: NaN then; NULL: none */
+    const char *later; /* a column that older archives do not have: NaN, or a place of -1, then; NULL: none */
     size_t row_bytes;
     int has_ledger;
     size_t ledger; /* with has_ledger: offset of a struct at_ledger_row in a row */

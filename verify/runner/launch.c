@@ -94,6 +94,28 @@ static at_status place(struct at_runner *runner, const struct at_problem *proble
     return AT_OK;
 }
 
+/* Elements that still hold the mark. Where the operator copies, an element that is due to hold it is none of them: inputs
+ * of any bits may. Of another launch's mark it would be. */
+static int64_t left_unwritten(const struct at_problem *placed, int t, uint64_t seed, int64_t *first) {
+    const struct at_tensor *tensor = &placed->tensors[t];
+    const int64_t all = at_mark_count(tensor, seed, first), n = at_tensor_count(tensor);
+    if (!all || !placed->op->bits)
+        return all;
+    const uint64_t mark = at_mark_code(tensor->format, seed);
+    void *due = calloc((size_t)n + 1, at_format_info(tensor->format)->bytes);
+    unsigned char *computed = calloc((size_t)n + 1, 1);
+    int64_t left = due && computed ? 0 : all;
+    if (due && computed)
+        placed->op->bits(placed, t, due, computed);
+    for (int64_t i = 0; due && computed && i < n; i++)
+        if (at_load_code(tensor->format, tensor->data, (size_t)i) == mark &&
+            (computed[i] || at_load_code(tensor->format, due, (size_t)i) != mark) && left++ == 0)
+            *first = i;
+    free(due);
+    free(computed);
+    return left;
+}
+
 /* Findings name the tensor and the place; the first one of each tensor is kept. */
 static void check_hygiene(const struct at_problem *placed, const struct at_buffer *buffer, uint64_t seed,
                           const uint64_t *hashes, struct at_outputs *out) {
@@ -120,7 +142,7 @@ static void check_hygiene(const struct at_problem *placed, const struct at_buffe
             snprintf(out->dirty[t], sizeof out->dirty[t], "changed its input %s", op->tensors[t].name);
             out->is_dirty = 1;
         } else if (op->tensors[t].role == AT_OUT) {
-            int64_t left = at_mark_count(tensor, seed, &first);
+            int64_t left = left_unwritten(placed, t, seed, &first);
             if (left) {
                 snprintf(out->dirty[t], sizeof out->dirty[t],
                          "left %lld of %lld elements of %s unwritten, the first at index %lld", (long long)left,

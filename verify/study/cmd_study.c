@@ -9,9 +9,16 @@
 #include "verify/study/special/study_exp2.h"
 #include "verify/study/special/study_special.h"
 #include "verify/study/tensor_core/study_tensor_core.h"
+#include "verify/study/zeros/study_zeros.h"
 
 const struct at_study *const at_studies[] = {
-    &at_study_accumulate, &at_study_modes, &at_study_tensor_core, &at_study_special, &at_study_exp2, NULL,
+    &at_study_accumulate,
+    &at_study_modes,
+    &at_study_tensor_core,
+    &at_study_special,
+    &at_study_zeros,
+    &at_study_exp2,
+    NULL,
 };
 
 /* One table for all, so that a word of one study before another is told from a word that none knows. */
@@ -20,6 +27,7 @@ static const struct at_option options[] = {
     AT_STUDY_TENSOR_CORE_OPTIONS,
     AT_STUDY_EXP2_OPTIONS,
     AT_STUDY_SPECIAL_OPTIONS,
+    AT_STUDY_ZEROS_OPTIONS,
     { "--runner", "R",
       "tensor-core, special: cuda, cpu (special: default), or a command line that speaks the protocol" },
     { "--out", "S.h5", "write the archive" },
@@ -53,9 +61,9 @@ static int run(const struct at_args *args) {
 
 const struct at_command at_command_study = {
     .name = "study",
-    .synopsis = "study accumulate | modes | special | tensor-core [options]",
-    .summary =
-        "precision lost by modes of accumulation; tensor cores and the special-function unit against their models",
+    .synopsis = "study accumulate | modes | special | tensor-core | zeros [options]",
+    .summary = "precision lost by modes of accumulation; tensor cores and the special-function unit against their "
+               "models; zero outputs",
     .example = "attest study accumulate --modes 'f16*' --data '@(normal|same_sign|minilm/*)' --out s.h5",
     .options = options,
     .min_words = 1,

@@ -361,6 +361,26 @@ static void test_elements(void **state) {
     }
 }
 
+/* Random codes are of the argument's format: all of its binades are met, subnormal numbers too. */
+static void test_elements_of_16_bits(void **state) {
+    (void)state;
+    static const char *const lines[] = { "special_function n=8000 instruction=tanh.approx.f16 data=random_bits",
+                                         "special_function n=8000 instruction=tanh.approx.bf16 data=random_bits" };
+    for (size_t k = 0; k < sizeof lines / sizeof *lines; k++) {
+        struct at_built_case built = at_build_line(lines[k]);
+        const struct at_tensor *x = at_built_tensor(&built, "x");
+        const struct at_format_info *format = at_format_info(x->format);
+        int seen[512] = { 0 }, binades = 0;
+        assert_true(x->format == (k ? AT_BF16 : AT_F16) && at_tensor_finite(x, 0, 8000));
+        for (int64_t i = 0; i < 8000; i++) {
+            const double v = fabs(at_tensor_get(x, i));
+            binades += !seen[v < ldexp(1, format->emin) ? 0 : ilogb(v) - format->emin + 1]++;
+        }
+        assert_true(binades == (k ? 255 : 31));
+        at_drop_case(&built);
+    }
+}
+
 /* A gate whose end no score of the format reaches: the hot key is as long as the format allows, and finite. */
 static void test_hot_stays_finite(void **state) {
     (void)state;
@@ -379,13 +399,21 @@ static void test_hot_stays_finite(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_distributions), cmocka_unit_test(test_outlier_channels),
-        cmocka_unit_test(test_ends_of_f16),   cmocka_unit_test(test_cancelling),
-        cmocka_unit_test(test_swamped),       cmocka_unit_test(test_masks),
-        cmocka_unit_test(test_sink),          cmocka_unit_test(test_ties),
-        cmocka_unit_test(test_nonfinite),     cmocka_unit_test(test_random_bits),
-        cmocka_unit_test(test_adversarial),   cmocka_unit_test(test_norm_families),
-        cmocka_unit_test(test_elements),      cmocka_unit_test(test_hot_stays_finite),
+        cmocka_unit_test(test_distributions),
+        cmocka_unit_test(test_outlier_channels),
+        cmocka_unit_test(test_ends_of_f16),
+        cmocka_unit_test(test_cancelling),
+        cmocka_unit_test(test_swamped),
+        cmocka_unit_test(test_masks),
+        cmocka_unit_test(test_sink),
+        cmocka_unit_test(test_ties),
+        cmocka_unit_test(test_nonfinite),
+        cmocka_unit_test(test_random_bits),
+        cmocka_unit_test(test_adversarial),
+        cmocka_unit_test(test_norm_families),
+        cmocka_unit_test(test_elements),
+        cmocka_unit_test(test_elements_of_16_bits),
+        cmocka_unit_test(test_hot_stays_finite),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

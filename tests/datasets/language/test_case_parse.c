@@ -40,7 +40,8 @@ static void test_defaults_are_filled_in(void **state) {
     assert_id("add_rms_norm data=exact",
               "add_rms_norm tokens=32 channels=1024 dtype=bf16 data=exact seed=1 eps=0 from=rounded");
     assert_id("rms_norm", "rms_norm tokens=32 channels=1024 dtype=bf16 data=normal seed=1 eps=1e-06");
-    assert_id("qk_uclip_norm d=64", "qk_uclip_norm h=8 hk=4 d=64 tokens=32 dtype=bf16 data=normal seed=1 lo=-1 hi=1");
+    assert_id("qk_uclip_norm d=64",
+              "qk_uclip_norm h=8 hk=4 d=64 tokens=32 dtype=bf16 data=normal seed=1 lo=-1 hi=1 gamma_per=channel");
     assert_id("post_attn_pre_mlp_uclip",
               "post_attn_pre_mlp_uclip tokens=32 channels=1024 dtype=bf16 data=normal seed=1 "
               "lo=-1 hi=1 from=rounded");
@@ -199,7 +200,8 @@ static const struct bad bad_lines[] = {
     { "exp2 dtype=bf16", "exp2 does not take this key" },
     { "exp2 data=sparse70", "wanted a family for elementwise functions" },
     { "exp2 n=-1", "n: found '-1'" },
-    { "gemm n=0", "n: found '0', wanted a whole number from 1" },
+    { "gemm n=-1", "n: found '-1'" },
+    { "gemm layout=mk", "layout: found 'mk'" },
     { "gemm data=near_integer", "wanted a family for products" },
     { "tensor_core data=normal", "tensor_core does not take this key" },
     { "tensor_core instruction=hopper_mma_k16_f16f16", "did you mean 'hopper_mma_k16_f16_f16'" },

@@ -87,7 +87,7 @@ static void test_own_keys(void **state) {
     static const struct {
         const char *line, *part;
     } rows[] = {
-        { "gemm m=5 dtype=e4m3", "m=5 n=64 k=128 dtype=e4m3 out=bf16 data=" },
+        { "gemm m=5 dtype=e4m3", "m=5 n=64 k=128 layout=nk dtype=e4m3 out=bf16 data=" },
         { "gemm dtype=f16", " out=f16 " },
         { "gemm dtype=f16 out=f32", " out=f32 " },
         { "score_counts sq=2 sk=3 attention=softmax dtype=f32",

@@ -8,8 +8,9 @@
 /* The defaults as one text: the wire and the archive hold exactly this, so its form is fixed here. */
 static const char default_text[] =
     "free_order=0 qk_unit=f32_fma qk_lanes=1 qk_run=0 qk_tree=sequential scale_on=score fir_order=taps fir_fma=0 p=f32 "
-    "gamma_on=p clamp=fminmax exp=libm block=0 pv_unit=f32_fma pv_chunk=1 split=0 guard=none repeats=1 "
-    "batch_invariant=0 tail=unread pv_zero=multiplied";
+    "gamma_on=p clamp=fminmax exp=libm exp_arg=difference ex2_poly3=0 l_lanes=0 l_run=0 l_tree=sequential "
+    "divide=division lse=libm rsqrt=libm "
+    "block=0 pv_unit=f32_fma pv_chunk=1 split=0 guard=none repeats=1 batch_invariant=0 tail=unread pv_zero=multiplied";
 
 /* Every word that a field may hold, in the order of its enum; integers give two. */
 static const struct {
@@ -26,7 +27,15 @@ static const struct {
     { "p", "f64 f32 tf32 f16 bf16 e4m3 e5m2" },
     { "gamma_on", "p after_p output" },
     { "clamp", "fminmax propagate" },
-    { "exp", "libm ex2_approx ex2_approx_ftz" },
+    { "exp", "libm ex2_approx ex2_approx_ftz tanh_approx" },
+    { "exp_arg", "difference fma" },
+    { "ex2_poly3", "0 8" },
+    { "l_lanes", "0 4" },
+    { "l_run", "0 2" },
+    { "l_tree", "sequential butterfly" },
+    { "divide", "division reciprocal rcp_approx rcp_approx_ftz" },
+    { "lse", "libm lg2_approx lg2_approx_ftz" },
+    { "rsqrt", "libm rsqrt_approx rsqrt_approx_ftz" },
     { "block", "0 128" },
     { "pv_unit", "f64 f32 f32_fma tc_f32 tc_f16 f16_fma tc_fp8" },
     { "pv_chunk", "1 16" },
@@ -85,15 +94,16 @@ static void test_every_word(void **state) {
         }
     }
     struct at_numerics numerics;
-    at_assert_ok(
-        at_numerics_parse("p=bf16 qk_unit=tc_f32\tpv_unit=f16_fma  guard=saturate\nexp=ex2_approx pv_zero=skipped "
-                          "scale_on=q_rounded gamma_on=after_p clamp=propagate qk_lanes=8",
-                          &numerics));
+    at_assert_ok(at_numerics_parse(
+        "p=bf16 qk_unit=tc_f32\tpv_unit=f16_fma  guard=saturate\nexp=ex2_approx rsqrt=rsqrt_approx_ftz pv_zero=skipped "
+        "scale_on=q_rounded gamma_on=after_p clamp=propagate qk_lanes=8",
+        &numerics));
     assert_int_equal(numerics.p, AT_BF16);
     assert_int_equal(numerics.qk_unit, AT_UNIT_TC_F32);
     assert_int_equal(numerics.pv_unit, AT_UNIT_F16_FMA);
     assert_int_equal(numerics.guard, AT_GUARD_SATURATE);
     assert_int_equal(numerics.exp, AT_EXP_EX2_APPROX);
+    assert_int_equal(numerics.rsqrt, AT_RSQRT_APPROX_FTZ);
     assert_int_equal(numerics.pv_zero, AT_PV_ZERO_SKIPPED);
     assert_int_equal(numerics.scale_on, AT_SCALE_ON_Q_ROUNDED);
     assert_int_equal(numerics.gamma_on, AT_GAMMA_AFTER_P);
@@ -121,7 +131,10 @@ static void test_format_sizes(void **state) {
     }
     at_assert_ok(at_numerics_parse("qk_unit=f32_fma qk_lanes=-2147483648 qk_run=-2147483648 qk_tree=sequential "
                                    "scale_on=q_rounded fir_order=pooled gamma_on=after_p clamp=propagate "
-                                   "exp=ex2_approx block=-2147483648 pv_unit=f32_fma pv_chunk=-2147483648 "
+                                   "exp=ex2_approx_ftz exp_arg=difference ex2_poly3=-2147483648 l_lanes=-2147483648 "
+                                   "l_run=-2147483648 l_tree=sequential divide=rcp_approx_ftz lse=lg2_approx_ftz "
+                                   "rsqrt=rsqrt_approx_ftz "
+                                   "block=-2147483648 pv_unit=f32_fma pv_chunk=-2147483648 "
                                    "split=-2147483648 guard=nan_safe tail=unread pv_zero=multiplied p=bf16",
                                    &numerics));
     at_assert_ok(at_numerics_format(&numerics, text, 640));
@@ -209,8 +222,27 @@ static void test_check(void **state) {
         { "guard=nan_safe pv_unit=tc_f16 pv_chunk=16", "" },
         { "guard=none pv_unit=tc_f16 pv_chunk=16", "" },
         { "guard=isinf qk_unit=tc_f32", "guard=isinf with qk_unit=tc_f32 pv_unit=f32_fma" },
+        { "l_lanes=-1", "l_lanes is -1, wanted at least 0" },
+        { "l_lanes=4", "l_run is 0, wanted at least 1" },
+        { "l_lanes=4 l_run=2 l_tree=butterfly", "" },
+        { "l_lanes=3 l_run=1", "" },
+        { "l_lanes=3 l_run=1 l_tree=butterfly", "l_tree=butterfly with l_lanes=3, wanted a power of two" },
+        { "l_lanes=1024 l_run=1", "" },
+        { "l_lanes=1025 l_run=1", "l_lanes is 1025, wanted at most 1024" },
+        { "exp=ex2_approx ex2_poly3=-1", "ex2_poly3 is -1" },
+        { "exp=ex2_approx ex2_poly3=32", "" },
+        { "exp=ex2_approx ex2_poly3=33", "ex2_poly3 is 33, wanted at most 32" },
+        { "exp=libm ex2_poly3=8", "wanted ex2 for either" },
+        { "exp=tanh_approx ex2_poly3=8", "wanted ex2 for either" },
+        { "exp=tanh_approx", "" },
+        { "exp=libm exp_arg=fma", "exp=libm with exp_arg=fma" },
+        { "exp=ex2_approx_ftz exp_arg=fma", "" },
+        { "exp=ex2_approx_ftz exp_arg=fma scale_on=q", "wanted scale_on=score" },
         { "batch_invariant=1 repeats=0", "batch_invariant=1 with repeats=0" },
         { "batch_invariant=1", "" },
+        { "rsqrt=rsqrt_approx qk_unit=f64", "rsqrt=rsqrt_approx with qk_unit=f64, wanted f32" },
+        { "rsqrt=rsqrt_approx_ftz qk_unit=f32_fma", "" },
+        { "rsqrt=libm qk_unit=f64", "" },
         { "repeats=0 free_order=1", "" },
     };
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
@@ -227,7 +259,7 @@ static void test_check(void **state) {
 static void test_out_of_range(void **state) {
     (void)state;
     for (int f = 0; f < FIELDS; f++) {
-        if (strstr("qk_lanes qk_run block pv_chunk split", choices[f].field))
+        if (strstr("qk_lanes qk_run ex2_poly3 l_lanes l_run block pv_chunk split", choices[f].field))
             continue;
         int words = 1;
         for (const char *at = choices[f].words; *at; at++)

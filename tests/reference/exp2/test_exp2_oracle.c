@@ -206,6 +206,9 @@ static void test_refusals(void **state) {
     assert_true(at_op_exp2.rows(&s.problem) == 0);
     set(&s, 4);
     at_assert_fails(at_op_exp2.model(&s.problem, &free_order, 0, 4, &s.eval), AT_UNSUPPORTED, "free_order=1");
+    const struct at_numerics sigmoid = declaring(AT_EXP_TANH_APPROX);
+    at_assert_fails(at_op_exp2.model(&s.problem, &sigmoid, 0, 4, &s.eval), AT_UNSUPPORTED, "no exponential");
+    at_assert_fails(at_op_exp2.evaluate(&s.problem, &sigmoid, 0, 4, &s.eval), AT_UNSUPPORTED, "no exponential");
     at_exp2_own_set(&s.problem, &(struct at_exp2_own){ -1 });
     at_assert_fails(at_op_exp2.check(&s.problem), AT_USAGE, "n is -1");
     at_exp2_own_set(&s.problem, &(struct at_exp2_own){ 5 });

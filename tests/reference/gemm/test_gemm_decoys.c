@@ -30,13 +30,17 @@ static double *run(const struct at_problem *p, const char *decoy) {
 static double a(int64_t i, int64_t l) { return (double)((7 * i + 3 * l) % 11 - 5); }
 static double b(int64_t j, int64_t l) { return (double)((5 * j + 2 * l * l + 1) % 13 - 6) / 4; }
 
-static void make(int64_t m, int64_t n, int64_t k, double scale, struct at_test_problem *made) {
-    struct at_test_gemm_shape shape = { m, n, k, AT_F16, AT_F32, scale };
+static void make(int64_t m, int64_t n, int64_t k, double scale, enum at_gemm_layout layout,
+                 struct at_test_problem *made) {
+    struct at_test_gemm_shape shape = { m, n, k, AT_F16, AT_F32, scale, layout };
     at_test_gemm_problem(&shape, made);
     for (int64_t i = 0; i < m * k; i++)
         at_test_set(&made->problem, "a", i, a(i / k, i % k));
     for (int64_t i = 0; i < n * k; i++)
-        at_test_set(&made->problem, "b", i, b(i / k, i % k));
+        if (layout == AT_GEMM_NK)
+            at_test_set(&made->problem, "b", i, b(i / k, i % k));
+        else
+            at_test_set(&made->problem, "w", i, b(i % n, i / n));
 }
 
 /* sum of a(i, l) b(j, l) over [first, end) */
@@ -60,6 +64,12 @@ static double transposed(int64_t i, int64_t j) {
         sum += a(i, l) * b((l * N + j) / K, (l * N + j) % K);
     return 3 * sum;
 }
+static double w_transposed(int64_t i, int64_t j) {
+    double sum = 0;
+    for (int64_t l = 0; l < K; l++)
+        sum += a(i, l) * b((j * K + l) % N, (j * K + l) / N);
+    return 3 * sum;
+}
 static double column_zeroed(int64_t i, int64_t j) { return j == N - 1 ? 0 : 3 * dot(i, j, 0, K); }
 static double no_scale(int64_t i, int64_t j) { return dot(i, j, 0, K); }
 static double scale_twice(int64_t i, int64_t j) { return 9 * dot(i, j, 0, K); }
@@ -74,21 +84,21 @@ static const struct {
 };
 
 /* Integers and quarters: everything is exact. */
-static void test_decoys_are_what_they_say(void **state) {
-    (void)state;
+static void check_decoys(enum at_gemm_layout layout) {
     struct at_test_problem made;
-    make(M, N, K, 3, &made);
+    make(M, N, K, 3, layout, &made);
     double *right = run(&made.problem, NULL);
     for (int d = 0; d < AT_GEMM_FAULTS; d++) {
         double *wrong = run(&made.problem, decoys[d].name);
+        double (*expected)(int64_t i, int64_t j) =
+            layout == AT_GEMM_KN && d == AT_GEMM_B_TRANSPOSED ? w_transposed : decoys[d].expected;
         int counts = 0;
         for (int64_t i = 0; i < M * N; i++) {
             double square = 0;
             for (int64_t j = 0; j < N; j++)
                 square += right[i / N * N + j] * right[i / N * N + j];
-            at_assert_true(
-                !(wrong[i] < decoys[d].expected(i / N, i % N)) && !(wrong[i] > decoys[d].expected(i / N, i % N)),
-                "%s[%lld]: %g, wanted %g", decoys[d].name, (long long)i, wrong[i], decoys[d].expected(i / N, i % N));
+            at_assert_true(!(wrong[i] < expected(i / N, i % N)) && !(wrong[i] > expected(i / N, i % N)),
+                           "%s[%lld]: %g, wanted %g", decoys[d].name, (long long)i, wrong[i], expected(i / N, i % N));
             counts |= fabs(wrong[i] - right[i]) > sqrt(square / N) / 4;
         }
         at_assert_true(counts, "%s changes nothing that counts", decoys[d].name);
@@ -96,6 +106,12 @@ static void test_decoys_are_what_they_say(void **state) {
     }
     free(right);
     at_test_problem_release(&made);
+}
+
+static void test_decoys_are_what_they_say(void **state) {
+    (void)state;
+    check_decoys(AT_GEMM_NK);
+    check_decoys(AT_GEMM_KN);
 }
 
 /* No tail in whole sixteens, nothing behind the only row, one column to take, no scale but 1. */
@@ -109,7 +125,7 @@ static void test_decoys_that_cannot_show(void **state) {
                   { "b_transposed", 3, 4, 1 },    { "no_scale", 3, 4, 18 },       { "scale_twice", 3, 4, 18 } };
     for (size_t d = 0; d < sizeof inert / sizeof *inert; d++) {
         struct at_test_problem made;
-        make(inert[d].m, inert[d].n, inert[d].k, 1, &made);
+        make(inert[d].m, inert[d].n, inert[d].k, 1, d % 2 ? AT_GEMM_KN : AT_GEMM_NK, &made);
         double *wrong = run(&made.problem, inert[d].name), *right = run(&made.problem, NULL);
         for (int64_t i = 0; i < inert[d].m * inert[d].n; i++)
             at_assert_same(wrong[i], right[i]);

@@ -45,6 +45,10 @@ static void test_random_problems(void **state) {
         struct at_test_problem made;
         at_test_gemm_draw(&random, 80, &made);
         compare(&made.problem, &tally);
+        struct at_test_problem turned;
+        at_test_gemm_turned(&made.problem, &turned);
+        compare(&turned.problem, &tally);
+        at_test_problem_release(&turned);
         at_test_problem_release(&made);
     }
     print_message("%ld finite, worst %.3f of the own bound; %ld not\n", tally.finite, tally.worst, tally.non_finite);
@@ -67,6 +71,19 @@ static void test_corners(void **state) {
     compare(&made.problem, &tally);
     assert_true(tally.finite == 1);
     at_test_problem_release(&made);
+    for (int layout = AT_GEMM_NK; layout <= AT_GEMM_KN; layout++) { /* a sum of nothing is 0; no columns at all */
+        struct at_test_gemm_shape sums = { 2, 3, 0, AT_BF16, AT_F32, 3, (enum at_gemm_layout)layout }, columns = sums;
+        columns.n = 0, columns.k = 3;
+        tally = (struct tally){ 0 };
+        at_test_gemm_problem(&sums, &made);
+        compare(&made.problem, &tally);
+        assert_true(tally.finite == 6 && tally.worst == 0);
+        at_test_problem_release(&made);
+        at_test_gemm_problem(&columns, &made);
+        compare(&made.problem, &tally);
+        assert_true(tally.finite == 6);
+        at_test_problem_release(&made);
+    }
 
     struct at_test_random random = { 5 };
     struct at_test_eval whole, part;
@@ -105,8 +122,11 @@ static void test_refusals(void **state) {
         at_assert_fails(p->op->check(p), AT_USAGE, part); \
     } while (0)
     REFUSED(set_size(p, "m", -1), "m, n, k are -1, 3, 5");
-    REFUSED(set_size(p, "n", 0), "m, n, k are 2, 0, 5");
-    REFUSED(set_size(p, "k", 0), "m, n, k are 2, 3, 0");
+    REFUSED(set_size(p, "n", -1), "m, n, k are 2, -1, 5");
+    REFUSED(set_size(p, "k", -1), "m, n, k are 2, 3, -1");
+    REFUSED(set_size(p, "layout", 2), "layout 2 with b_rows 3 and w_columns 0");
+    REFUSED(set_size(p, "b_rows", 0), "layout 0 with b_rows 0");
+    REFUSED(set_size(p, "w_columns", 3), "w_columns 3, wanted 0, 3, 0 or 1, 0, 3");
     REFUSED(p->dtype = AT_TF32, "dtype is");
     REFUSED(set_size(p, "out", AT_E4M3), "out is");
     REFUSED(p->params.scale = (float)INFINITY, "scale is inf");

@@ -107,6 +107,24 @@ static void test_zeros_behind_the_last_product(void **state) {
     }
 }
 
+/* How the second factor is stored changes no bit. */
+static void test_layouts(void **state) {
+    (void)state;
+    for (uint64_t seed = 0; seed < (uint64_t)runs(); seed++) {
+        struct at_test_random random = { seed };
+        struct at_test_problem one, turned;
+        at_test_gemm_draw(&random, 70, &one);
+        at_test_gemm_turned(&one.problem, &turned);
+        const int64_t n = at_gemm_own_of(&one.problem).m * at_gemm_own_of(&one.problem).n;
+        double *x = run(&one.problem, seed), *y = run(&turned.problem, seed);
+        for (int64_t i = 0; i < (1 + MODELS) * n; i++)
+            at_assert_same(y[i], x[i]);
+        free(x), free(y);
+        at_test_problem_release(&one);
+        at_test_problem_release(&turned);
+    }
+}
+
 /* Integers whose sums all units hold: any order of k, any unit and any split gives the bits of the exact value. */
 static void test_exact_data_have_one_result(void **state) {
     (void)state;
@@ -140,6 +158,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_and_columns),
         cmocka_unit_test(test_zeros_behind_the_last_product),
+        cmocka_unit_test(test_layouts),
         cmocka_unit_test(test_exact_data_have_one_result),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

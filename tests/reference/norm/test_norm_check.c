@@ -27,6 +27,8 @@ static void test_sizes_and_parameters(void **state) {
             REFUSED(op, p->sizes.h = 0, "h, hk, d are 0, 1, 8, wanted 1 or more");
             REFUSED(op, p->sizes.hk = 0, "h, hk, d are 2, 0, 8, wanted 1 or more");
             REFUSED(op, p->sizes.d = -1, "h, hk, d are 2, 1, -1, wanted 1 or more");
+            REFUSED(op, at_scalar_set(p, at_op_scalar(op, "gamma_per"), 2), "gamma_per is 2, wanted 0 or 1");
+            REFUSED(op, at_scalar_set(p, at_op_scalar(op, "gamma_per"), 1), "gammas is 8, wanted 1");
         } else {
             REFUSED(op, p->sizes.channels = 0, "channels is 0, wanted 1 or more");
         }

@@ -76,7 +76,7 @@ static void make(const char *op, enum at_format dtype, struct at_test_problem *m
     struct at_problem *p = &made->problem;
     for (int t = 0; t < p->op->n_tensors; t++) {
         const char *name = p->op->tensors[t].name;
-        for (int64_t i = 0; p->op->tensors[t].role == AT_IN && i < at_tensor_count(&p->tensors[t]); i++) {
+        for (int64_t i = 0; p->op->tensors[t].role != AT_OUT && i < at_tensor_count(&p->tensors[t]); i++) {
             double x = (double)((11 * i + 5 * t + 3) % 33 - 16) / 8;
             if (p->op->tensors[t].format == AT_FORMAT_F32)
                 x = name[0] == 'b' ? (double)(i + t) / 16 : 0.25 + (double)((3 * i + t) % 7) / 4;
@@ -194,11 +194,41 @@ static void test_qk(void **state) {
     at_test_problem_release(&made);
 }
 
+static double q_one_gamma_next(const struct at_problem *p, int64_t i) {
+    return get(p, "gamma_q", 0) * clip(get(p, "alpha_q", next(i)) * get(p, "q", i));
+}
+static double k_one_gamma_swapped(const struct at_problem *p, int64_t i) {
+    return get(p, "gamma_q", 0) * clip(get(p, "alpha_q", channel(i)) * get(p, "k", i));
+}
+
+/* The next channel has the same gamma, k another one. */
+static void test_qk_one_gamma(void **state) {
+    (void)state;
+    struct at_test_norm_shape shape = { .tokens = TOKENS, .channels = CHANNELS, .dtype = AT_F16, .one_gamma = 1 };
+    struct at_test_problem made;
+    at_test_norm_problem(at_op_find("qk_uclip_norm"), &shape, &made);
+    struct at_problem *p = &made.problem;
+    assert_int_equal(at_test_count(p, at_op_tensor_index(p->op, "gamma_q")), 1);
+    at_test_set(p, "gamma_q", 0, -1.5);
+    at_test_set(p, "gamma_k", 0, 0.75);
+    for (int i = 0; i < CHANNELS; i++) {
+        at_test_set(p, "alpha_q", i, 0.25 * (1 + i));
+        at_test_set(p, "alpha_k", i, -0.5 * (1 + i));
+    }
+    for (int i = 0; i < TOKENS * CHANNELS; i++) {
+        at_test_set(p, "k", i, (i % 7 - 3) / 8.0);
+        at_test_set(p, "q", i, (i % 5 - 2) / 8.0);
+    }
+    assert_decoy(p, "next_channel", "q_out", q_one_gamma_next);
+    assert_decoy(p, "swapped_parameters", "k_out", k_one_gamma_swapped);
+    at_test_problem_release(&made);
+}
+
 /* ---- both norms around the residual ---- */
 
 /* Which parts of the formula stand. */
 struct parts {
-    int post_clamp, post, pre_clamp, pre_gamma, residual, pre_next;
+    int post_clamp, post, pre_clamp, pre_gamma, residual, pre_next; /* residual 2: of the sum that has overwritten it */
 };
 static double sum_of(const struct at_problem *p, int64_t i, struct parts with) {
     double t = get(p, "a", i), alpha = get(p, "alpha_post", channel(i));
@@ -206,7 +236,7 @@ static double sum_of(const struct at_problem *p, int64_t i, struct parts with) {
         t = get(p, "gamma_post", channel(i)) * (with.post_clamp ? clip(alpha * t) : alpha * t);
         t = at_round(p->dtype, t + get(p, "beta_post", channel(i)));
     }
-    return t + (with.residual ? get(p, "res", i) : 0);
+    return t + (with.residual ? get(p, "res", i) : 0) + (with.residual == 2 ? t : 0);
 }
 static double both(const struct at_problem *p, int64_t i, struct parts with) {
     const int64_t c = with.pre_next ? next(i) : channel(i);
@@ -226,28 +256,29 @@ PARTS(pre_unclamped, 1, 1, 0, 1, 1, 0)
 PARTS(pre_no_gamma, 1, 1, 1, 0, 1, 0)
 PARTS(residual_dropped, 1, 1, 1, 1, 0, 0)
 PARTS(next_channel, 1, 1, 1, 1, 1, 1)
+PARTS(residual_read_late, 1, 1, 1, 1, 2, 0)
 
-static void test_peri(void **state) {
-    (void)state;
+/* `stored`: what the new residual stream is written to. */
+static void assert_peri(const char *op, const char *stored) {
     struct at_test_problem made;
     struct at_problem *p = &made.problem;
-    make(PERI, AT_F32, &made);
+    make(op, AT_F32, &made);
     at_test_set_all(p, "gamma_pre", -1.75);
     at_test_set(p, "gamma_pre", 2, 1.75);
     for (int i = 0; i < CHANNELS; i++) /* what comes before must show behind the second clamp */
         at_test_set(p, "alpha_pre", i, (double)(i + 1) / 8);
     assert_decoy(p, "post_unclamped", "y", post_unclamped_y);
-    assert_decoy(p, "post_unclamped", "res_out", post_unclamped_res);
+    assert_decoy(p, "post_unclamped", stored, post_unclamped_res);
     assert_decoy(p, "post_skipped", "y", post_skipped_y);
-    assert_decoy(p, "post_skipped", "res_out", post_skipped_res);
+    assert_decoy(p, "post_skipped", stored, post_skipped_res);
     assert_decoy(p, "pre_unclamped", "y", pre_unclamped_y);
     assert_decoy(p, "pre_no_gamma", "y", pre_no_gamma_y);
     assert_decoy(p, "residual_dropped", "y", residual_dropped_y);
-    assert_decoy(p, "residual_dropped", "res_out", residual_dropped_res);
+    assert_decoy(p, "residual_dropped", stored, residual_dropped_res);
     assert_decoy(p, "next_channel", "y", next_channel_y);
     static const char *const only_y[] = { "pre_unclamped", "pre_no_gamma", "next_channel" };
     for (int i = 0; i < 3; i++)
-        assert_inert(p, only_y[i], "res_out");
+        assert_inert(p, only_y[i], stored);
     (void)pre_unclamped_res, (void)pre_no_gamma_res, (void)next_channel_res;
     p->params.lo = -100;
     p->params.hi = 100;
@@ -263,6 +294,28 @@ static void test_peri(void **state) {
     assert_inert(p, "post_skipped", "y");
     assert_inert(p, "pre_no_gamma", "y");
     assert_inert(p, "next_channel", "y");
+    at_test_problem_release(&made);
+}
+
+static void test_peri(void **state) {
+    (void)state;
+    assert_peri(PERI, "res_out");
+    assert_peri(PERI "_in_place", "res");
+}
+
+/* Where the new residual stream takes the place of the old one, that one may be read too late. */
+static void test_in_place(void **state) {
+    (void)state;
+    struct at_test_problem made;
+    make(PERI "_in_place", AT_F32, &made);
+    for (int i = 0; i < CHANNELS; i++)
+        at_test_set(&made.problem, "alpha_pre", i, (double)(i + 1) / 8);
+    assert_decoy(&made.problem, "residual_read_late", "res", residual_read_late_res);
+    assert_decoy(&made.problem, "residual_read_late", "y", residual_read_late_y);
+    at_test_set_all(&made.problem, "gamma_post", 0); /* nothing is added */
+    at_test_set_all(&made.problem, "beta_post", 0);
+    assert_inert(&made.problem, "residual_read_late", "res");
+    assert_inert(&made.problem, "residual_read_late", "y");
     at_test_problem_release(&made);
 }
 
@@ -335,7 +388,7 @@ static void test_one_channel(void **state) {
         at_test_norm_problem(at_test_norm_op(op), &shape, &made);
         const struct at_problem *p = &made.problem;
         for (int t = 0; t < p->op->n_tensors; t++)
-            for (int64_t i = 0; p->op->tensors[t].role == AT_IN && i < at_test_count(p, t); i++)
+            for (int64_t i = 0; p->op->tensors[t].role != AT_OUT && i < at_test_count(p, t); i++)
                 at_test_set(&made.problem, p->op->tensors[t].name, i, 0.75 + 0.25 * (double)(i + t));
         const char *y = at_op_tensor_index(p->op, "y") >= 0 ? "y" : "q_out";
         assert_inert(p, "next_channel", y);
@@ -347,8 +400,9 @@ static void test_one_channel(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_uclip), cmocka_unit_test(test_qk),          cmocka_unit_test(test_peri),
-        cmocka_unit_test(test_rms),   cmocka_unit_test(test_one_channel),
+        cmocka_unit_test(test_uclip),       cmocka_unit_test(test_qk),       cmocka_unit_test(test_qk_one_gamma),
+        cmocka_unit_test(test_peri),        cmocka_unit_test(test_in_place), cmocka_unit_test(test_rms),
+        cmocka_unit_test(test_one_channel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

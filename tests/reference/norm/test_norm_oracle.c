@@ -46,7 +46,7 @@ static void compare(const struct at_problem *problem, struct tally *tally) {
     at_assert_ok(at_test_eval_init(problem, 1, &got));
     at_assert_ok(op->evaluate(problem, NULL, 0, op->rows(problem), &got.eval));
     for (int t = 0; t < op->n_tensors; t++)
-        for (int64_t row = 0; op->tensors[t].role == AT_OUT && row < op->rows(problem); row++) {
+        for (int64_t row = 0; op->tensors[t].role != AT_IN && row < op->rows(problem); row++) {
             int64_t first, count;
             double largest = 0;
             op->row_span(problem, t, row, &first, &count);
@@ -97,7 +97,7 @@ static void test_corners(void **state) {
             at_test_norm_problem(at_test_norm_op(op), &shape, &made);
             made.problem.params.from = c / 3 % 2;
             for (int t = 0; t < made.problem.op->n_tensors; t++)
-                for (int64_t i = 0; made.problem.op->tensors[t].role == AT_IN && i < at_test_count(&made.problem, t);
+                for (int64_t i = 0; made.problem.op->tensors[t].role != AT_OUT && i < at_test_count(&made.problem, t);
                      i++)
                     at_test_set(&made.problem, made.problem.op->tensors[t].name, i, at_test_normal(&random));
             compare(&made.problem, &tally);

@@ -14,7 +14,7 @@ static int runs(void) { return 9 * (int)at_test_effort(10); }
 /* ---- rows ---- */
 
 static int is_per_token(const struct at_op *op, int t) {
-    return op->tensors[t].role == AT_IN && op->tensors[t].dims[0] == AT_DIM_tokens;
+    return op->tensors[t].role != AT_OUT && op->tensors[t].dims[0] == AT_DIM_tokens;
 }
 
 /* Tokens in another order give rows in that order, and a token alone gives its row. */
@@ -39,12 +39,12 @@ static void test_tokens_are_independent(void **state) {
                 for (int64_t i = 0; is_per_token(o, t) && i < AT_NORM_TOKENS * width; i++)
                     at_test_set(&two.problem, name, to[i / width] * width + i % width,
                                 at_test_get(&one.problem, name, i));
-                for (int64_t i = 0; o->tensors[t].role == AT_IN && i < width; i++)
+                for (int64_t i = 0; o->tensors[t].role != AT_OUT && i < width; i++)
                     at_test_set(&single.problem, name, i,
                                 at_test_get(&one.problem, name, is_per_token(o, t) ? 2 * width + i : i));
             }
             for (int t = 0; t < o->n_tensors; t++) {
-                if (o->tensors[t].role != AT_OUT)
+                if (o->tensors[t].role == AT_IN)
                     continue;
                 struct at_norm_output a = at_norm_run(&one.problem, o->tensors[t].name),
                                       b = at_norm_run(&two.problem, o->tensors[t].name),
@@ -74,7 +74,7 @@ static void test_channels_may_be_permuted(void **state) {
             at_norm_make(o->name, dtype, seed, &one);
             at_norm_make(o->name, dtype, seed, &two);
             for (int t = 0; t < o->n_tensors; t++)
-                for (int64_t i = 0; o->tensors[t].role == AT_IN && i < at_tensor_count(&one.problem.tensors[t]); i++) {
+                for (int64_t i = 0; o->tensors[t].role != AT_OUT && i < at_tensor_count(&one.problem.tensors[t]); i++) {
                     const char *name = o->tensors[t].name;
                     double x = at_test_get(&one.problem, name, i);
                     x = is_per_token(o, t) ? rint(4 * x) : x;
@@ -82,7 +82,7 @@ static void test_channels_may_be_permuted(void **state) {
                     at_test_set(&two.problem, name, i - i % AT_NORM_CHANNELS + (7 * i + 5) % AT_NORM_CHANNELS, x);
                 }
             for (int t = 0; t < o->n_tensors; t++) {
-                if (o->tensors[t].role != AT_OUT)
+                if (o->tensors[t].role == AT_IN)
                     continue;
                 struct at_norm_output a = at_norm_run(&one.problem, o->tensors[t].name),
                                       b = at_norm_run(&two.problem, o->tensors[t].name);
@@ -195,6 +195,33 @@ static void test_q_and_k(void **state) {
         at_test_problem_release(&qk);
         at_test_problem_release(&other);
         at_test_problem_release(&plain);
+    }
+}
+
+/* One gamma for a tensor is that gamma for each channel. */
+static void test_one_gamma(void **state) {
+    (void)state;
+    for (int run = 0; run < runs(); run++) {
+        const enum at_format dtype = formats[run % 3];
+        const struct at_test_norm_shape shape = {
+            .tokens = AT_NORM_TOKENS, .channels = AT_NORM_CHANNELS, .h = 2, .hk = 2, .dtype = dtype, .one_gamma = 1
+        };
+        struct at_test_problem one, each;
+        at_norm_make("qk_uclip_norm", dtype, (uint64_t)run / 3, &each);
+        at_test_norm_problem(at_op_find("qk_uclip_norm"), &shape, &one);
+        static const char *const same[] = { "q", "k", "alpha_q", "alpha_k" }, *const gammas[] = { "gamma_q",
+                                                                                                  "gamma_k" };
+        for (int i = 0; i < 4; i++)
+            at_norm_copy(&one.problem, same[i], &each.problem, same[i]);
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(at_norm_count(&one.problem, gammas[i]), 1);
+            at_test_set(&one.problem, gammas[i], 0, at_test_get(&each.problem, gammas[i], 1));
+            at_test_set_all(&each.problem, gammas[i], at_test_get(&each.problem, gammas[i], 1));
+        }
+        at_norm_assert_outputs(&one.problem, "q_out", &each.problem, "q_out", 1);
+        at_norm_assert_outputs(&one.problem, "k_out", &each.problem, "k_out", 1);
+        at_test_problem_release(&one);
+        at_test_problem_release(&each);
     }
 }
 
@@ -354,6 +381,34 @@ static void test_two_norms_in_one(void **state) {
         }
 }
 
+static int64_t moved(const struct at_problem *p) {
+    int64_t sum = 0;
+    for (int t = 0; t < p->op->n_tensors; t++)
+        sum += p->op->moved ? p->op->moved(p, t) : at_tensor_count(&p->tensors[t]);
+    return sum;
+}
+
+/* In place the same numbers lie in another tensor, and as many are moved. */
+static void test_in_place(void **state) {
+    (void)state;
+    for (int run = 0; run < runs(); run++) {
+        struct at_test_problem apart, in_place;
+        at_norm_make(PERI, formats[run % 3], (uint64_t)run / 3, &apart);
+        at_norm_make(PERI "_in_place", formats[run % 3], (uint64_t)run / 3 + 100, &in_place);
+        apart.problem.params.from = in_place.problem.params.from = run % 2;
+        for (int t = 0; t < apart.problem.op->n_tensors; t++) {
+            const char *name = apart.problem.op->tensors[t].name;
+            if (apart.problem.op->tensors[t].role == AT_IN)
+                at_norm_copy(&in_place.problem, name, &apart.problem, name);
+        }
+        at_norm_assert_outputs(&in_place.problem, "res", &apart.problem, "res_out", 1);
+        at_norm_assert_outputs(&in_place.problem, "y", &apart.problem, "y", 1);
+        assert_int_equal(moved(&in_place.problem), moved(&apart.problem));
+        at_test_problem_release(&apart);
+        at_test_problem_release(&in_place);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tokens_are_independent),
@@ -361,6 +416,8 @@ int main(void) {
         cmocka_unit_test(test_clamp),
         cmocka_unit_test(test_uclip_parameters),
         cmocka_unit_test(test_q_and_k),
+        cmocka_unit_test(test_one_gamma),
+        cmocka_unit_test(test_in_place),
         cmocka_unit_test(test_rms_symmetries),
         cmocka_unit_test(test_rms_mean_square_and_weights),
         cmocka_unit_test(test_add_is_the_norm_of_the_sum),

@@ -12,7 +12,7 @@ struct attack {
     int underflow; /* eta of the stage is under test, not u */
     enum at_format dtype;
     int channels, element; /* of the one row; the element of the output that is judged */
-    int off;               /* not 0: judged is the f32 kernel whose rsqrt is off in this direction */
+    int off; /* not 0: judged is the f32 kernel whose rsqrt is off in this direction, as far as the unit */
     /* Sets the declaration and everything of the inputs that is not 0, 1 or the default. */
     void (*set)(struct at_problem *problem, struct at_numerics *numerics, struct at_test_random *random);
     double beside; /* errors of other stages that cannot be avoided, as a share of the limit */
@@ -173,6 +173,16 @@ SET(root) {
     at_test_set(p, "x", 1, 1);
 }
 
+SET(root_of_unit) {
+    root(p, n, random);
+    n->rsqrt = AT_RSQRT_APPROX;
+}
+
+SET(root_of_unit_ftz) {
+    root(p, n, random);
+    n->rsqrt = AT_RSQRT_APPROX_FTZ;
+}
+
 /* x * r for an r that two roundings happen to get nearly right. */
 SET(scaled) {
     UNUSED;
@@ -252,8 +262,11 @@ static const struct attack attacks[] = {
     { "S / n", "rms_norm", "y", AT_NORM_MEAN, 0, AT_F32, 3, 0, 0, mean },
     { "S / n, underflow", "rms_norm", "y", AT_NORM_MEAN, 1, AT_F32, 4, 0, 0, mean_underflows, 0.01 },
     { "m + eps", "rms_norm", "y", AT_NORM_EPS, 0, AT_F32, 1, 0, 0, eps },
-    { "1 / sqrt(m), up", "rms_norm", "y", AT_NORM_ROOT, 0, AT_F32, 2, 1, 1, root },
-    { "1 / sqrt(m), down", "rms_norm", "y", AT_NORM_ROOT, 0, AT_F32, 2, 1, -1, root },
+    { "1 / sqrt(m)", "rms_norm", "y", AT_NORM_ROOT, 0, AT_F32, 2, 1, 0, root },
+    { "rsqrt.approx(m)", "rms_norm", "y", AT_NORM_ROOT, 0, AT_F32, 2, 1, 0, root_of_unit },
+    { "rsqrt.approx.ftz(m)", "add_rms_norm", "y", AT_NORM_ROOT, 0, AT_F32, 2, 1, 0, root_of_unit_ftz },
+    { "rsqrt as far off, up", "rms_norm", "y", AT_NORM_ROOT, 0, AT_F32, 2, 1, 1, root_of_unit },
+    { "rsqrt as far off, down", "rms_norm", "y", AT_NORM_ROOT, 0, AT_F32, 2, 1, -1, root_of_unit },
     { "x * r", "rms_norm", "y", AT_NORM_SCALED, 0, AT_F32, 2, 0, 0, scaled, 0.05 },
     { "x * r, underflow", "rms_norm", "y", AT_NORM_SCALED, 1, AT_F32, 1, 0, 0, scaled_underflows },
     { "gamma * (x * r)", "rms_norm", "y", AT_NORM_WEIGHT, 0, AT_F32, 1, 0, 0, weight },

@@ -141,6 +141,82 @@ static void expect_unweighted(const struct at_test_problem *p, int split, int de
     at_test_eval_release(&right);
 }
 
+/* An online softmax of one split in blocks of `block` keys, in double, with the fault. */
+static void online(const struct at_problem *p, int64_t row, int block, int decoy, double *o, double *lse) {
+    double m = -INFINITY, l = 0;
+    for (int64_t c = 0; c < D; c++)
+        o[c] = 0;
+    for (int64_t first = 0; first < KEYS; first += block) {
+        double now = m;
+        for (int64_t t = first; t < first + block && t < KEYS; t++)
+            now = fmax(now, score(p, row, t));
+        const double factor = decoy == AT_SOFTMAX_RESCALE_MISSING ? 1 : exp(m - now);
+        const double base = decoy == AT_SOFTMAX_STALE_MAXIMUM && first > 0 ? m : now;
+        l *= factor;
+        for (int64_t c = 0; c < D; c++)
+            o[c] *= factor;
+        for (int64_t t = first; t < first + block && t < KEYS; t++) {
+            const double w = exp(score(p, row, t) - base);
+            l += w;
+            for (int64_t c = 0; c < D; c++)
+                o[c] += w * at_test_get(p, "v", t * D + c);
+        }
+        m = now;
+    }
+    for (int64_t c = 0; c < D; c++)
+        o[c] /= l;
+    *lse = m + log(l);
+}
+
+static void test_online_faults(void **state) {
+    (void)state;
+    struct at_test_problem p = make(0); /* the last key is the largest: the maximum rises */
+    const int decoys[] = { AT_SOFTMAX_RESCALE_MISSING, AT_SOFTMAX_STALE_MAXIMUM };
+    for (int i = 0; i < 2; i++)
+        for (int block = 0; block <= 4; block += 2) {
+            struct at_numerics n = at_numerics_default();
+            struct at_test_eval got, right = run(&p.problem, -1, 0);
+            n.block = block;
+            at_assert_ok(at_test_eval_init(&p.problem, 0, &got));
+            at_assert_ok(op->decoy(&p.problem, &n, decoys[i], 0, 2, &got.eval));
+            for (int64_t row = 0; row < 2; row++) {
+                double o[D], lse;
+                online(&p.problem, row, block ? block : KEYS, decoys[i], o, &lse);
+                for (int64_t c = 0; c < D; c++)
+                    at_assert_within(got.eval.value[AT_SOFTMAX_O][row * D + c], o[c], 1e-12);
+                at_assert_within(got.eval.value[AT_SOFTMAX_LSE][row], lse, 1e-12);
+            }
+            const double gap = fabs(got.eval.value[AT_SOFTMAX_O][0] - right.eval.value[AT_SOFTMAX_O][0]);
+            at_assert_true((block == 0) == (gap == 0), "%s, blocks of %d: o changes by %g", op->decoys[decoys[i]].name,
+                           block, gap);
+            at_test_eval_release(&got);
+            at_test_eval_release(&right);
+        }
+    at_test_problem_release(&p);
+}
+
+/* 2^s is e^(s log 2). */
+static void test_powers_of_2(void **state) {
+    (void)state;
+    struct at_test_problem p = make(0), twin = make(0);
+    twin.problem.params.scale *= (float)log(2.0);
+    struct at_test_eval got = run(&p.problem, AT_SOFTMAX_BASE_2, 0), want = run(&twin.problem, -1, 0);
+    for (int64_t row = 0; row < 2; row++) {
+        double m = -INFINITY;
+        for (int64_t t = 0; t < KEYS; t++)
+            m = fmax(m, score(&p.problem, row, t));
+        for (int64_t c = 0; c < D; c++)
+            at_assert_within(got.eval.value[AT_SOFTMAX_O][row * D + c], want.eval.value[AT_SOFTMAX_O][row * D + c],
+                             1e-6);
+        at_assert_within(got.eval.value[AT_SOFTMAX_LSE][row] - m, want.eval.value[AT_SOFTMAX_LSE][row] - m * log(2.0),
+                         1e-6);
+    }
+    at_test_eval_release(&got);
+    at_test_eval_release(&want);
+    at_test_problem_release(&p);
+    at_test_problem_release(&twin);
+}
+
 static void test_unweighted_merge(void **state) {
     (void)state;
     struct at_test_problem p = make(0);
@@ -187,7 +263,7 @@ static void test_short_rows(void **state) {
         at_assert_same(got.eval.value[AT_SOFTMAX_LSE][1], (double)-INFINITY);
         at_test_eval_release(&got);
     }
-    at_assert_fails(op->decoy(&p.problem, NULL, op->n_decoys, 0, 1, &right.eval), AT_USAGE, "no decoy 7");
+    at_assert_fails(op->decoy(&p.problem, NULL, op->n_decoys, 0, 1, &right.eval), AT_USAGE, "no decoy 10");
     at_test_eval_release(&right);
     at_test_problem_release(&p);
 }
@@ -199,6 +275,8 @@ int main(void) {
         cmocka_unit_test(test_swapped_values),
         cmocka_unit_test(test_base),
         cmocka_unit_test(test_unweighted_merge),
+        cmocka_unit_test(test_online_faults),
+        cmocka_unit_test(test_powers_of_2),
         cmocka_unit_test(test_sum_without_a_key),
         cmocka_unit_test(test_short_rows),
     };

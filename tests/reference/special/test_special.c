@@ -4,6 +4,7 @@
 
 #include <float.h>
 
+#include "special/unit_instruction.h"
 #include "special/parts.h"
 
 enum { STEP = 4099, SQUARES = 1 << 17 };
@@ -79,6 +80,25 @@ static void test_errors_are_within_what_is_promised(void **state) {
         assert_true(f != AT_SPECIAL_sqrt || worst_relative <= 0x1p-22);
         assert_true((f != AT_SPECIAL_sin && f != AT_SPECIAL_cos) || worst <= 0x1.8p-21);
     }
+}
+
+/* The constant that limits are made of: no argument exceeds it, and it is no more than one has. All significands with both
+ * parities of the exponent, which is all there is; then codes of every exponent, subnormal ones too. */
+static void test_the_error_of_rsqrt(void **state) {
+    (void)state;
+    double worst = 0;
+    uint32_t at = 0;
+    for (uint32_t code = 1; code < AT_SPECIAL_INFINITY; code += code - 0x3f800000u < 0x1000000u ? 1 : STEP) {
+        const double x = (double)at_special_number(code), got = (double)at_special_number(at_special_rsqrt(code, 0)),
+                     off = fabs(got * sqrt(x) - 1);
+        at_assert_true(off <= AT_SPECIAL_RSQRT_ERROR, "rsqrt of %08x is off by %a of itself", code, off);
+        at = off > worst ? code : at;
+        worst = fmax(worst, off);
+        if (code >= AT_SPECIAL_LEAST_NORMAL)
+            assert_true(at_special_rsqrt(code, 1) == at_special_rsqrt(code, 0));
+    }
+    print_message("rsqrt is off by at most %a of itself (2^%.4f), at %08x\n", worst, log2(worst), at);
+    assert_true(AT_SPECIAL_RSQRT_ERROR <= 1.0002 * worst);
 }
 
 /* Sums of mixed results at every STEP-th code, made when the hashes of all 2^32 were those of the device: any coefficient shows. */
@@ -179,13 +199,39 @@ static void test_narrow_forms(void **state) {
     assert_int_equal(at_special_tanh_bf16(0x0001), 0x0001);
 }
 
+/* Each has its own name, and the results of its function: f32 with ftz and without, 16 bits alone and in pairs. */
+static void test_instructions(void **state) {
+    (void)state;
+    int narrow = 0, flushing = 0;
+    for (int i = 0; i < at_special_instruction_count(); i++) {
+        const struct at_special_instruction *t = at_special_instruction_at(i);
+        const uint32_t x = t->narrow ? 0x4026 : 0x40266666;
+        uint32_t y = x, want;
+        assert_true(at_special_instruction_find(t->name) == t);
+        assert_true(at_special_arguments(t) == (t->narrow ? 65536 : (int64_t)1 << 32));
+        assert_true((strstr(t->name, ".ftz") != NULL) == t->ftz);
+        assert_true(strncmp(t->name, at_special_name(t->function), strlen(at_special_name(t->function))) == 0);
+        assert_true((strstr(t->name, "f32") != NULL) == !t->narrow && (t->format == AT_SPECIAL_F32) == !t->narrow);
+        assert_true((strstr(t->name, "bf16") != NULL) == (t->format == AT_SPECIAL_BF16));
+        at_special_results(t, 1, &y, &y);
+        at_special_each(t->function, NULL, t->ftz, 1, &x, &want);
+        assert_true(y == (t->narrow ? t->narrow((uint16_t)x) : want) && y != x);
+        narrow += t->narrow != NULL;
+        flushing += t->ftz;
+    }
+    assert_true(at_special_instruction_count() == 23 && narrow == 8 && flushing == 9);
+    assert_null(at_special_instruction_find("tanh.approx.ftz.f32"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_fast_square_is_the_columns),
         cmocka_unit_test(test_errors_are_within_what_is_promised),
+        cmocka_unit_test(test_the_error_of_rsqrt),
         cmocka_unit_test(test_results_have_not_changed),
         cmocka_unit_test(test_special_cases),
         cmocka_unit_test(test_narrow_forms),
+        cmocka_unit_test(test_instructions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,8 @@
 #include "tests/oracle/fdpa_mpfr.h"
 #include "tensor_core/fdpa.h"
 
-static const struct oracle_format f16 = { 5, 10 }, bf16 = { 8, 7 }, f32 = { 8, 23 }, tf32 = { 8, 10 }, e5m2 = { 5, 2 };
+static const struct oracle_format f16 = { 5, 10, 0 }, bf16 = { 8, 7, 0 }, f32 = { 8, 23, 0 }, tf32 = { 8, 10, 0 };
+static const struct oracle_format e5m2 = { 5, 2, 0 };
 
 struct pairing {
     const char *rule;
@@ -17,17 +18,25 @@ struct pairing {
 enum { PAIRINGS = 9 };
 static struct pairing pairings[PAIRINGS];
 
+static struct pairing pairing(const char *rule, enum at_format in, struct oracle_format format,
+                              struct oracle_format out, int kept, int to_nearest, int floor) {
+    const struct oracle_fdpa oracle = {
+        .a = format, .b = format, .out = out, .kept = kept, .to_nearest = to_nearest, .floor = floor
+    };
+    return (struct pairing){ rule, in, oracle };
+}
+
 static int setup(void **state) {
     (void)state;
-    pairings[0] = (struct pairing){ "hopper_f16_f32", AT_F16, { f16, f32, 25, 0, -133 } };
-    pairings[1] = (struct pairing){ "hopper_bf16_f32", AT_BF16, { bf16, f32, 25, 0, -133 } };
-    pairings[2] = (struct pairing){ "hopper_mma_f16_f16", AT_F16, { f16, f16, 25, 1, -21 } };
-    pairings[3] = (struct pairing){ "hopper_wgmma_f16_f16", AT_F16, { f16, f16, 25, 1, -21 } };
-    pairings[4] = (struct pairing){ "hopper_tf32_f32", AT_TF32, { tf32, f32, 25, 0, -133 } };
-    pairings[5] = (struct pairing){ "hopper_wgmma_fp8_f16", AT_E5M2, { e5m2, f16, 13, 1, -133 } };
-    pairings[6] = (struct pairing){ "volta_f16_f32", AT_F16, { f16, f32, 23, 0, -131 } };
-    pairings[7] = (struct pairing){ "ampere_f16_f16", AT_F16, { f16, f16, 24, 1, -21 } };
-    pairings[8] = (struct pairing){ "blackwell_f8f6f4_f32", AT_E5M2, { e5m2, f32, 25, 0, -133 } };
+    pairings[0] = pairing("hopper_f16_f32", AT_F16, f16, f32, 25, 0, -133);
+    pairings[1] = pairing("hopper_bf16_f32", AT_BF16, bf16, f32, 25, 0, -133);
+    pairings[2] = pairing("hopper_mma_f16_f16", AT_F16, f16, f16, 25, 1, -21);
+    pairings[3] = pairing("hopper_wgmma_f16_f16", AT_F16, f16, f16, 25, 1, -21);
+    pairings[4] = pairing("hopper_tf32_f32", AT_TF32, tf32, f32, 25, 0, -133);
+    pairings[5] = pairing("hopper_wgmma_fp8_f16", AT_E5M2, e5m2, f16, 13, 1, -133);
+    pairings[6] = pairing("volta_f16_f32", AT_F16, f16, f32, 23, 0, -131);
+    pairings[7] = pairing("ampere_f16_f16", AT_F16, f16, f16, 24, 1, -21);
+    pairings[8] = pairing("blackwell_f8f6f4_f32", AT_E5M2, e5m2, f32, 25, 0, -133);
     return 0;
 }
 

@@ -7,9 +7,9 @@
 #include "verify/cli/options.h"
 #include "verify/plan/plan.h"
 
-static const struct at_option options[] = {
-    { "--cases", "GLOB", "" }, { "--strict", NULL, "" }, { "--jobs", "N", "" }, { "--x", "X", "" }, { NULL, NULL, NULL }
-};
+static const struct at_option options[] = { { "--cases", "GLOB", "" },    { "--strict", NULL, "" },
+                                            { "--jobs", "N", "" },        { "--x", "X", "" },
+                                            { "--golden", "[FILE]", "" }, { NULL, NULL, NULL } };
 static const struct at_command command = {
     .name = "verify", .synopsis = "verify [GLOB...]", .options = options, .max_words = 2
 };
@@ -39,6 +39,32 @@ static void values_flags_and_words(void **state) {
     at_assert_ok(parse(&args, &help, 2, (const char *[]){ "--strict", "--help" }));
     assert_int_equal(help, 1);
     at_args_release(&args);
+}
+
+/* A value in brackets may be left out: at the end or before another option. */
+static void a_value_may_be_left_out(void **state) {
+    static const struct {
+        int n;
+        const char *words[3], *value;
+        int n_words;
+    } rows[] = {
+        { 1, { "--golden" }, "", 0 },
+        { 2, { "--golden", "--strict" }, "", 0 },
+        { 2, { "--golden", "file" }, "file", 0 },
+        { 1, { "--golden=file" }, "file", 0 },
+        { 2, { "word", "--golden" }, "", 1 },
+        { 3, { "--golden", "file", "word" }, "file", 1 },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct at_args args;
+        int help;
+        at_assert_ok(parse(&args, &help, rows[i].n, (const char **)rows[i].words));
+        assert_true(at_args_has(&args, "--golden"));
+        assert_string_equal(at_args_get(&args, "--golden"), rows[i].value);
+        assert_int_equal(args.n_words, rows[i].n_words);
+        at_args_release(&args);
+    }
 }
 
 /* The command line again, in words that a shell takes as they were typed. */
@@ -125,11 +151,9 @@ static void shards(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(puts_the_command),
-        cmocka_unit_test(values_flags_and_words),
-        cmocka_unit_test(every_mistake_is_named),
-        cmocka_unit_test(numbers_have_ranges),
-        cmocka_unit_test(shards),
+        cmocka_unit_test(puts_the_command),        cmocka_unit_test(values_flags_and_words),
+        cmocka_unit_test(a_value_may_be_left_out), cmocka_unit_test(every_mistake_is_named),
+        cmocka_unit_test(numbers_have_ranges),     cmocka_unit_test(shards),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -206,9 +206,16 @@ static void empty_requests(void **state) {
 static void tokens_of_norms(void **state) {
     (void)state;
     static const char *const lines[] = {
-        "uclip_norm tokens=5 channels=24 dtype=bf16",    "add_uclip_norm tokens=5 channels=24 dtype=f16",
-        "qk_uclip_norm tokens=5 h=4 hk=2 d=8 dtype=f32", "post_attn_pre_mlp_uclip tokens=5 channels=24 dtype=bf16",
-        "rms_norm tokens=5 channels=24 dtype=f32",       "add_rms_norm tokens=5 channels=24 dtype=bf16",
+        "uclip_norm tokens=5 channels=24 dtype=bf16",
+        "add_uclip_norm tokens=5 channels=24 dtype=f16",
+        "qk_uclip_norm tokens=5 h=4 hk=2 d=8 dtype=f32",
+        "post_attn_pre_mlp_uclip tokens=5 channels=24 dtype=bf16",
+        "qk_uclip_norm tokens=5 h=4 hk=2 d=8 dtype=f32 gamma_per=tensor",
+        "post_attn_pre_mlp_uclip_in_place tokens=5 channels=24 dtype=bf16",
+        "rms_norm tokens=5 channels=24 dtype=f32",
+        "add_rms_norm tokens=5 channels=24 dtype=bf16",
+        "silu_mul tokens=5 channels=24 dtype=bf16",
+        "reglu tokens=5 channels=24 halves=together dtype=f16",
     };
     static const int64_t units[] = { 3, 0, 4 };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {

@@ -79,6 +79,13 @@ static void bits_decide_where_they_are_given(void **state) {
         at_assert_ok(at_compare(&c, &r));
         at_assert_true(r.wrong == rows[i].wrong && c.other_bits == rows[i].wrong, "row %zu: wrong is %lld", i,
                        (long long)r.wrong);
+        memset(&r, 0, sizeof r);
+        c.computed = (const unsigned char[]){ 1 }; /* values decide: here they are equal, or both NaN */
+        at_assert_ok(at_compare(&c, &r));
+        assert_true(c.other_bits == 0 && r.wrong == 0);
+        c.computed = (const unsigned char[]){ 0 };
+        at_assert_ok(at_compare(&c, &r));
+        assert_int_equal(c.other_bits, rows[i].wrong);
         c.bits = NULL;
         at_assert_ok(at_compare(&c, &r));
         assert_int_equal(c.other_bits, 0);

@@ -9,10 +9,10 @@
 #include "verify/result/atomic_file.h"
 #include "verify/cli/commands.h"
 #include "verify/cli/progress.h"
+#include "verify/study/special/study_launch.h"
 
-enum { CHUNK = 1 << 22, MAX_VARIANTS = 16, FILL = 1 << 14, UNWRITTEN = 0xff };
+enum { CHUNK = 1 << 22, MAX_VARIANTS = 16, PIECE = 1 << 14 };
 static const int64_t CODES = (int64_t)1 << 32;
-static const double timeout_seconds = 300;
 
 struct study {
     struct at_runner *runner;
@@ -29,17 +29,7 @@ struct chunk_work {
     struct at_problem *problem;
     const struct at_numerics *numerics;
     struct at_eval eval;
-    int64_t first, step;
 };
-
-static at_status fill(void *context, int64_t begin, int64_t end, int worker) {
-    const struct chunk_work *w = context;
-    uint32_t *x = w->problem->tensors[at_op_tensor_index(w->problem->op, "x")].data;
-    (void)worker;
-    for (int64_t i = begin; i < end; i++)
-        x[i] = (uint32_t)((w->first + i) * w->step);
-    return AT_OK;
-}
 
 static at_status evaluate(void *context, int64_t begin, int64_t end, int worker) {
     struct chunk_work *w = context;
@@ -47,44 +37,25 @@ static at_status evaluate(void *context, int64_t begin, int64_t end, int worker)
     return w->problem->op->evaluate(w->problem, w->numerics, begin, end, &w->eval);
 }
 
-/* x and y of n elements in the runner's memory, y all NaN: what is not written is seen as a NaN. */
-static at_status place(struct study *s, int64_t n, struct at_problem *p, int64_t *used) {
-    const int64_t bytes = (n * 4 + 255) / 256 * 256;
-    uint8_t *base;
-    AT_TRY(at_runner_memory(s->runner, 2 * bytes, &base));
-    at_problem_init(p, at_op_find("exp2"), AT_F32);
-    at_scalar_set(p, at_op_scalar(p->op, "n"), (double)n);
-    at_problem_shape(p);
-    p->tensors[at_op_tensor_index(p->op, "x")].data = base;
-    p->tensors[at_op_tensor_index(p->op, "y")].data = base + bytes;
-    memset(base + bytes, UNWRITTEN, (size_t)bytes);
-    *used = 2 * bytes;
-    return AT_OK;
-}
-
 /* Runs a variant on chunk->n inputs from chunk->first on. Where it declines, or breaks on its way, chunk->got is NULL and *why
  * says why. */
 static at_status run_chunk(struct study *s, int variant, struct at_exp2_chunk *chunk, char *why, size_t size) {
     struct at_problem p;
     struct at_run_reply reply;
-    int64_t used;
-    const struct at_variant *v = at_runner_variant(s->runner, variant);
+    const struct at_special_codes codes = { chunk->first, chunk->step, chunk->n };
+    const int broken = s->broken;
     chunk->got = NULL;
-    AT_TRY(place(s, chunk->n, &p, &used));
-    struct chunk_work w = { .problem = &p, .numerics = &v->numerics, .first = chunk->first, .step = chunk->step };
-    AT_TRY(at_parallel(chunk->n, FILL, s->threads, fill, &w));
-    AT_TRY(at_runner_run(s->runner, variant, &p, used, NULL, at_time_limit(timeout_seconds), &reply));
-    if (reply.outcome != AT_RAN) {
-        const int broke = reply.outcome != AT_RUN_UNSUPPORTED;
-        snprintf(why, size, "%s%s", broke ? "broke: " : "left out: ", reply.reason);
-        s->broken += broke;
-        s->skipped += !broke;
+    at_problem_init(&p, at_op_find("exp2"), AT_F32);
+    AT_TRY(at_special_launch(s->runner, variant, &codes, s->threads, &p, &reply));
+    if (!at_special_ran(&reply, why, size, &s->broken)) {
+        s->skipped += s->broken == broken;
         return AT_OK;
     }
     const int y = at_op_tensor_index(p.op, "y");
+    struct chunk_work w = { .problem = &p, .numerics = &at_runner_variant(s->runner, variant)->numerics };
     w.eval.value[y] = s->value;
     w.eval.limit[y] = s->limit;
-    AT_TRY(at_parallel(chunk->n, FILL, s->threads, evaluate, &w));
+    AT_TRY(at_parallel(chunk->n, PIECE, s->threads, evaluate, &w));
     chunk->got = p.tensors[y].data;
     chunk->value = s->value;
     chunk->limit = s->limit;

@@ -113,6 +113,7 @@ at_status at_special_neighbours(enum at_special_function function, int threads,
         memcpy(rows, own.rows, (size_t)own.n_rows * sizeof *rows);
         for (int r = 0; r < own.n_rows; r++)
             *(i / 2 == 0 ? &rows[r].c0 : i / 2 == 1 ? &rows[r].c1 : &rows[r].c2) += i % 2 ? -1 : 1;
+        next->of_each_row = 1;
         AT_TRY(add(function, &shape, threads, names[i], next++));
     }
     shape = own;

@@ -12,48 +12,51 @@
 #include "datasets/language/case.h"
 #include "verify/cli/commands.h"
 #include "verify/cli/progress.h"
+#include "verify/result/atomic_file.h"
 #include "verify/study/special/study_exp2.h"
 
 enum { PIECE = 1 << 14, CHUNK = 1 << 27 };
-static const int64_t CODES = (int64_t)1 << 32;
 
 /* ---- all arguments ---- */
 
 struct sweep_work {
-    enum at_special_function function;
-    int ftz;
+    const struct at_special_instruction *instruction;
     int64_t first;
     struct at_special_sweep *of_worker;
 };
 
 static at_status sweep_piece(void *context, int64_t begin, int64_t end, int worker) {
     const struct sweep_work *w = context;
+    const struct at_special_instruction *t = w->instruction;
+    const int other_too = t->ftz && !t->narrow;
     uint32_t x[PIECE] = { 0 }, y[PIECE], other[PIECE];
     struct at_special_sweep *to = &w->of_worker[worker];
     for (int64_t i = begin; i < end; i++)
         x[i - begin] = (uint32_t)(w->first + i);
-    at_special_each(w->function, NULL, w->ftz, end - begin, x, y);
-    if (w->ftz)
-        at_special_each(w->function, NULL, 0, end - begin, x, other);
+    at_special_results(t, end - begin, x, y);
+    if (other_too)
+        at_special_each(t->function, NULL, 0, end - begin, x, other);
     for (int64_t i = 0; i < end - begin; i++) {
         to->hash += at_special_mixed(x[i], y[i]);
-        to->changed += w->ftz && y[i] != other[i];
+        to->changed += other_too && y[i] != other[i];
     }
     return AT_OK;
 }
 
-at_status at_special_sweep(enum at_special_function function, int ftz, int threads, struct at_special_sweep *sweep) {
-    struct sweep_work w = { .function = function, .ftz = ftz };
+at_status at_special_sweep(const struct at_special_instruction *instruction, int threads,
+                           struct at_special_sweep *sweep) {
+    const int64_t arguments = at_special_arguments(instruction), chunk = arguments < CHUNK ? arguments : CHUNK;
+    struct sweep_work w = { .instruction = instruction };
     struct at_progress progress;
     at_status status = AT_OK;
     memset(sweep, 0, sizeof *sweep);
     w.of_worker = calloc((size_t)threads, sizeof *w.of_worker);
     if (!w.of_worker)
         return AT_FAIL(AT_NO_MEMORY, "study special: no memory");
-    at_progress_start(&progress, "study special", CODES);
-    for (; w.first < CODES && status == AT_OK; w.first += CHUNK) {
-        status = at_parallel(CHUNK, PIECE, threads, sweep_piece, &w);
-        at_progress_step(&progress, CHUNK, 0, at_special_name(function));
+    at_progress_start(&progress, "study special", arguments);
+    for (; w.first < arguments && status == AT_OK; w.first += chunk) {
+        status = at_parallel(chunk, PIECE, threads, sweep_piece, &w);
+        at_progress_step(&progress, chunk, 0, instruction->name);
     }
     at_progress_end(&progress);
     for (int i = 0; i < threads; i++) {
@@ -64,68 +67,23 @@ at_status at_special_sweep(enum at_special_function function, int ftz, int threa
     return status;
 }
 
-/* ---- against a device ---- */
-
-struct instruction {
-    char name[32]; /* "ex2.approx.ftz.f32" */
-};
-
-static struct instruction instruction_of(int function, int ftz) {
-    struct instruction i;
-    snprintf(i.name, sizeof i.name, "%s.approx%s.f32", at_special_name((enum at_special_function)function),
-             ftz ? ".ftz" : "");
-    return i;
-}
-
-/* Which function, and whether with ftz; -1 for what the model does not have. */
-static int function_of(const char *instruction, int *ftz) {
-    for (int f = 0; f < AT_SPECIAL_FUNCTIONS; f++)
-        for (*ftz = 0; *ftz < 2; ++*ftz)
-            if (strcmp(instruction_of(f, *ftz).name, instruction) == 0)
-                return f;
-    return -1;
-}
-
-static const struct {
-    const char *name;
-    uint16_t (*result)(uint16_t x);
-} narrow[] = {
-    { "ex2.approx.f16", at_special_ex2_f16 },           { "ex2.approx.f16x2", at_special_ex2_f16 },
-    { "ex2.approx.ftz.bf16", at_special_ex2_bf16_ftz }, { "ex2.approx.ftz.bf16x2", at_special_ex2_bf16_ftz },
-    { "tanh.approx.f16", at_special_tanh_f16 },         { "tanh.approx.f16x2", at_special_tanh_f16 },
-    { "tanh.approx.bf16", at_special_tanh_bf16 },       { "tanh.approx.bf16x2", at_special_tanh_bf16 },
-};
-
-/* *hash of the results in a format of 16 bits; 0: the model does not have the instruction. */
-static int narrow_hash(const char *instruction, uint64_t *hash) {
-    for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++) {
-        if (strcmp(narrow[i].name, instruction) != 0)
-            continue;
-        *hash = 0;
-        for (uint32_t x = 0; x < 1 << 16; x++)
-            *hash += at_special_mixed(x, narrow[i].result((uint16_t)x));
-        return 1;
-    }
-    return 0;
-}
+/* ---- against a device's hashes ---- */
 
 static void print_golden(const char *instruction, uint64_t made, uint64_t hash) {
     printf("%-22s %016" PRIx64 "  %s", instruction, made,
            made == hash ? "as on the device" : "DIFFERENT from the device");
 }
 
-static at_status golden_line(const char *instruction, uint64_t hash, int threads, int *compared, int *bad) {
+static at_status golden_line(const char *name, uint64_t hash, int threads, int *compared, int *bad) {
     struct at_special_sweep sweep;
-    int ftz = 0;
-    const int function = function_of(instruction, &ftz);
-    if (function >= 0) {
-        AT_TRY(at_special_sweep((enum at_special_function)function, ftz, threads, &sweep));
-    } else if (!narrow_hash(instruction, &sweep.hash)) {
-        printf("%-22s %016" PRIx64 "  no model\n", instruction, hash);
+    const struct at_special_instruction *instruction = at_special_instruction_find(name);
+    if (!instruction) {
+        printf("%-22s %016" PRIx64 "  no model\n", name, hash);
         return AT_OK;
     }
-    print_golden(instruction, sweep.hash, hash);
-    if (function >= 0 && ftz)
+    AT_TRY(at_special_sweep(instruction, threads, &sweep));
+    print_golden(name, sweep.hash, hash);
+    if (instruction->ftz && !instruction->narrow)
         printf("; ftz changes %" PRId64 " results", sweep.changed);
     printf("\n");
     fflush(stdout);
@@ -164,33 +122,55 @@ out:
 static at_status neighbours(const char *glob, int threads, int *bad) {
     struct at_special_neighbourhood found;
     int seen = 0;
-    for (int f = 0; f < AT_SPECIAL_FUNCTIONS; f++) {
-        if (fnmatch(glob, instruction_of(f, 0).name, 0) != 0)
+    for (int k = 0; k < at_special_instruction_count(); k++) {
+        const struct at_special_instruction *t = at_special_instruction_at(k);
+        if (t->ftz || t->narrow || fnmatch(glob, t->name, 0) != 0)
             continue;
         seen++;
-        AT_TRY(at_special_neighbours((enum at_special_function)f, threads, &found));
+        AT_TRY(at_special_neighbours(t->function, threads, &found));
         printf("%s: %d rows; of %" PRId64 " arguments none tells a bias from %" PRId64 " to %" PRId64 "; others:\n",
-               instruction_of(f, 0).name, at_special_shapes[f].n_rows, found.items[0].of, found.least_bias,
-               found.most_bias);
+               t->name, at_special_shapes[t->function].n_rows, found.items[0].of, found.least_bias, found.most_bias);
         for (int i = 0; i < AT_SPECIAL_NEIGHBOURS; i++) {
             const struct at_special_neighbour *n = &found.items[i];
+            const int told = n->of_each_row ? n->least > 0 : n->told > 0;
             printf("  %-10s  %9" PRId64 " tell, %7" PRId64 " in the row with fewest%s\n", n->name, n->told, n->least,
-                   n->told ? "" : "  NOT TOLD");
-            *bad += !n->told;
+                   told ? "" : "  NOT TOLD");
+            *bad += !told;
         }
         fflush(stdout);
     }
     return seen ? AT_OK : AT_FAIL(AT_USAGE, "study special: no instruction of the model matches '%s'", glob);
 }
 
+/* The unit itself, where there is a runner. */
+static at_status measure(const struct at_args *args, const char *glob, int *bad) {
+    const char *runner = at_args_get(args, "--runner"), *path = at_args_get(args, "--golden");
+    struct at_runner *opened = NULL;
+    int64_t step;
+    if (at_args_has(args, "--out"))
+        return AT_FAIL(AT_USAGE, "study special: --golden with --runner writes a file of hashes, no archive: no --out");
+    AT_TRY(at_args_int(args, "--step", 1, ((int64_t)1 << 32) - 1, 1, &step));
+    if (*path && step > 1)
+        return AT_FAIL(AT_USAGE, "study special: a file of hashes is of all arguments: --golden FILE or --step");
+    if (*path)
+        AT_TRY(at_atomic_check(path));
+    AT_TRY(at_runner_open(runner, &opened));
+    const at_status status = at_special_measure(opened, glob, step, *path ? path : NULL, at_threads(), bad);
+    at_runner_close(opened);
+    return status;
+}
+
 static at_status study(const struct at_args *args, int *bad) {
     const char *golden = at_args_get(args, "--golden"), *given = at_args_get(args, "--instructions");
     const char *glob = given ? given : "*";
     char path[4200];
-    if (at_args_has(args, "--runner") || at_args_has(args, "--out") || at_args_has(args, "--step"))
-        return AT_FAIL(AT_USAGE, "study special: --golden and --neighbours are about the model on all arguments: no "
-                                 "--runner, --out, --step");
-    if (golden) {
+    if (golden && at_args_has(args, "--runner")) {
+        AT_TRY(measure(args, glob, bad));
+    } else if (at_args_has(args, "--runner") || at_args_has(args, "--out") || at_args_has(args, "--step")) {
+        return AT_FAIL(AT_USAGE,
+                       "study special: --neighbours, and --golden without --runner, are about the model on all "
+                       "arguments: no --runner, --out, --step");
+    } else if (golden) {
         snprintf(path, sizeof path, "%s/measurements/h200_special.txt", at_datasets_dir());
         AT_TRY(at_special_golden(*golden ? golden : path, glob, at_threads(), bad));
     }

@@ -28,7 +28,12 @@ struct probe {
 #define MMA_F16 "hopper_mma_k16_f16_f16"
 #define MMA_F32 "hopper_mma_k16_f16_f32"
 #define MMA_BF16 "hopper_mma_k16_bf16_f32"
+#define MMA_TF32 "hopper_mma_k8_tf32_f32"
+#define WG_F32 "hopper_wgmma_k16_f16_f32"
 #define WG_F16 "hopper_wgmma_k16_f16_f16"
+#define WG_TF32 "hopper_wgmma_k8_tf32_f32"
+#define WG_BF16 "hopper_wgmma_k16_bf16_f32"
+#define WG_E5M2_F16 "hopper_wgmma_k32_e5m2_f16"
 #define WG_E5M2 "hopper_wgmma_k32_e5m2_f32"
 #define WG_E4M3 "hopper_wgmma_k32_e4m3_f32"
 #define FP8_MMA "hopper_mma_k32_e5m2_f32"
@@ -71,6 +76,36 @@ static const struct probe probes[] = {
     { "P13", "negative, below 2^-149: +0",    MMA_BF16, { { 0, 1, -0x1p-100, 0x1p-60 } }, 0, 0, 0 },
     { "P13", "NaN of the addend",             MMA_F32, { { 0, 1, 1, 1 } }, NAN, 0, NAN },
     { "P13", "Inf x 0",                       MMA_F32, { { 0, 1, INFINITY, 0 } }, 1, 0, NAN },
+    /* A subnormal c has emin's exponent, or (in brackets) that of its leading bit above the floor. 2^-39 and 2^-47 are the
+     * edges of the one and of the other. */
+    { "P14", "c 2^-23, 2^-25, 2^-39",         MMA_F16, { { 0, 1, 0x1p-13, 0x1p-12 }, { 1, 1, 0x1p-20, 0x1p-19 } }, 0x1p-23, 0, 0x1.8p-23 },
+    { "P14", "c 2^-23, 2^-25, 2^-40",         MMA_F16, { { 0, 1, 0x1p-13, 0x1p-12 }, { 1, 1, 0x1p-20, 0x1p-20 } }, 0x1p-23, 0, 0x1p-23 }, /* 0x1.8p-23 */
+    { "P14", "c 2^-23, 2^-25, 2^-46",         MMA_F16, { { 0, 1, 0x1p-13, 0x1p-12 }, { 1, 1, 0x1p-23, 0x1p-23 } }, 0x1p-23, 0, 0x1p-23 }, /* 0x1.8p-23 */
+    { "P14", "c 2^-23, 2^-25, 2^-47",         MMA_F16, { { 0, 1, 0x1p-13, 0x1p-12 }, { 1, 1, 0x1p-23, 0x1p-24 } }, 0x1p-23, 0, 0x1p-23 }, /* but without a floor 0x1.8p-23 */
+    { "P14", "c 513 2^-24, 2^-25, -2^-40",    MMA_F16, { { 0, 1, 0x1p-13, 0x1p-12 }, { 1, 1, -0x1p-20, 0x1p-20 } }, 513 * 0x1p-24, 0, 514 * 0x1p-24 }, /* 513 */
+    { "P14", "c -2^-23, -2^-25, -2^-40",      MMA_F16, { { 0, 1, -0x1p-13, 0x1p-12 }, { 1, 1, -0x1p-20, 0x1p-20 } }, -0x1p-23, 0, -0x1p-23 }, /* -0x1.8p-23 */
+    { "P14", "c 2^-23, 2^-25, 2^-39",         WG_F16, { { 0, 1, 0x1p-13, 0x1p-12 }, { 1, 1, 0x1p-20, 0x1p-19 } }, 0x1p-23, 0, 0x1.8p-23 },
+    { "P14", "c 2^-23, 2^-25, 2^-40",         WG_F16, { { 0, 1, 0x1p-13, 0x1p-12 }, { 1, 1, 0x1p-20, 0x1p-20 } }, 0x1p-23, 0, 0x1p-23 }, /* 0x1.8p-23 */
+    { "P14", "c 513 2^-24, 2^-25, -2^-40",    WG_F16, { { 0, 1, 0x1p-13, 0x1p-12 }, { 1, 1, -0x1p-20, 0x1p-20 } }, 513 * 0x1p-24, 0, 514 * 0x1p-24 }, /* 513 */
+    { "P14", "c 2^-23, 2^-25, 2^-28",         WG_E5M2_F16, { { 0, 1, 0x1p-13, 0x1p-12 }, { 1, 1, 0x1p-14, 0x1p-14 } }, 0x1p-23, 0, 0x1p-23 }, /* 0x1.8p-23 */
+    { "P14", "c 2^-148, -2^-151",             MMA_BF16, { { 0, 1, -0x1p-76, 0x1p-75 } }, 0x1p-148, 0, 0x1p-149 },
+    { "P14", "c 2^-148, -2^-152",             MMA_BF16, { { 0, 1, -0x1p-76, 0x1p-76 } }, 0x1p-148, 0, 0x1p-148 }, /* 0x1p-149 */
+    { "P14", "c 2^-148, -2^-152",             WG_BF16, { { 0, 1, -0x1p-76, 0x1p-76 } }, 0x1p-148, 0, 0x1p-148 }, /* 0x1p-149 */
+    { "P15", "tf32: one block of 8",          MMA_TF32, { { 0, 1, 0x1p12, 0x1p12 }, { 1, 1, 1, 1 }, { 4, 1, -0x1p12, 0x1p12 } }, 0, 0, 1 },
+    { "P15", "tf32: even and odd k together", MMA_TF32, { { 0, 1, 0x1p12, 0x1p12 }, { 2, 1, 1, 1 }, { 1, 1, -0x1p12, 0x1p12 } }, 0, 0, 1 },
+    { "P15", "tf32: one block of 8",          WG_TF32, { { 0, 1, 0x1p12, 0x1p12 }, { 1, 1, 1, 1 }, { 4, 1, -0x1p12, 0x1p12 } }, 0, 0, 1 },
+    { "P16", "subnormal operand has emin",    MMA_F32, { { 0, 1, 0x1p-24, 0x1p15 }, { 1, 1, 0x1p-12, 0x1p-13 } }, 0, 0, 0x1p-9 },
+    { "P16", "subnormal operand has emin",    WG_F32, { { 0, 1, 0x1p-24, 0x1p15 }, { 1, 1, 0x1p-12, 0x1p-13 } }, 0, 0, 0x1p-9 },
+    { "P16", "subnormal operand has emin",    WG_E4M3, { { 0, 1, 0x1p-9, 0x1p8 }, { 1, 1, 0x1p-6, 0x1p-6 } }, 0, 0, 0.5 },
+    { "P17", "wgmma: c + 1.5 2^-24 is cut",   WG_F32, { { 0, 1, 1.5 * 0x1p-12, 0x1p-12 } }, 1, 0, 1 },
+    { "P17", "wgmma: c is in the alignment",  WG_E5M2, { { 0, 1, 1, 1 } }, 0x1p-14, 0, 1 },
+    { "P17", "wgmma fp8, f16: rounded once",  WG_E5M2_F16, { { 0, 1, 1, 1 }, { 1, 1, 0x1p-5, 0x1p-5 }, { 2, 1, 0x1p-6, 0x1p-7 } }, 1, 0, 2 + 0x1p-9 },
+    { "P18", "negative c is cut to zero",     MMA_F32, { { 0, 1, 0x1p5, 0x1p5 } }, -0x1p-20, 0, 1024 },
+    { "P18", "negative c, -2^-27 four times", WG_F32, { { 0, 4, -0x1p-13, 0x1p-14 } }, -1, 0, -1 },
+    { "P19", "Inf, -Inf",                     MMA_F32, { { 0, 1, INFINITY, 1 }, { 1, 1, -INFINITY, 1 } }, 0, 0, NAN },
+    { "P19", "Inf, Inf x 0",                  WG_F16, { { 0, 1, INFINITY, 1 }, { 1, 1, INFINITY, 0 } }, 0, 0, NAN },
+    { "P19", "Inf, c -Inf",                   WG_E5M2, { { 0, 1, INFINITY, 1 } }, -INFINITY, 0, NAN },
+    { "P19", "-Inf, -Inf, c -Inf",            WG_F32, { { 0, 2, -INFINITY, 1 } }, -INFINITY, 0, -INFINITY },
 };
 /* clang-format on */
 

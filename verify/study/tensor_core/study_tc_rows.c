@@ -26,9 +26,10 @@
     X(PLACE, other_rounding, "1", "... the other final rounding")                                                \
     X(PLACE, floor_less,     "1", "... a floor of the alignment one lower")                                      \
     X(PLACE, floor_more,     "1", "... one higher")                                                              \
+    X(PLACE, addend_leading, "1", "... a subnormal addend that counts with the exponent of its leading bit")     \
     X(TEXT,  example,        "1", "the first mismatch")
 #define PROBE_FIELDS(X)                                                          \
-    X(TEXT,  name,        "1", "of the probe: P1 to P13")                        \
+    X(TEXT,  name,        "1", "of the probe: P1 to P19")                        \
     X(TEXT,  what,        "1", "what it tells")                                  \
     X(TEXT,  instruction, "1", "instruction")                                    \
     X(F64,   predicted,   "1", "worked out by hand")                             \
@@ -55,6 +56,7 @@ const struct at_table at_study_table_tensor_core = {
     .signal = "mismatches",
     .row = "row: one stratum of patterns of one instruction",
     .field = stratum_field,
+    .later = "addend_leading",
     .row_bytes = sizeof(struct at_tc_stratum_row),
 };
 
@@ -81,6 +83,7 @@ struct at_tc_stratum_row at_tc_study_stratum(const struct at_tc_study_row *r) {
         .other_rounding = r->neighbour[AT_TC_OTHER_ROUNDING],
         .floor_less = r->neighbour[AT_TC_FLOOR_LESS],
         .floor_more = r->neighbour[AT_TC_FLOOR_MORE],
+        .addend_leading = r->neighbour[AT_TC_ADDEND_LEADING],
     };
     snprintf(row.instruction, sizeof row.instruction, "%s", r->instruction->name);
     snprintf(row.stratum, sizeof row.stratum, "%s", at_tc_stratum_name(r->stratum));
@@ -101,6 +104,7 @@ static const struct {
     { AT_TC_OTHER_ROUNDING, offsetof(struct at_tc_stratum_row, other_rounding) },
     { AT_TC_FLOOR_LESS, offsetof(struct at_tc_stratum_row, floor_less) },
     { AT_TC_FLOOR_MORE, offsetof(struct at_tc_stratum_row, floor_more) },
+    { AT_TC_ADDEND_LEADING, offsetof(struct at_tc_stratum_row, addend_leading) },
 };
 
 /* The largest share of a stratum, in percent, that tells neighbour k; -1: none can. */

@@ -50,7 +50,8 @@ at_status at_tc_study_probes(struct at_runner *runner, struct at_tc_probe_row ro
 struct at_tc_stratum_row {
     char instruction[40], stratum[32], example[512];
     uint64_t seed, hash;
-    int64_t patterns, mismatches, kept_less, kept_more, block_half, block_twice, other_rounding, floor_less, floor_more;
+    int64_t patterns, mismatches, kept_less, kept_more, block_half, block_twice, other_rounding, floor_less, floor_more,
+        addend_leading;
 };
 struct at_tc_stratum_row at_tc_study_stratum(const struct at_tc_study_row *row);
 /* The table: its head; and a line for the n rows of one instruction with its mismatches. 0 when some neighbour is told
@@ -68,9 +69,9 @@ at_status at_tc_golden_read(const char *path, struct at_tc_study_row *rows, int 
 extern const struct at_study at_study_tensor_core;
 /* clang-format off */
 #define AT_STUDY_TENSOR_CORE_OPTIONS                                                                                         \
-    { "--instructions", "GLOB", "tensor-core: which (default: all that the runner has); special: of the model, as PTX names them: 'rcp*'" },                                  \
+    { "--instructions", "GLOB", "tensor-core: which (default: all that the runner has); special: which, as PTX names them: 'rcp*'" },                                  \
     { "--patterns", "N", "tensor-core: of each instruction, over all strata (default 1048576)" },                           \
-    { "--golden", "[FILE]", "tensor-core: with a runner, write its results; without, the model against the file. special: the model against hashes of a device. Default: those of an H200 that come with attest" }
+    { "--golden", "[FILE]", "tensor-core: with a runner, write its results; without, the model against the file. special: the same, hashes over all arguments. Without FILE: those of an H200 that come with attest; with a runner nothing is written" }
 /* clang-format on */
 
 extern const struct at_table at_study_table_tensor_core, at_study_table_probes;

@@ -21,14 +21,13 @@ static __global__ void __launch_bounds__(AT_NORM_THREADS)
     }
 }
 
-/* That kernel on a problem's tensors, with the residual stream read from `res`. */
-template <class T> int at_peri_launch(const struct at_launch *launch, const T *res) {
+/* That kernel on a problem's tensors: the residual stream is read from `res` and written to `sum`. */
+template <class T> int at_peri_launch(const struct at_launch *launch, const T *res, T *sum, T *y) {
     const struct at_problem *p = launch->problem;
     return at_norm_rows(launch, p->sizes.tokens, at_peri_rows<T>,
                         at_uclip_step::of(p, AT_PERI_ALPHA_POST, AT_PERI_GAMMA_POST, AT_PERI_BETA_POST),
                         at_uclip_step::of(p, AT_PERI_ALPHA_PRE, AT_PERI_GAMMA_PRE, AT_PERI_BETA_PRE),
-                        (int)p->sizes.channels, p->params.from, at_activations<T>(p, AT_PERI_A), res,
-                        at_activations<T>(p, AT_PERI_RES_OUT), at_activations<T>(p, AT_PERI_Y));
+                        (int)p->sizes.channels, p->params.from, at_activations<T>(p, AT_PERI_A), res, sum, y);
 }
 
 #endif

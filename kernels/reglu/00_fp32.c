@@ -1,0 +1,40 @@
+/* max(gate, 0) * up in plain f32.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Numerically: f32: a gate that is not above 0, or NaN, is 0; one product, rounded; one rounding to the format of the activations.
+ * Launch: one thread; no scratch.
+ * Limits: activations f32, f16 or bf16.
+ * Source: ours. */
+#include "attest/kernel.h"
+#include "reglu/reglu.h"
+
+static int launch(const struct at_launch *launch) {
+    const struct at_problem *p = launch->problem;
+    const int apart = at_gated_own_of(p).halves == AT_HALVES_APART;
+    const struct at_tensor *gates = &p->tensors[apart ? AT_GATED_GATE : AT_GATED_GATE_UP];
+    const struct at_tensor *ups = &p->tensors[apart ? AT_GATED_UP : AT_GATED_GATE_UP], *y = &p->tensors[AT_GATED_Y];
+    const int64_t n = p->sizes.channels, stride = apart ? n : 2 * n, offset = apart ? 0 : n;
+    for (int64_t row = 0; row < p->sizes.tokens; row++)
+        for (int64_t c = 0; c < n; c++) {
+            const float g = (float)at_tensor_get(gates, row * stride + c);
+            const float up = (float)at_tensor_get(ups, row * stride + offset + c);
+            at_store(y->format, y->data, (size_t)(row * n + c), (double)((g > 0.0f ? g : 0.0f) * up));
+        }
+    return 0;
+}
+
+AT_KERNEL(reglu, 00_fp32) = {
+    .summary = "y = max(gate, 0) * up, plain f32",
+    .source = "ours",
+    .numerics = {
+        .qk_unit = AT_UNIT_F32,
+        .qk_lanes = 1,
+        .p = AT_F32,
+        .clamp = AT_CLAMP_FMINMAX,
+        .pv_unit = AT_UNIT_F32,
+        .pv_chunk = 1,
+        .repeats = 1,
+        .batch_invariant = 1,
+    },
+    .launch = launch,
+};

@@ -1,0 +1,205 @@
+/* attest study special --golden --runner R: the unit of a device on all arguments, beside its model, and the file of hashes.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "attest/env.h"
+#include "verify/cli/progress.h"
+#include "verify/result/atomic_file.h"
+#include "verify/study/special/study_special.h"
+
+enum { PIECE = 1 << 14, CHUNK = 1 << 24 };
+
+/* ---- results beside the model ---- */
+
+struct comparison {
+    const struct at_special_instruction *instruction;
+    const struct at_special_codes *codes;
+    const void *y;
+    struct at_special_measured *of_worker;
+};
+
+static int is_nan(const struct at_special_instruction *t, uint32_t y) {
+    const uint32_t infinity = t->format == AT_SPECIAL_F32   ? 0x7f800000u
+                              : t->format == AT_SPECIAL_F16 ? 0x7c00u
+                                                            : 0x7f80u;
+    return (y & (t->narrow ? 0x7fffu : 0x7fffffffu)) > infinity;
+}
+
+static void note(const struct at_special_measured *from, struct at_special_measured *to) {
+    if (from->different && (!to->different || from->x < to->x)) {
+        to->x = from->x;
+        to->y = from->y;
+        to->model = from->model;
+    }
+    to->arguments += from->arguments;
+    to->different += from->different;
+    to->other_nans += from->other_nans;
+    to->hash += from->hash;
+}
+
+static at_status compare(void *context, int64_t begin, int64_t end, int worker) {
+    const struct comparison *c = context;
+    const struct at_special_instruction *t = c->instruction;
+    struct at_special_measured found = { 0 };
+    uint32_t x[PIECE] = { 0 }, model[PIECE];
+    for (int64_t i = begin; i < end; i++)
+        x[i - begin] = (uint32_t)((c->codes->first + i) * c->codes->step);
+    at_special_results(t, end - begin, x, model);
+    for (int64_t i = begin; i < end; i++) {
+        const uint32_t y = t->narrow ? ((const uint16_t *)c->y)[i] : ((const uint32_t *)c->y)[i];
+        const uint32_t unwritten = t->narrow ? 0xffff : UINT32_MAX;
+        const uint32_t at = x[i - begin], wanted = model[i - begin], the_nan = t->narrow ? 0x7fff : 0x7fffffff;
+        const int nan = is_nan(t, y), same = y == wanted || (nan && is_nan(t, wanted) && y != unwritten);
+        if (!same && found.different++ == 0) {
+            found.x = at;
+            found.y = y;
+            found.model = wanted;
+        }
+        found.other_nans += nan && y != the_nan;
+        found.hash += at_special_mixed(at, nan ? the_nan : y);
+    }
+    found.arguments = end - begin;
+    note(&found, &c->of_worker[worker]);
+    return AT_OK;
+}
+
+at_status at_special_compare(const struct at_special_instruction *instruction, const struct at_special_codes *codes,
+                             const void *y, int threads, struct at_special_measured *to) {
+    struct comparison c = { instruction, codes, y, calloc((size_t)threads, sizeof *c.of_worker) };
+    if (!c.of_worker)
+        return AT_FAIL(AT_NO_MEMORY, "study special: no memory");
+    const at_status status = at_parallel(codes->n, PIECE, threads, compare, &c);
+    for (int i = 0; i < threads; i++)
+        note(&c.of_worker[i], to);
+    free(c.of_worker);
+    return status;
+}
+
+/* ---- one instruction ---- */
+
+struct measurement {
+    struct at_runner *runner;
+    int64_t step;
+    int threads, measured, different, broken;
+    FILE *file; /* of hashes; NULL: none is written */
+};
+
+/* All arguments, a chunk at a time. *ran 0: the variant declines, or, with m->broken raised, breaks, and *why says why. */
+static at_status sweep(struct measurement *m, int variant, const struct at_special_instruction *t, int *ran, char *why,
+                       size_t size, struct at_special_measured *to) {
+    struct at_special_codes codes = { .step = t->narrow ? 1 : m->step };
+    const int64_t arguments = (at_special_arguments(t) + codes.step - 1) / codes.step;
+    struct at_progress progress;
+    at_status status = AT_OK;
+    at_progress_start(&progress, "study special", arguments);
+    for (*ran = 1; *ran && codes.first < arguments; codes.first += codes.n) {
+        struct at_problem p;
+        struct at_run_reply reply;
+        at_problem_init(&p, at_op_find("special_function"), AT_F32);
+        at_scalar_set(&p, at_op_scalar(p.op, "instruction"), (double)(t - at_special_instruction_at(0)));
+        p.op->complete(&p, ~0u);
+        codes.n = arguments - codes.first < CHUNK ? arguments - codes.first : CHUNK;
+        AT_TRY_OUT(at_special_launch(m->runner, variant, &codes, m->threads, &p, &reply));
+        *ran = at_special_ran(&reply, why, size, &m->broken);
+        if (*ran)
+            AT_TRY_OUT(at_special_compare(t, &codes, p.tensors[at_op_tensor_index(p.op, "y")].data, m->threads, to));
+        at_progress_step(&progress, codes.n, to->different - progress.failed, t->name);
+    }
+out:
+    at_progress_end(&progress);
+    return status;
+}
+
+static void print(const struct at_special_instruction *t, const struct at_special_measured *found) {
+    const int digits = t->narrow ? 4 : 8;
+    printf("%-22s %016" PRIx64 "  ", t->name, found->hash);
+    if (!found->different)
+        printf("as the model");
+    else
+        printf("DIFFERENT from the model in %" PRId64 " of %" PRId64 " results, first of %0*" PRIx32 ": %0*" PRIx32
+               ", model %0*" PRIx32,
+               found->different, found->arguments, digits, found->x, digits, found->y, digits, found->model);
+    if (found->other_nans)
+        printf("; %" PRId64 " NaNs are not %s", found->other_nans, t->narrow ? "7fff" : "7fffffff");
+    printf("\n");
+    fflush(stdout);
+}
+
+static at_status instruction(struct measurement *m, int variant, const struct at_special_instruction *t) {
+    struct at_special_measured found = { 0 };
+    char why[600] = "";
+    const int broken = m->broken;
+    int ran = 0;
+    AT_TRY(sweep(m, variant, t, &ran, why, sizeof why, &found));
+    if (m->broken > broken)
+        printf("%-22s %s\n", t->name, why);
+    if (!ran)
+        return AT_OK;
+    print(t, &found);
+    if (m->file)
+        fprintf(m->file, "%s %016" PRIx64 "\n", t->name, found.hash);
+    m->measured++;
+    m->different += found.different > 0;
+    return AT_OK;
+}
+
+/* ---- all of them ---- */
+
+static at_status variants(struct measurement *m, const char *glob) {
+    for (int i = 0; i < at_runner_variant_count(m->runner); i++) {
+        const struct at_variant *v = at_runner_variant(m->runner, i);
+        if (strcmp(v->family, "special_function") != 0)
+            continue;
+        printf("%s/%s\n", v->family, v->name);
+        for (int k = 0; k < at_special_instruction_count(); k++)
+            if (fnmatch(glob, at_special_instruction_at(k)->name, 0) == 0)
+                AT_TRY(instruction(m, i, at_special_instruction_at(k)));
+    }
+    if (m->measured + m->broken == 0)
+        return AT_FAIL(AT_USAGE, "study special: this runner has no variant for an instruction that matches '%s'",
+                       glob);
+    return AT_OK;
+}
+
+static void head(FILE *file, const char *device) {
+    char date[32] = "";
+    const time_t now = time(NULL);
+    struct tm day;
+    if (gmtime_r(&now, &day))
+        strftime(date, sizeof date, "%Y-%m-%d", &day);
+    fprintf(file,
+            "# Every argument through the special-function unit of %s, %s: the hash of all 2^32\n"
+            "# arguments (2^16 of f16 and bf16) and results of an instruction, NaNs as one class "
+            "(verify/study/special/study_special.h).\n",
+            device, date);
+}
+
+at_status at_special_measure(struct at_runner *runner, const char *glob, int64_t step, const char *path, int threads,
+                             int *bad) {
+    struct measurement m = { .runner = runner, .step = step, .threads = threads };
+    struct at_atomic_file file = { 0 };
+    at_status status = AT_OK;
+    if (path)
+        AT_TRY(at_atomic_open(path, &file));
+    m.file = file.stream;
+    printf("%s\n", at_runner_device(runner));
+    if (m.file)
+        head(m.file, at_runner_device(runner));
+    AT_TRY_OUT(variants(&m, glob));
+    printf("%d instruction%s on %s, %d differ\n", m.measured, m.measured == 1 ? "" : "s",
+           step == 1 ? "all their arguments" : "some of their arguments", m.different);
+    if (m.broken)
+        printf("%d broke\n", m.broken);
+    *bad += m.different + m.broken;
+    if (path)
+        status = at_atomic_commit(&file);
+out:
+    if (path)
+        at_atomic_abandon(&file);
+    return status;
+}
