@@ -29,10 +29,16 @@ const struct at_scenario *at_scenario_find(const char *name) {
     return NULL;
 }
 
-int64_t at_scenario_sq(const struct at_scenario *scenario, int decode, int64_t r) {
-    return decode ? 1 : scenario->prompt[r % scenario->prompts];
+static int64_t shorter(int64_t tokens, int64_t shrink) { return tokens / shrink > 0 ? tokens / shrink : 1; }
+
+int64_t at_scenario_steps(const struct at_scenario *scenario, int64_t shrink) {
+    return shorter(scenario->decode, shrink);
 }
 
-int64_t at_scenario_sk(const struct at_scenario *scenario, int decode, int64_t r) {
-    return scenario->prompt[r % scenario->prompts] + (decode ? scenario->decode : 0);
+int64_t at_scenario_sq(const struct at_scenario *scenario, int64_t shrink, int64_t step, int64_t r) {
+    return step > 0 ? 1 : shorter(scenario->prompt[r % scenario->prompts], shrink);
+}
+
+int64_t at_scenario_sk(const struct at_scenario *scenario, int64_t shrink, int64_t step, int64_t r) {
+    return shorter(scenario->prompt[r % scenario->prompts], shrink) + step;
 }

@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/* As prefill: every prompt at once, nothing cached before it. As decode: one query per request when all its
- * tokens but the last have been decoded, the longest keys the scenario comes to. */
+/* A sequence: first every prompt at once, nothing cached before it, then `decode` steps of one query per request, whose
+ * keys are the prompt and the tokens decoded so far. */
 struct at_scenario {
     const char *name, *meaning;
     int64_t b;
@@ -19,8 +19,10 @@ int at_scenario_count(void);
 const struct at_scenario *at_scenario_at(int i);
 /* NULL if there is none of that name. */
 const struct at_scenario *at_scenario_find(const char *name);
-/* Queries and keys of request r in a prefill (decode = 0) or decode step. */
-int64_t at_scenario_sq(const struct at_scenario *scenario, int decode, int64_t r);
-int64_t at_scenario_sk(const struct at_scenario *scenario, int decode, int64_t r);
+/* Decode steps there are when every length is divided by `shrink` (1 or more; at least one token stays). */
+int64_t at_scenario_steps(const struct at_scenario *scenario, int64_t shrink);
+/* Queries and keys of request r in the prefill (step 0) or in decode step 1, 2, ... */
+int64_t at_scenario_sq(const struct at_scenario *scenario, int64_t shrink, int64_t step, int64_t r);
+int64_t at_scenario_sk(const struct at_scenario *scenario, int64_t shrink, int64_t step, int64_t r);
 
 #endif

@@ -34,6 +34,9 @@ static at_status check_pairs(const struct at_case *c) {
         return AT_FAIL(AT_USAGE, "%s: layer: given without dataset, wanted dataset=NAME beside it", c->where);
     if (keys->scenario)
         AT_TRY(check_answered(c, "scenario", scenario_knows, sizeof scenario_knows / sizeof *scenario_knows));
+    else if (at_key_given(keys, "shrink") || at_key_given(keys, "step"))
+        return AT_FAIL(AT_USAGE, "%s: %s: given without scenario, wanted scenario=NAME beside it", c->where,
+                       at_key_given(keys, "step") ? "step" : "shrink");
     if (at_key_given(keys, "prefix") && at_key_given(keys, "sk"))
         return AT_FAIL(AT_USAGE, "%s: prefix: given together with sk, wanted one of the two (sk = prefix + sq)",
                        c->where);
@@ -68,6 +71,7 @@ static void default_scalars(struct at_case_keys *keys) {
     default_int(keys, "tokens", &keys->tokens, 32);
     default_int(keys, "channels", &keys->channels, 1024);
     default_int(keys, "pool", &keys->pool, -1);
+    default_int(keys, "shrink", &keys->shrink, 1);
     default_int(keys, "page", &keys->page, keys->scenario ? 16 : 0);
     default_int(keys, "causal", &keys->causal, keys->scenario ? 1 : params.causal);
     default_int(keys, "seed", &keys->seed, 1);
@@ -109,7 +113,7 @@ static void reduce(struct at_int_list *list, int64_t b) {
 }
 
 static at_status check_list(const struct at_case *c, const char *name, const struct at_int_list *list) {
-    if (list->n <= c->keys->b)
+    if (list->n <= c->keys->b || list->n == 1) /* one value is said of no request, too */
         return AT_OK;
     return AT_FAIL(AT_USAGE, "%s: %s: found %d values for b=%lld requests, wanted at most as many", c->where, name,
                    list->n, (long long)c->keys->b);
@@ -141,9 +145,23 @@ static at_status keys_from_prefix(const struct at_case *c, struct at_case_keys *
     return AT_OK;
 }
 
+static at_status finish_scenario(struct at_case *c) {
+    struct at_case_keys *keys = c->keys;
+    const int64_t steps = at_scenario_steps(keys->scenario, keys->shrink);
+    if (!at_key_given(keys, "step") && c->family->decode)
+        keys->step = steps;
+    if (keys->step > steps || (keys->step == 0 && c->family->decode))
+        return AT_FAIL(AT_USAGE, "%s: step: found %lld, wanted %d to %lld: the decode steps of %s%s", c->where,
+                       (long long)keys->step, c->family->decode ? 1 : 0, (long long)steps, keys->scenario->name,
+                       c->family->decode ? ", which a decode family has alone" : "");
+    return AT_OK;
+}
+
 static at_status finish_lengths(struct at_case *c) {
     struct at_case_keys *keys = c->keys;
-    if (keys->dataset[0] || keys->scenario)
+    if (keys->scenario)
+        return finish_scenario(c);
+    if (keys->dataset[0])
         return AT_OK;
     AT_TRY(check_decode(c));
     AT_TRY(check_list(c, "sq", &keys->sq));

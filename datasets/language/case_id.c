@@ -62,8 +62,10 @@ static int is_silent(const struct at_key *key, const struct at_case *c) {
     const struct at_case_keys *keys = c->keys;
     if (is(key, "prefix"))
         return 1;
-    if (is(key, "scenario"))
+    if (is(key, "scenario") || is(key, "step"))
         return !keys->scenario;
+    if (is(key, "shrink"))
+        return keys->shrink == 1;
     if (is(key, "dataset") || is(key, "layer"))
         return !keys->dataset[0];
     if (is(key, "sq") && c->family->decode && keys->sq.n == 1 && keys->sq.value[0] == 1)

@@ -19,6 +19,8 @@
 /* clang-format off */
 static const struct at_key table[] = {
     { "scenario", AT_KEY_SCENARIO, FIELD(scenario), 0, 0, { 0 }, "NAME: a benchmark's batch; sets b, sq and sk; then page=16 and causal=1 by default" },
+    { "shrink",   AT_KEY_INT,      FIELD(shrink),   1, 4096, { 0 }, "lengths of the scenario are divided by this, one token staying; default 1" },
+    { "step",     AT_KEY_INT,      FIELD(step),     0, 1 << 20, { 0 }, "of the scenario: 0 its prefill, 1, 2, ... its decode steps; default 0, in decode families the last" },
     { "dataset",  AT_KEY_DATASET,  FIELD(dataset),  0, 0, { 0 }, "NAME: recorded q, k, v (datasets/activations/NAME.safetensors) in place of data" },
     { "layer",    AT_KEY_INT,      FIELD(layer),    0, 9999, { 0 }, "layer of the dataset; default 0" },
     { "b",        AT_KEY_INT,      FIELD(b),        0, 65536, { 0 }, "requests, none only of rows; default 1" },

@@ -27,6 +27,7 @@ struct at_case_keys {
     int64_t b, h, hk, d, page, causal, seed, edge, relu_pre, window, pad_d, tokens, padding, channels, from, layer;
     int64_t capacity, pool; /* 0: the longest request's; -1: one page in eight */
     int64_t stratum;        /* its place in the table */
+    int64_t shrink, step;   /* of the scenario; 1 and 0 without one */
     struct at_int_list sq, sk, prefix;
     enum at_format dtype;
     const struct at_data_family *data; /* NULL for a recorded dataset */

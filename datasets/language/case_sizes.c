@@ -6,12 +6,14 @@
 
 int64_t at_case_sq(const struct at_case *c, int64_t r) {
     const struct at_case_keys *keys = c->keys;
-    return keys->scenario ? at_scenario_sq(keys->scenario, c->family->decode, r) : keys->sq.value[r % keys->sq.n];
+    return keys->scenario ? at_scenario_sq(keys->scenario, keys->shrink, keys->step, r)
+                          : keys->sq.value[r % keys->sq.n];
 }
 
 int64_t at_case_sk(const struct at_case *c, int64_t r) {
     const struct at_case_keys *keys = c->keys;
-    return keys->scenario ? at_scenario_sk(keys->scenario, c->family->decode, r) : keys->sk.value[r % keys->sk.n];
+    return keys->scenario ? at_scenario_sk(keys->scenario, keys->shrink, keys->step, r)
+                          : keys->sk.value[r % keys->sk.n];
 }
 
 /* One page in eight, and at least two, belong to nobody, unless the case says how many: a kernel that reads them reads

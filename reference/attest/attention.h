@@ -54,8 +54,8 @@ double at_attn_row_work(const struct at_problem *problem, int64_t row);
 
 /* Keys of their cases, up to where the gate's and an operator's own stand, and the last ones. */
 #define AT_ATTN_KEYS \
-    "scenario", "dataset", "layer", "b", "h", "hk", "sq", "sk", "prefix", "d", "pad_d", "page", "causal", "dtype", \
-        "data", "seed", "scale"
+    "scenario", "shrink", "step", "dataset", "layer", "b", "h", "hk", "sq", "sk", "prefix", "d", "pad_d", "page", \
+        "causal", "dtype", "data", "seed", "scale"
 #define AT_ATTN_GATE_KEYS "sigma", "window", "taps", "edge", "relu_pre", "clip", "gamma"
 #define AT_ATTN_LAST_KEYS "hot", "require", "expect", NULL
 
