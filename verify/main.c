@@ -23,6 +23,7 @@ const struct at_command *const at_commands[] = {
     &at_command_show,
     &at_command_selftest,
     &at_command_bench,
+    &at_command_reproduce,
     &at_command_study,
     &at_command_record,
     &at_command_drift,
