@@ -1,7 +1,6 @@
 /* attest: finds the command and runs it.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "attest/blas_alone.h"
@@ -34,13 +33,6 @@ const struct at_command *const at_commands[] = {
     NULL,
 };
 enum { N_COMMANDS = sizeof at_commands / sizeof *at_commands - 1 };
-
-int at_report_failure(at_status status) {
-    fprintf(stderr, "attest: %s\n", at_error_message());
-    if (status == AT_BUG || getenv("AT_TRACE"))
-        fprintf(stderr, "%s\n", at_error_trail());
-    return at_status_exit_code(status);
-}
 
 void at_put_exit_codes(FILE *out) {
     fputs("exit codes:\n  0    all good\n  1    a verdict fails the run, a distribution has moved, a share was missed\n"
