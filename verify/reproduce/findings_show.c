@@ -30,8 +30,6 @@ static void put_lines(const char *text, FILE *out) {
 }
 
 static void put_origin(const struct at_finding *f, FILE *out) {
-    if (f->verdict == AT_NOT_SEEN)
-        return;
     fprintf(out, "%s", f->file);
     if (f->device[0])
         fprintf(out, ", %s", f->device);
@@ -47,9 +45,14 @@ static void put_finding(const struct at_finding *f, FILE *out) {
     put_number(f->claim->figure, f->claim->unit, figure);
     put_number(f->ours, f->claim->unit, ours);
     at_text_fit(out, f->claim->id, ID_WIDTH, 0);
-    fprintf(out, " %-14s %11s %11s  %-10s ", section, figure, ours, at_claim_verdict_name(f->verdict));
-    put_origin(f, out);
-    fputc('\n', out);
+    fprintf(out, " %-14s %11s %11s  ", section, figure, ours);
+    if (f->verdict == AT_NOT_SEEN) {
+        fprintf(out, "%s\n", at_claim_verdict_name(f->verdict));
+    } else {
+        fprintf(out, "%-10s ", at_claim_verdict_name(f->verdict));
+        put_origin(f, out);
+        fputc('\n', out);
+    }
     put_lines(f->claim->what, out);
     if (f->claim->note[0]) {
         snprintf(text, sizeof text, "note: %s", f->claim->note);

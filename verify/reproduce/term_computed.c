@@ -11,7 +11,7 @@
 #include "verify/study/accumulate/study.h"
 #include "verify/study/zeros/study_zeros.h"
 
-enum { MOST_WORK = 400000000, STUDY_SUMS = 128, LINE_BYTES = 1024 };
+enum { MAX_WORK = 400000000, STUDY_SUMS = 128, LINE_BYTES = 1024 };
 
 static at_status unknown(const struct at_term *term, const char *found, const char *wanted) {
     return AT_FAIL(AT_USAGE, "%s: %s: found \"%.60s\", wanted %s", term->where, term->kind->name, found, wanted);
@@ -43,7 +43,7 @@ static at_status build(const struct at_term *term, int from, struct at_case_list
     double work = 0;
     for (int64_t r = 0, rows = p->op->rows(p); r < rows; r++)
         work += p->op->row_work(p, r);
-    return work <= MOST_WORK ? AT_OK : unknown(term, list->items[0].id, "a case of at most 4e8 multiply-adds");
+    return work <= MAX_WORK ? AT_OK : unknown(term, list->items[0].id, "a case of at most 4e8 multiply-adds");
 }
 
 static void note_case(const struct at_case_list *list, struct at_term_value *v) {
@@ -208,10 +208,10 @@ static const struct at_field *study_column(const char *name) {
 }
 
 static at_status check_mode(const struct at_term *term) {
-    enum { MOST = 64 };
-    const char *names[MOST];
+    enum { MAX = 64 };
+    const char *names[MAX];
     int n = 0;
-    for (; n < at_study_mode_count() && n < MOST; n++)
+    for (; n < at_study_mode_count() && n < MAX; n++)
         names[n] = at_study_mode_at(n)->name;
     if (at_study_mode_find(term->words[0]))
         return AT_OK;

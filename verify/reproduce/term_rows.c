@@ -40,11 +40,11 @@ static double number_in(const struct at_field *field, const void *row) {
 }
 
 static at_status unknown_column(const struct at_term *term, const struct at_table *table, const char *name) {
-    enum { MOST = 64 };
-    const char *names[MOST];
+    enum { MAX = 64 };
+    const char *names[MAX];
     const struct at_field *field;
     int n = 0;
-    for (int i = 0; (field = table->field(i)) && n < MOST; i++)
+    for (int i = 0; (field = table->field(i)) && n < MAX; i++)
         names[n++] = field->name;
     const char *near = at_nearest_name(name, names, n);
     return AT_FAIL(AT_USAGE, "%s: %s: found column \"%.40s\"%s%s%s, wanted a number of table %s", term->where,

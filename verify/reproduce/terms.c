@@ -13,12 +13,12 @@ const struct at_term_kind *const at_term_kinds[] = {
 };
 
 at_status at_term_kind_find(const char *name, const char *where, const struct at_term_kind **kind) {
-    enum { MOST = 32 };
-    const char *names[MOST];
+    enum { MAX = 32 };
+    const char *names[MAX];
     char all[256] = "";
     size_t used = 0;
     int n = 0;
-    for (; at_term_kinds[n] && n < MOST; n++) {
+    for (; at_term_kinds[n] && n < MAX; n++) {
         names[n] = at_term_kinds[n]->name;
         if (strcmp(names[n], name) == 0) {
             *kind = at_term_kinds[n];
