@@ -12,6 +12,7 @@
 #include "verify/archive/reader_hdf5.h"
 #include "verify/cli/commands.h"
 
+/* clang-format off */ /* a line a command */
 const struct at_command *const at_commands[] = {
     &at_command_list,
     &at_command_cases,
@@ -32,6 +33,7 @@ const struct at_command *const at_commands[] = {
     &at_command_help_topics,
     NULL,
 };
+/* clang-format on */
 enum { N_COMMANDS = sizeof at_commands / sizeof *at_commands - 1 };
 
 void at_put_exit_codes(FILE *out) {
