@@ -38,6 +38,7 @@ static at_status name_value(struct reading *r, double *value) {
 
 static at_status factor(struct reading *r, double *value) {
     char *end;
+    *value = 0;
     skip_space(r);
     if (isalpha((unsigned char)*r->at))
         return name_value(r, value);
