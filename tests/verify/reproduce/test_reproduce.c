@@ -310,6 +310,55 @@ static void test_resources(void **state) {
     unlink(table);
 }
 
+/* One computed term, which must give what is known of it. */
+static void gives(const char *term, double low, double high) {
+    char text[512];
+    snprintf(text, sizeof text, "claim one\nsource 000 1\nwhat any\nlet a = %s\nours a\nrule between %.17g %.17g\n",
+             term, low, high);
+    const enum at_claim_verdict verdict = hold(text, path);
+    at_assert_true(verdict == AT_SUPPORTED, "%s: %.17g, wanted %g to %g; %s", term, found.ours, low, high, found.why);
+    assert_string_equal(found.file, "computed here");
+}
+
+static void test_computed(void **state) {
+    (void)state;
+    const struct planted rows[] = { { "01_fast", line8, 1e-6 } };
+    plant(path, rows, 1);
+    gives("bytes gemv m=1 n=72 k=40 layout=kn dtype=bf16", 2 * (40 + 40 * 72 + 72), 2 * (40 + 40 * 72 + 72));
+    gives("ledger p count asynct_decode b=2 h=2 hk=2 sk=100 d=16 dtype=f16", 400, 400);
+    gives("ledger p zero asynct_decode b=2 h=2 hk=2 sk=1000 d=16 dtype=f16 data=sparse70", 0.6 * 4000, 0.8 * 4000);
+    gives("ledger score above_65504 asynct_decode b=1 h=1 hk=1 sk=64 d=16 dtype=f16 data=normal", 0, 0);
+    gives("ledger score max_abs asynct_decode b=1 h=1 hk=1 sk=64 d=16 dtype=f16 data=normal", 1, 100);
+    gives("zeros elements reglu tokens=32 channels=64 dtype=bf16", 2048, 2048);
+    gives("zeros zero reglu tokens=32 channels=64 dtype=bf16", 0.4 * 2048, 0.6 * 2048);
+    gives("zeros zero_blocks reglu tokens=32 channels=64 dtype=bf16", 0, 0);
+    gives("study f32_fma qk sums softmax_decode b=1 h=1 hk=1 sk=64 d=16 dtype=f16", 64, 64);
+    gives("study f16_k16 qk err_max softmax_decode b=1 h=1 hk=1 sk=64 d=64 dtype=f16", 1e-6, 1e-2);
+    gives("add f16_k16 4096 4 2", 32768, 32768);
+    gives("format bf16 precision", 8, 8);
+    gives("format f16 u", 0x1p-11, 0x1p-11);
+}
+
+/* Sums over an archive's rows, and one of them. */
+static void test_rows_of_any_table(void **state) {
+    (void)state;
+    static const char head[] = "claim one\nsource 000 1\nwhat any\nlet a = ";
+    const struct planted rows[] = { { "01_fast", line8, 1 },
+                                    { "02_slow", line8, 2 },
+                                    { "02_slow", "gemm m=9 n=8 k=16", 4 } };
+    char text[512];
+    plant(path, rows, 3);
+    snprintf(text, sizeof text, "%ssum bench hot family=gemm\nours a\nrule equals 7\n", head);
+    assert_int_equal(hold(text, path), AT_SUPPORTED);
+    snprintf(text, sizeof text, "%ssum bench hot variant=02_slow timed=1\nours a\nrule equals 6\n", head);
+    assert_int_equal(hold(text, path), AT_SUPPORTED);
+    snprintf(text, sizeof text, "%srow bench hot variant=01_fast\nours a\nrule equals 1\n", head);
+    assert_int_equal(hold(text, path), AT_SUPPORTED);
+    snprintf(text, sizeof text, "%srow bench hot variant=03_none\nours a\nrule equals 1\n", head);
+    assert_int_equal(hold(text, path), AT_NOT_SEEN);
+    assert_non_null(strstr(found.why, "no hot of table bench with variant=03_none"));
+}
+
 /* ---- the committed claims ---- */
 
 /* What can be measured can also be asked for: each row that a claim wants is one kernel of the tree on one case of the benchmark. */
@@ -347,9 +396,17 @@ static void test_committed_terms(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_arithmetic), cmocka_unit_test(test_rules), with_folder(test_malformed_claims),
-        with_folder(test_a_row_decides),   with_folder(test_keys),       with_folder(test_two_rows),
-        with_folder(test_one_run),         with_folder(test_resources),  cmocka_unit_test(test_committed_terms),
+        cmocka_unit_test(test_arithmetic),
+        cmocka_unit_test(test_rules),
+        with_folder(test_malformed_claims),
+        with_folder(test_a_row_decides),
+        with_folder(test_keys),
+        with_folder(test_two_rows),
+        with_folder(test_one_run),
+        with_folder(test_resources),
+        with_folder(test_computed),
+        with_folder(test_rows_of_any_table),
+        cmocka_unit_test(test_committed_terms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
