@@ -1,6 +1,6 @@
 #!/bin/bash
 # On a GPU host, from the unpacked bundle: judges, times, and plays the kernels that must not bring a run down.
-# on_device.sh BUNDLE OUT [verify|bench|study|record|sanitize|faults|fences ...]; faults and fences want a bundle that was
+# on_device.sh BUNDLE OUT [verify|bench|reproduce|study|record|sanitize|faults|fences ...]; faults and fences want a bundle that was
 # made with MUTANTS=1, the others take any.
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
@@ -21,6 +21,8 @@ for part in "$@"; do
                 echo "exit $?"; tail -n 8 "$out/verify.txt"; rm -f "$out/verify.h5.jsonl" ;;
         bench) ./attest bench "${AT_BENCH:-*}" --runner cuda --out "$out/bench.h5" > "$out/bench.txt" 2> "$out/bench.err"
                echo "exit $?"; tail -n 30 "$out/bench.txt" ;;
+        reproduce) ./attest reproduce --runner cuda --out "$out/claims.h5" --json "$out/claims.json" > "$out/claims.txt" 2> "$out/claims.err"
+               echo "exit $?"; tail -n 1 "$out/claims.txt" ;;
         study) ./attest study tensor-core --runner cuda --out "$out/tensor_core.h5" --golden "$out/tensor_core.golden" > "$out/tensor_core.txt" 2>&1
                echo "exit $?"; tail -n 1 "$out/tensor_core.txt"
                ./attest study special --runner cuda --out "$out/exp2.h5" > "$out/exp2.txt" 2>&1

@@ -1,7 +1,6 @@
 /* attest: finds the command and runs it.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "attest/blas_alone.h"
@@ -13,6 +12,7 @@
 #include "verify/archive/reader_hdf5.h"
 #include "verify/cli/commands.h"
 
+/* clang-format off */ /* a line a command */
 const struct at_command *const at_commands[] = {
     &at_command_list,
     &at_command_cases,
@@ -23,6 +23,7 @@ const struct at_command *const at_commands[] = {
     &at_command_show,
     &at_command_selftest,
     &at_command_bench,
+    &at_command_reproduce,
     &at_command_study,
     &at_command_record,
     &at_command_drift,
@@ -32,14 +33,8 @@ const struct at_command *const at_commands[] = {
     &at_command_help_topics,
     NULL,
 };
+/* clang-format on */
 enum { N_COMMANDS = sizeof at_commands / sizeof *at_commands - 1 };
-
-int at_report_failure(at_status status) {
-    fprintf(stderr, "attest: %s\n", at_error_message());
-    if (status == AT_BUG || getenv("AT_TRACE"))
-        fprintf(stderr, "%s\n", at_error_trail());
-    return at_status_exit_code(status);
-}
 
 void at_put_exit_codes(FILE *out) {
     fputs("exit codes:\n  0    all good\n  1    a verdict fails the run, a distribution has moved, a share was missed\n"

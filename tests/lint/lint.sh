@@ -99,6 +99,8 @@ step 'words: those that the field uses' tests/lint/words.sh
 step 'words: each of the others is seen' tests/lint/words.sh --self-test
 step 'operators: told by their tables; one protocol version' tests/lint/operators.sh
 step 'operators: planted guesses and versions are seen' tests/lint/operators.sh --self-test
+step 'claims: each in its row of the sources table' tests/lint/claims.sh
+step 'claims: lost ones are seen' tests/lint/claims.sh --self-test
 step 'no banned calls' banned
 step 'first lines and licences' first_line
 step 'file lengths' length

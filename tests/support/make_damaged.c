@@ -21,8 +21,8 @@
 enum { SECONDS = 5, MAX_GOOD = 16, PATH_BYTES = 512, SAID_BYTES = 1 << 14 };
 
 static const char *const kinds[] = { "csv", "ipynb", "svg", "html" };
-enum { SHOW, EXPORT, MERGE, DRIFT, COMMANDS };
-static const char *const names[COMMANDS] = { "show", "export", "merge", "drift" };
+enum { SHOW, EXPORT, MERGE, DRIFT, REPRODUCE, COMMANDS };
+static const char *const names[COMMANDS] = { "show", "export", "merge", "drift", "reproduce" };
 
 struct state {
     const char *attest, *folder;
@@ -130,6 +130,7 @@ static void give(struct state *s, long number, int command, const char *path, co
         { s->attest, "export", path, "--to", kind, "--out", exported },
         { s->attest, "merge", path, "--out", merged },
         { s->attest, "drift", turn ? path : other, turn ? other : path },
+        { s->attest, "reproduce", "mma-bk-16", "--from", path },
     };
     const int status = run((char **)argv[command], out, said, &seconds);
     const char *fault = judge(status, seconds, path, command == DRIFT ? other : path, said);

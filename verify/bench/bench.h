@@ -57,6 +57,25 @@ void at_source_times_find(const struct at_source_times *times, int64_t b, int64_
 #include <stdio.h>
 void at_bench_table(const struct at_bench_row *rows, int n, const char *device, FILE *out);
 
+/* A benchmark: what is selected, and timed how often. */
+struct at_bench_request {
+    struct at_session_options options; /* selection and seed count */
+    int64_t replays;
+    const char *beside; /* the source's times; NULL: those of datasets/bench */
+    /* Of the selected, which to run; NULL: all. */
+    int (*wanted)(void *context, const struct at_case *c, const struct at_variant *variant);
+    void *context;
+};
+struct at_bench_run {
+    struct at_bench_row *rows;
+    int n;
+    struct at_run_record record; /* what was asked for, and what answered */
+};
+/* Verifies and times. To be released after a failure too. AT_NOT_FOUND: nothing to run. */
+at_status at_bench_run(const struct at_bench_request *request, struct at_runner *runner, struct at_bench_run *run);
+at_status at_bench_run_write(const struct at_bench_run *run, const char *path);
+void at_bench_run_release(struct at_bench_run *run);
+
 /* The kinds; each is a process's exit code. */
 int at_bench_reference(const struct at_args *args);
 int at_bench_simt(const struct at_args *args);

@@ -14,13 +14,11 @@
 static const double timeout_seconds = 120;
 
 struct bench {
-    struct at_session_options options;
+    const struct at_bench_request *request;
     struct at_runner *runner;
     struct at_plan plan;
     struct at_source_times source;
-    int64_t replays;
-    struct at_bench_row *rows;
-    int n;
+    struct at_bench_run *run;
 };
 
 static void begin_row(const struct bench *b, const struct at_plan_case *item, int variant, const struct at_problem *p,
@@ -47,10 +45,10 @@ static void begin_row(const struct bench *b, const struct at_plan_case *item, in
 }
 
 static at_status time_row(const struct bench *b, int variant, const struct at_problem *p, struct at_bench_row *row) {
-    const struct at_run_mode mode = { .timings = (int32_t)b->replays };
+    const struct at_run_mode mode = { .timings = (int32_t)b->request->replays };
     struct at_run_reply reply;
     struct at_outputs outputs;
-    at_status status = at_guarded_launch(b->runner, variant, p, AT_POISON_JUDGED, &mode, b->options.seed,
+    at_status status = at_guarded_launch(b->runner, variant, p, AT_POISON_JUDGED, &mode, b->request->options.seed,
                                          timeout_seconds, &reply, &outputs);
     if (status == AT_CRASHED || status == AT_HUNG || status == AT_PROTOCOL) {
         snprintf(row->verdict, sizeof row->verdict, "%.380s", at_error_message());
@@ -71,14 +69,30 @@ static at_status time_row(const struct bench *b, int variant, const struct at_pr
     return AT_OK;
 }
 
+static int is_wanted(const struct bench *b, const struct at_plan_case *item, int variant) {
+    const struct at_bench_request *request = b->request;
+    return !request->wanted || request->wanted(request->context, item->c, at_runner_variant(b->runner, variant));
+}
+
+static int count_wanted(const struct bench *b, const struct at_plan_case *item) {
+    int n = 0;
+    for (int i = 0; i < item->n_variants; i++)
+        n += is_wanted(b, item, item->variants[i]);
+    return n;
+}
+
 static at_status bench_case(struct bench *b, const struct at_plan_case *item, struct at_progress *progress) {
     struct at_case_data data;
     at_status status = AT_OK;
+    if (count_wanted(b, item) == 0)
+        return AT_OK;
     AT_TRY(at_case_build(item->c, &data));
     for (int i = 0; i < item->n_variants; i++) {
-        struct at_bench_row *row = &b->rows[b->n++];
+        if (!is_wanted(b, item, item->variants[i]))
+            continue;
+        struct at_bench_row *row = &b->run->rows[b->run->n++];
         begin_row(b, item, item->variants[i], &data.problem, row);
-        AT_TRY_OUT(at_bench_verify(b->runner, item->variants[i], &data.problem, b->options.seed, row));
+        AT_TRY_OUT(at_bench_verify(b->runner, item->variants[i], &data.problem, b->request->options.seed, row));
         if (row->compared > 0 && row->wrong == 0)
             AT_TRY_OUT(time_row(b, item->variants[i], &data.problem, row));
         at_progress_step(progress, 1, row->wrong > 0, row->variant);
@@ -88,52 +102,79 @@ out:
     return status;
 }
 
-static at_status read_options(const struct at_args *args, struct bench *b) {
-    char path[1024];
-    int64_t seed;
-    b->options = at_session_defaults();
-    b->options.selection.globs = args->words;
-    b->options.selection.n_globs = args->n_words;
-    b->options.selection.cases_dir = "bench";
-    b->options.selection.cases_glob = at_args_get(args, "--cases") ? at_args_get(args, "--cases") : "*";
-    b->options.selection.case_line = at_args_get(args, "--case");
-    b->options.runner = at_args_get(args, "--runner") ? at_args_get(args, "--runner") : "cuda";
-    b->options.out = at_args_get(args, "--out");
-    AT_TRY(at_args_int(args, "--seed", 0, INT64_MAX, 0, &seed));
-    AT_TRY(at_args_int(args, "--replays", 1, 100000, 20, &b->replays));
-    b->options.seed = (uint64_t)seed;
-    snprintf(path, sizeof path, "%s/bench/source_times.txt", at_datasets_dir());
-    return at_source_times_load(at_args_get(args, "--beside") ? at_args_get(args, "--beside") : path, &b->source);
-}
-
-static at_status run_bench(const struct at_args *args, struct bench *b, struct at_run_record *record) {
+static at_status run_plan(struct bench *b) {
     struct at_progress progress = { 0 };
     at_status status = AT_OK;
-    AT_TRY(read_options(args, b));
-    AT_TRY(at_runner_open(b->options.runner, &b->runner));
-    AT_TRY(at_plan_make(&b->options.selection, b->runner, &b->plan));
-    if (b->plan.n_jobs == 0)
+    int64_t n = 0;
+    for (int64_t i = 0; i < b->plan.n_items; i++)
+        n += count_wanted(b, &b->plan.items[i]);
+    if (n == 0)
         return AT_FAIL(AT_NOT_FOUND, "bench: no case meets a selected variant; datasets/bench/ has the cases");
-    AT_TRY(at_provenance_fill(&b->options, &b->plan, b->runner, record));
-    b->rows = calloc((size_t)b->plan.n_jobs, sizeof *b->rows);
-    if (!b->rows)
-        return AT_FAIL(AT_NO_MEMORY, "no memory for %lld rows", (long long)b->plan.n_jobs);
-    at_progress_start(&progress, "timing", b->plan.n_jobs);
+    b->run->rows = calloc((size_t)n, sizeof *b->run->rows);
+    if (!b->run->rows)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for %lld rows", (long long)n);
+    at_progress_start(&progress, "timing", n);
     for (int64_t i = 0; i < b->plan.n_items && status == AT_OK; i++)
         status = bench_case(b, &b->plan.items[i], &progress);
     at_progress_end(&progress);
-    AT_TRY(status);
-    at_bench_table(b->rows, b->n, at_runner_device(b->runner), stdout);
-    const struct at_table_rows table = { &at_bench_table_kernels, b->rows, b->n };
-    return b->options.out ? at_archive_write_tables(&table, 1, record, b->options.out) : AT_OK;
+    return status;
+}
+
+at_status at_bench_run(const struct at_bench_request *request, struct at_runner *runner, struct at_bench_run *run) {
+    struct bench b = { .request = request, .runner = runner, .run = run };
+    char path[1024];
+    at_status status = AT_OK;
+    run->rows = NULL;
+    run->n = 0;
+    at_run_record_init(&run->record);
+    snprintf(path, sizeof path, "%s/bench/source_times.txt", at_datasets_dir());
+    AT_TRY(at_source_times_load(request->beside ? request->beside : path, &b.source));
+    AT_TRY_OUT(at_plan_make(&request->options.selection, runner, &b.plan));
+    AT_TRY_OUT(at_provenance_fill(&request->options, &b.plan, runner, &run->record));
+    status = run_plan(&b);
+out:
+    at_source_times_release(&b.source);
+    at_plan_release(&b.plan);
+    return status;
+}
+
+at_status at_bench_run_write(const struct at_bench_run *run, const char *path) {
+    const struct at_table_rows table = { &at_bench_table_kernels, run->rows, run->n };
+    return at_archive_write_tables(&table, 1, &run->record, path);
+}
+
+void at_bench_run_release(struct at_bench_run *run) {
+    free(run->rows);
+    run->rows = NULL;
+    at_run_record_release(&run->record);
+}
+
+/* ---- the command ---- */
+
+static at_status read_options(const struct at_args *args, struct at_bench_request *request) {
+    struct at_session_options *o = &request->options;
+    int64_t seed;
+    *o = at_session_defaults();
+    o->selection.globs = args->words;
+    o->selection.n_globs = args->n_words;
+    o->selection.cases_dir = "bench";
+    o->selection.cases_glob = at_args_get(args, "--cases") ? at_args_get(args, "--cases") : "*";
+    o->selection.case_line = at_args_get(args, "--case");
+    o->runner = at_args_get(args, "--runner") ? at_args_get(args, "--runner") : "cuda";
+    o->out = at_args_get(args, "--out");
+    request->beside = at_args_get(args, "--beside");
+    AT_TRY(at_args_int(args, "--seed", 0, INT64_MAX, 0, &seed));
+    AT_TRY(at_args_int(args, "--replays", 1, 100000, 20, &request->replays));
+    o->seed = (uint64_t)seed;
+    return AT_OK;
 }
 
 /* 1: something was wrong; 4: nothing was timed. */
-static int exit_code(const struct bench *b) {
+static int exit_code(const struct at_bench_run *run) {
     int timed = 0, wrong = 0;
-    for (int i = 0; i < b->n; i++) {
-        timed += b->rows[i].timed;
-        wrong += b->rows[i].wrong > 0;
+    for (int i = 0; i < run->n; i++) {
+        timed += run->rows[i].timed;
+        wrong += run->rows[i].wrong > 0;
     }
     if (!timed)
         fprintf(stderr, "attest: nothing was timed\n");
@@ -141,16 +182,23 @@ static int exit_code(const struct bench *b) {
 }
 
 int at_bench_kernels(const struct at_args *args) {
-    struct bench b = { 0 };
-    struct at_run_record record;
-    at_run_record_init(&record);
-    const at_status status = run_bench(args, &b, &record);
-    const int code = status == AT_OK ? exit_code(&b) : at_report_failure(status);
-    free(b.rows);
-    at_source_times_release(&b.source);
-    at_plan_release(&b.plan);
-    if (b.runner)
-        at_runner_close(b.runner);
-    at_run_record_release(&record);
+    struct at_bench_request request = { .wanted = NULL };
+    struct at_bench_run run = { .rows = NULL };
+    struct at_runner *runner = NULL;
+    int code;
+    at_run_record_init(&run.record);
+    at_status status = read_options(args, &request);
+    if (status == AT_OK)
+        status = at_runner_open(request.options.runner, &runner);
+    if (status == AT_OK)
+        status = at_bench_run(&request, runner, &run);
+    if (status == AT_OK) {
+        at_bench_table(run.rows, run.n, at_runner_device(runner), stdout);
+        status = request.options.out ? at_bench_run_write(&run, request.options.out) : AT_OK;
+    }
+    code = status == AT_OK ? exit_code(&run) : at_report_failure(status);
+    if (runner)
+        at_runner_close(runner);
+    at_bench_run_release(&run);
     return code;
 }

@@ -14,6 +14,7 @@ extern const struct at_command at_command_show;
 extern const struct at_command at_command_selftest;
 extern const struct at_command at_command_coverage;
 extern const struct at_command at_command_bench;
+extern const struct at_command at_command_reproduce;
 extern const struct at_command at_command_study;
 extern const struct at_command at_command_record;
 extern const struct at_command at_command_drift;
