@@ -57,7 +57,7 @@ static void judge_row(const struct at_drift_limits *limits, int paired, struct a
     for (int m = 0; m < AT_DRIFT_METRICS; m++) {
         const double x = row->metric[m], limit = row->limit[m];
         const int ok = x <= limit;
-        const double over = ok ? (limit > 0 ? x / limit : 0) : limit > 0 ? x / limit : (double)INFINITY;
+        const double times = limit > 0 && !isnan(x) ? x / limit : (double)INFINITY, over = ok && limit == 0 ? 0 : times;
         row->failed |= !ok << m;
         row->excess = over > row->excess ? over : row->excess;
     }

@@ -19,7 +19,7 @@
 #define AT_DRIFT_METRIC_LIST(X)                                                                              \
     X(ks,             "1",   0.002, "largest difference of the cumulative shares (Kolmogorov-Smirnov)")      \
     X(wasserstein,    "1",   0.005, "area between the cumulative shares, over the deviation of both")        \
-    X(js,             "bit", 0.001, "Jensen-Shannon divergence of the coarse classes")                       \
+    X(js,             "bit", 0.001, "Jensen-Shannon divergence of the coarse classes, joined to 10 values")  \
     X(grain,          "1",   0.05,  "largest difference of the shares with j trailing zero bits")            \
     X(zero_share,     "1",   0.002, "change of the share of zeros")                                          \
     X(infinite_share, "1",   0,     "change of the share of values that are not finite")                     \

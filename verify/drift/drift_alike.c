@@ -51,7 +51,8 @@ static void sizes_of(const struct at_distributions *d, int64_t r, int64_t sizes[
 struct alike {
     const struct at_distributions *a, *b;
     int64_t groups, classes;
-    int each;         /* a group is a request: any of A may be any of B; otherwise they are in one order */
+    int each;         /* a group is a request: any of A may be any of B; otherwise they are in one order, or pooled */
+    int pooled;       /* all requests are one group, in whatever order they are */
     int *may;         /* [groups groups]: the sizes agree */
     double *distance; /* [groups groups MAX_ROWS] */
     uint64_t *counts; /* [2 groups classes] */
@@ -68,10 +69,20 @@ static void find_candidates(struct alike *x) {
         }
 }
 
+static void pool(const struct alike *x, uint64_t *counts) {
+    for (int64_t g = 1; g < x->a->shape.n_groups; g++)
+        for (int64_t c = 0; c < x->classes; c++)
+            counts[c] += counts[g * x->classes + c];
+}
+
 static at_status add_row(struct alike *x, enum at_dist_what what, int64_t layer, int64_t head) {
-    uint64_t *b = x->counts + x->groups * x->classes;
+    uint64_t *b = x->counts + x->a->shape.n_groups * x->classes;
     AT_TRY(at_distributions_coarse(x->a, what, layer, head, x->counts));
     AT_TRY(at_distributions_coarse(x->b, what, layer, head, b));
+    if (x->pooled) {
+        pool(x, x->counts);
+        pool(x, b);
+    }
     for (int64_t g = 0; g < x->groups; g++)
         for (int64_t h = 0; h < x->groups; h++)
             if (x->may[g * x->groups + h])
@@ -162,8 +173,12 @@ at_status at_drift_alike(const struct at_distributions *a, const struct at_distr
     if (!x.may || !x.distance || !x.counts)
         AT_FAIL_OUT(AT_NO_MEMORY, "drift: no memory to match %" PRId64 " groups of requests", groups);
     find_candidates(&x);
-    /* What a change of the model has reached least is the first layer; one that began there has left others. */
-    for (int all = 0; all < 2 && !*alike; all++) {
+    /* What a change of the model has reached least is the first layer; one that began there has left others. More
+     * requests than groups may be in another order: then all of them together are compared. */
+    for (int all = 0; all < (x.each ? 2 : 3) && !*alike; all++) {
+        x.pooled = all == 2;
+        if (x.pooled)
+            x.groups = x.may[0] = 1;
         AT_TRY_OUT(add_rows(&x, all ? a->shape.n_layers : 1));
         *alike = match(&x);
     }

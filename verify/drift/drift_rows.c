@@ -47,13 +47,30 @@ static void to_classes(const struct at_drift_bench *w, const uint64_t *counts, u
             coarse[at_dist_class_of(w->format, i)] += counts[i];
 }
 
-/* |x - y|; two infinities of one sign are equal, and no number on both sides is no change. A number against none is as
- * far as can be: headroom where there are only NaNs is a class of its own. */
-static double change(double x, double y) {
-    if (x == y || (isnan(x) && isnan(y)))
-        return 0;
-    return isnan(x) || isnan(y) ? (double)INFINITY : fabs(x - y);
+/* Neighbouring classes become one until it holds JOINED values of both sides together. There are as many classes from
+ * 0.001 to 0.01 as from 1 to 10, and next to 0 they hold a value each, which any noise puts into another one: the
+ * divergence would be that of the noise. Returns how many there are then. */
+enum { JOINED = 10 };
+static int64_t join_classes(const struct at_drift_bench *w) {
+    int64_t n = 0;
+    uint64_t a = 0, b = 0;
+    for (int64_t c = 0; c < w->classes; c++) {
+        a += w->coarse_a[c];
+        b += w->coarse_b[c];
+        if (a + b < JOINED && c + 1 < w->classes)
+            continue;
+        const int rest = a + b < JOINED && n > 0; /* the last ones go to those before */
+        w->coarse_a[n - rest] = a + (rest ? w->coarse_a[n - 1] : 0);
+        w->coarse_b[n - rest] = b + (rest ? w->coarse_b[n - 1] : 0);
+        n += !rest;
+        a = b = 0;
+    }
+    return n;
 }
+
+/* |x - y|; two infinities of one sign are equal, and no number on both sides is no change. A number against none
+ * is NaN, which is within no limit: headroom where there are only NaNs is a class of its own. */
+static double change(double x, double y) { return x == y || (isnan(x) && isnan(y)) ? 0 : fabs(x - y); }
 
 /* A measure that neither side has values for is no change; where one side alone has values, ks says so. */
 static double or_none(double measure) { return isnan(measure) ? 0 : measure; }
@@ -80,7 +97,7 @@ void at_drift_measure_row(const struct at_drift_bench *w, const struct at_dist_s
     /* NaNs have no bin: a side that is all NaN has no values here, and differs from one that has. */
     row->metric[AT_DRIFT_ks] = !isnan(ks) ? ks : (a->n - a->nan > 0) != (b->n - b->nan > 0);
     row->metric[AT_DRIFT_wasserstein] = area == 0 ? 0 : spread > 0 ? area / spread : (double)INFINITY;
-    row->metric[AT_DRIFT_js] = or_none(at_drift_js(w->classes, w->coarse_a, w->coarse_b));
+    row->metric[AT_DRIFT_js] = or_none(at_drift_js(join_classes(w), w->coarse_a, w->coarse_b));
     row->metric[AT_DRIFT_grain] = or_none(at_drift_grain(w->format, w->bins, w->value, w->a, w->b, &row->grain_bits));
     row->metric[AT_DRIFT_zero_share] = change(row->zero_a, row->zero_b);
     if (isnan(row->zero_a) != isnan(row->zero_b)) /* values on one side alone: ks says so */
