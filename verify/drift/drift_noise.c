@@ -7,8 +7,8 @@
  *   are coins; `chance` deviations (5) of as many coins are left to the shares of trailing zeros.
  * - a measured floor: recordings of one and the same thing, given by --noise, are compared with each other, and each
  *   metric may be `noise_factor` times (3) the largest of it among the heads of that quantity and layer. Heads of a layer
- *   share what makes the noise, and the largest of several is steadier than the one of a head. Headroom hangs on a single
- *   value, the largest, and may be that factor's square (9).
+ *   share what makes the noise, and the largest of several is steadier than the one of a head. It is the factor's square
+ *   (9) for the divergence, which grows with the square of what moves, and for headroom, which hangs on a single value.
  * Distances add up at most (the triangle's inequality), so both are added to the limit. How often nothing is accused all
  * the same is measured by tests/verify/drift/test_drift_noise.c. */
 #include <inttypes.h>
@@ -38,7 +38,8 @@ static double resolution(const struct at_drift_row *row, enum at_drift_metric me
 void at_drift_set_limits(const struct at_drift_limits *limits, int paired, struct at_drift_row *row) {
     const struct at_drift_rule *rule = at_drift_rule_of(limits, at_dist_name(row->what));
     for (int m = 0; m < AT_DRIFT_METRICS; m++) {
-        const double factor = limits->noise_factor * (m == AT_DRIFT_headroom ? limits->noise_factor : 1);
+        const double factor =
+            limits->noise_factor * (m == AT_DRIFT_headroom || m == AT_DRIFT_js ? limits->noise_factor : 1);
         const double least = resolution(row, (enum at_drift_metric)m, limits->chance), floor = factor * row->noise[m];
         row->limit[m] = rule->limit[m] + (paired ? fmax(least, floor) : 0);
     }
