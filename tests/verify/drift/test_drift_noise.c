@@ -123,7 +123,7 @@ static void assert_rare(unsigned alarms, unsigned trials) {
 /* AT_DRIFT_TRIALS=600 measures the rates that verify/drift/README.md has. */
 static unsigned trials_of(void) {
     const char *asked = getenv("AT_DRIFT_TRIALS");
-    return asked ? (unsigned)strtoul(asked, NULL, 10) : (unsigned)(6 * at_test_effort(5));
+    return asked ? (unsigned)strtoul(asked, NULL, 10) : (unsigned)(4 * at_test_effort(5));
 }
 
 static void test_default_limits_under_small_noise(void **state) {
