@@ -1,12 +1,18 @@
 """Records q, k and v of every attention layer of a Hugging Face model as one safetensors file that attest reads.
 SPDX-License-Identifier: Apache-2.0
 
-    python3 capture.py MODEL --text passages.txt --out mine.safetensors [--at projections|attention]
+    python3 capture.py MODEL --text passages.txt --out mine.safetensors [--at projections|attention] [--decode STEPS]
+    python3 capture.py MODEL --ids ids.txt --out mine.safetensors
 
-MODEL is a local folder or a hub name; the text file has one request a line ('#' starts a comment line). Each request
-runs alone, so the file has no padding tokens. Written, with t tokens in all requests together:
+MODEL is a local folder or a hub name; the text file has one request a line ('#' starts a comment line). --ids has token ids
+instead, a request a line, with spaces or commas: no tokenizer is asked. Each request runs alone, so the file has no padding
+tokens. Written, with t tokens in all requests together:
 
-    layers.N.q [t, h, d]    layers.N.k, layers.N.v [t, hk, d]    query_start i32 [b + 1]
+    layers.N.q [t, h, d]    layers.N.k, layers.N.v [t, hk, d]    query_start i32 [b + 1]    token_ids i32 [t]
+
+token_ids say which request is which: `attest drift` pairs two captures by them whatever happens to the values.
+--decode STEPS (decoders) goes on from each request greedily: behind it, for each step, a request of one query, the new token,
+and the keys of all tokens so far; key_start i32 [b + 1] then says where keys begin, of k, v and token_ids.
 
 in the number format the model computed them in. Two places to look:
   projections  the outputs of the linear projections: before rotary positions, q/k norms and the scale
@@ -148,6 +154,14 @@ def run_with_attention_function(model, requests):
         model.set_attn_implementation(before)
 
 
+def check_requests(requests):
+    """At least one request, and none empty."""
+    empty = sum(len(ids) == 0 for ids in requests)
+    if not requests or empty:
+        raise CaptureError("found %d requests, %d of them without tokens; wanted at least one and none empty"
+                           % (len(requests), empty))
+
+
 def forward(model, ids):
     """One request through the model, alone, without a cache."""
     options = {"use_cache": False} if hasattr(model.config, "use_cache") else {}
@@ -159,9 +173,7 @@ def capture(model, requests, at="projections"):
     """q, k, v of every layer over a ragged batch: {"layers.N.q": tensor [t, h, d], ..., "query_start": i32}.
 
     requests: a list of lists of token ids, none empty."""
-    if not requests or any(len(ids) == 0 for ids in requests):
-        raise CaptureError("found %d requests, %d of them empty; wanted at least one and none empty"
-                           % (len(requests), sum(len(ids) == 0 for ids in requests)))
+    check_requests(requests)
     model.eval()
     run = {"projections": run_with_projection_hooks, "attention": run_with_attention_function}[at]
     per_request = run(model, requests)
@@ -171,6 +183,43 @@ def capture(model, requests, at="projections"):
             tensors["layers.%d.%s" % (n, which)] = torch.cat([r[n][which] for r in per_request])
     starts = numpy.cumsum([0] + [len(ids) for ids in requests])
     tensors["query_start"] = torch.tensor(starts, dtype=torch.int32)
+    tensors["token_ids"] = torch.tensor([i for ids in requests for i in ids], dtype=torch.int32)
+    return tensors
+
+
+def with_steps(model, requests, steps):
+    """Each request, and then itself longer by the token the model gives next, `steps` times: [(ids, first query)].
+
+    Greedy, without a cache, so that what a step is compared with is what the whole request gives."""
+    made = []
+    for ids in requests:
+        made.append((list(ids), 0))
+        longer = list(ids)
+        for _ in range(steps):
+            logits = getattr(forward(model, longer), "logits", None)
+            if logits is None:
+                raise CaptureError("%s gives no logits: decode steps want a model that makes text" % type(model).__name__)
+            longer = longer + [int(logits[0, -1].argmax())]
+            made.append((list(longer), len(longer) - 1))
+    return made
+
+
+def capture_decode(model, requests, steps, at="projections"):
+    """The tensors of capture() for each request and `steps` decode steps behind it: a step has one query, the last token, and
+    the keys of all tokens so far (key_start).
+
+    The model is causal: the keys of a longer text begin with those of the shorter one, so a step's keys are what a cache
+    holds then, but for the order of its sums."""
+    check_requests(requests)
+    model.eval()
+    made = with_steps(model, requests, steps)
+    whole = capture(model, [ids for ids, _ in made], at)
+    starts = whole["query_start"].tolist()
+    queries = torch.cat([torch.arange(starts[r] + first, starts[r + 1]) for r, (_, first) in enumerate(made)])
+    tensors = {name: x[queries] if name.endswith(".q") else x for name, x in whole.items()}
+    lengths = [len(ids) - first for ids, first in made]
+    tensors["key_start"] = whole["query_start"]
+    tensors["query_start"] = torch.tensor(numpy.cumsum([0] + lengths), dtype=torch.int32)
     return tensors
 
 
@@ -210,27 +259,57 @@ def read_passages(path):
     return [line for line in stripped if line and not line.startswith("#")]
 
 
+def read_ids(path):
+    """Token ids, a request a line, with spaces or commas between them."""
+    requests = []
+    for n, line in enumerate(read_passages(path), 1):
+        words = line.replace(",", " ").split()
+        if not all(word.isdigit() for word in words):
+            raise CaptureError("%s: request %d is '%.40s', wanted token ids, numbers with spaces or commas" % (path, n, line))
+        requests.append([int(word) for word in words])
+    return requests
+
+
+def tokenize(folder, passages, most):
+    """Token ids of the passages by the model's own tokenizer; says so where there is none that works."""
+    wanted = "%s has no tokenizer that works (%s): give token ids with --ids"
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    except Exception as error:  # whatever a missing or unknown tokenizer raises, in any version
+        raise CaptureError(wanted % (folder, str(error).strip().split("\n", maxsplit=1)[0][:160])) from error
+    requests = [tokenizer(p)["input_ids"][:most] for p in passages]
+    if passages and not any(requests):
+        raise CaptureError(wanted % (folder, "a %s that makes no token of any text" % type(tokenizer).__name__))
+    return requests
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0],
                                      epilog="example: capture.py ./my-llama --text text.txt --out llama.safetensors")
     parser.add_argument("model")
-    parser.add_argument("--text", required=True, help="one request a line; lines starting with # are comments")
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--text", help="one request a line; lines starting with # are comments")
+    source.add_argument("--ids", help="token ids, one request a line: no tokenizer is asked")
     parser.add_argument("--out", required=True)
     parser.add_argument("--at", choices=("projections", "attention"), default="projections")
     parser.add_argument("--max-tokens", type=int, default=4096, help="longer requests are cut (default %(default)s)")
+    parser.add_argument("--decode", type=int, default=0, metavar="STEPS", help="decode steps behind each request (default 0)")
     options = parser.parse_args()
-    tokenizer = transformers.AutoTokenizer.from_pretrained(options.model)
-    model = transformers.AutoModel.from_pretrained(options.model)
-    requests = [tokenizer(p)["input_ids"][:options.max_tokens] for p in read_passages(options.text)]
+    kind = transformers.AutoModelForCausalLM if options.decode > 0 else transformers.AutoModel
     try:
-        tensors = capture(model, requests, options.at)
+        requests = ([ids[:options.max_tokens] for ids in read_ids(options.ids)] if options.ids
+                    else tokenize(options.model, read_passages(options.text), options.max_tokens))
+        model = kind.from_pretrained(options.model)
+        tensors = (capture_decode(model, requests, options.decode, options.at) if options.decode > 0
+                   else capture(model, requests, options.at))
     except CaptureError as error:
         sys.exit("capture.py: %s" % error)
     metadata = {"model": options.model, "captured_at": options.at, "scale": repr(1 / math.sqrt(sizes(model.config)[2])),
                 "transformers": transformers.__version__, "torch": torch.__version__}
     write_safetensors(options.out, tensors, metadata)
-    layers = (len(tensors) - 1) // 3
-    print("%s: %d layers, %d requests, %d tokens" % (options.out, layers, len(requests), sum(map(len, requests))))
+    layers = sum(name.endswith(".q") for name in tensors)
+    print("%s: %d layers, %d requests, %d tokens"
+          % (options.out, layers, len(tensors["query_start"]) - 1, int(tensors["query_start"][-1])))
 
 
 if __name__ == "__main__":

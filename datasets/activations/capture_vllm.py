@@ -7,7 +7,10 @@ What is recorded is what vLLM gives its attention backend: after rotary position
 key/value cache. The text file has one request a line ('#' starts a comment line); each runs alone, so that the tokens of
 one call are those of one request. Written, with t tokens in all requests together:
 
-    layers.N.q [t, h, d]    layers.N.k, layers.N.v [t, hk, d]    query_start i32 [b + 1]
+    layers.N.q [t, h, d]    layers.N.k, layers.N.v [t, hk, d]    query_start i32 [b + 1]    token_ids i32 [t]
+
+--ids has token ids instead of text, a request a line: a model without a tokenizer wants them (skip_tokenizer_init). NOT RUN
+on vLLM itself: tests/python/test_capture.py plays its interface. Prompts alone; decode steps are not recorded here.
 
 In your own program: `capture(llm, prompts)` gives the same tensors; `llm` is a vllm.LLM made with enforce_eager=True (the
 layers are then called from Python), enable_prefix_caching=False (every token passes the layers) and one GPU.
@@ -19,7 +22,7 @@ import sys
 
 import torch
 
-from capture import CaptureError, read_passages, write_safetensors
+from capture import CaptureError, read_ids, read_passages, write_safetensors
 
 
 def install(model):
@@ -73,7 +76,7 @@ def capture(llm, prompts, sampling=None):
         from vllm import SamplingParams
         sampling = SamplingParams(max_tokens=1, temperature=0)
     alone(llm.apply_model(install))
-    requests, tokens = [], []
+    requests, tokens, token_ids = [], [], []
     try:
         for prompt in prompts:
             given = prompt if isinstance(prompt, str) else {"prompt_token_ids": list(prompt)}
@@ -88,6 +91,7 @@ def capture(llm, prompts, sampling=None):
                                        "enable_prefix_caching=False" % (i, found, n))
             requests.append([{w: x[:n] for w, x in layer.items()} for layer in layers])
             tokens.append(n)
+            token_ids += outputs[0].prompt_token_ids
     finally:
         llm.apply_model(remove)
     if not requests:
@@ -95,26 +99,31 @@ def capture(llm, prompts, sampling=None):
     tensors = {"layers.%d.%s" % (i, w): torch.cat([r[i][w] for r in requests])
                for i in range(len(requests[0])) for w in "qkv"}
     starts = [sum(tokens[:i]) for i in range(len(tokens) + 1)]
-    return dict(tensors, query_start=torch.tensor(starts, dtype=torch.int32))
+    return dict(tensors, query_start=torch.tensor(starts, dtype=torch.int32),
+                token_ids=torch.tensor(token_ids, dtype=torch.int32))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("model")
-    parser.add_argument("--text", required=True, help="one request a line; lines starting with # are comments")
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--text", help="one request a line; lines starting with # are comments")
+    source.add_argument("--ids", help="token ids, one request a line: no tokenizer is asked")
     parser.add_argument("--out", required=True)
     parser.add_argument("--dtype", default="auto")
     options = parser.parse_args()
     from vllm import LLM, __version__
-    llm = LLM(options.model, dtype=options.dtype, enforce_eager=True, enable_prefix_caching=False)
     try:
-        tensors = capture(llm, read_passages(options.text))
+        prompts = read_ids(options.ids) if options.ids else read_passages(options.text)
+        llm = LLM(options.model, dtype=options.dtype, enforce_eager=True, enable_prefix_caching=False,
+                  skip_tokenizer_init=bool(options.ids))
+        tensors = capture(llm, prompts)
     except CaptureError as error:
         sys.exit("capture_vllm.py: %s" % error)
     d = tensors["layers.0.q"].shape[-1]
     write_safetensors(options.out, tensors, {"model": options.model, "captured_at": "attention", "vllm": __version__,
                                              "scale": repr(1 / math.sqrt(d))})
-    print("%s: %d layers, %d requests, %d tokens" % (options.out, (len(tensors) - 1) // 3, len(tensors["query_start"]) - 1,
+    print("%s: %d layers, %d requests, %d tokens" % (options.out, (len(tensors) - 2) // 3, len(tensors["query_start"]) - 1,
                                                     tensors["layers.0.q"].shape[0]))
 
 

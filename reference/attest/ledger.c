@@ -100,5 +100,7 @@ void at_ledger_merge(struct at_ledger *into, const struct at_ledger *from) {
 }
 
 double at_ledger_headroom(const struct at_ledger_row *row) {
+    if (row->nan + row->inf >= row->count)
+        return NAN;
     return row->max_abs > 0 ? log2(f16_max / row->max_abs) : INFINITY;
 }

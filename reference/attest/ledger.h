@@ -68,7 +68,8 @@ static inline int at_ledger_note_usual(struct at_ledger *ledger, enum at_stage s
 /* Adds `from` to `into`; associative and commutative, so any split over threads or shards gives the
  * same ledger. */
 void at_ledger_merge(struct at_ledger *into, const struct at_ledger *from);
-/* log2(65504 / max |x|): bits left at this stage. +inf for an empty or all-zero stage. */
+/* log2(65504 / max |x|) over finite values: bits left at this stage. +inf where they are all zero, NaN where there is none:
+ * an empty stage, or NaNs and infinities alone. */
 double at_ledger_headroom(const struct at_ledger_row *row);
 const char *at_stage_name(enum at_stage stage);
 const char *at_stage_meaning(enum at_stage stage);

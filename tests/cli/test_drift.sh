@@ -57,6 +57,76 @@ for runner in cpu "exec '$BUILD/attest-cpu'"; do
 done
 same "$scratch/by_1.h5" "$scratch/by_2.h5"
 
+# --- every value carries noise, and none is equal
+for capture in noise1 noise2 noise3 noise4 loud1 loud2 loud3 loud4 loud_scale noisy_scale noisy_order all_f32 all_bf16 ids ids_order ids_other equal equal_other; do
+    "$attest" record "$scratch/$capture.safetensors" --attention asynct "${what[@]}" --out "$scratch/$capture.h5" > "$scratch/out" 2>&1 || { cat "$scratch/out"; fail "record $capture"; }
+done
+"$attest" record "$scratch/noise2.safetensors" --attention asynct --params causal=1 "${what[@]}" --out "$scratch/causal.h5" > /dev/null 2>&1 || fail "record causal"
+"$attest" record "$scratch/noise2.safetensors" --attention asynct --params causal=1 --what out --out "$scratch/causal_out.h5" > /dev/null 2>&1 || fail "record causal outputs"
+by_values='in pairs: the same requests, by their sizes and by values closer than those of other requests could be'
+# mirrored A B CODE: both ways round the same heads are accused of the same; the last drift is A against B
+mirrored() {
+    local code a b way
+    for way in "$2 $1" "$1 $2"; do
+        read -r a b <<< "$way"
+        drift "$scratch/$a.h5" "$scratch/$b.h5" --json "$scratch/${a}_$b.jsonl"; code=$?
+        [[ $code == "$3" ]] || { cat "$scratch/drift.txt"; fail "drift $a $b: exit $code, wanted $3"; }
+    done
+    /usr/bin/python3 - "$scratch/$1_$2.jsonl" "$scratch/$2_$1.jsonl" << 'P' || fail "$1 against $2 and $2 against $1 differ"
+import json, sys
+there, back = ([json.loads(line) for line in open(path)] for path in sys.argv[1:])
+assert len(there) == len(back) > 0
+for x, y in zip(there, back):
+    x["n_a"], x["n_b"], x["hidden_a"], x["hidden_b"] = x["n_b"], x["n_a"], x["hidden_b"], x["hidden_a"]
+    assert x == y, (x, y)
+P
+}
+mirrored all_f32 all_bf16 1
+says "$by_values"; says '^ +3 +[0-9]+  q +q '; says 'those of B were rounded to 8 significant bits \(bf16 has 8\)'
+drift "$scratch/all_bf16.h5" "$scratch/all_f32.h5"; says 'those of A were rounded to 8 significant bits'
+mirrored noise1 noise2 0
+says "$by_values"; says ' 0 beyond their limits, in 0 heads'
+mirrored noise1 noisy_scale 1
+says "$by_values"; heads 1; says '^ +3 +1 '; says 'first to move: q;'; says 'deciles in B are 1\.3 times'
+mirrored noise1 causal 1
+says "$by_values"; says '^asked for differently: params: A causal=0, B causal=1$'
+says '^first to move: raw; the mask, or the lengths of rows, have changed: hidden are 0 % of \(query, key\) in A, 4[0-9.]+ % in B'
+drift "$scratch/noise1.h5" "$scratch/causal_out.h5" --paired; says '^first to move: out; the mask, or the lengths of rows, have changed'
+mirrored left right 0
+mirrored noise1 noisy_order 0
+says "$by_values"; heads 0
+for i in 1 2; do
+    "$attest" record "$scratch/noisy_order.safetensors" --attention asynct "${what[@]}" --shard $i/2 --out "$scratch/shard_$i.h5" > /dev/null 2>&1 || fail "record a shard"
+done
+"$attest" merge "$scratch"/shard_?.h5 --out "$scratch/merged.h5" > /dev/null || fail "merge"
+drift "$scratch/noise1.h5" "$scratch/merged.h5" || fail "requests in another order and in shards"
+says "$by_values"
+mirrored ids ids_order 1
+says 'in pairs: the same requests, by the ids of their tokens'
+drift "$scratch/ids.h5" "$scratch/ids_other.h5"; says 'by a permutation test: other requests, by the ids of their tokens: 0 of 7 and 7 units in common'
+drift "$scratch/ids.h5" "$scratch/noise1.h5" || fail "one of them has no ids"
+says "$by_values"
+mirrored equal equal_other 0
+says 'by a permutation test: requests of the same sizes, .*; neither has ids of their tokens; --paired'
+drift tests/golden/distributions_v1.h5 tests/golden/distributions_v1.h5 || fail "an archive without the column of ids"
+says 'in pairs: the same requests, and values of theirs that are equal'
+
+# --- a measured floor: 3 % of noise are beyond the default limits, and no change
+drift "$scratch/loud1.h5" "$scratch/loud2.h5"; [[ $? == 1 ]] || fail "3 % of noise are within the default limits"
+floor=(--noise "$scratch/loud3.h5,$scratch/loud4.h5")
+drift "$scratch/loud1.h5" "$scratch/loud2.h5" "${floor[@]}" || { cat "$scratch/drift.txt"; fail "noise is accused beside its own floor"; }
+says '^noise of 2 recordings of one thing, of which 3 times are left beside the limits; its largest: ks 0'
+drift "$scratch/loud1.h5" "$scratch/loud_scale.h5" --noise "$scratch/loud3.h5" "$scratch/loud4.h5"; [[ $? == 1 ]] || fail "a head's scale moved by 50 % is not found beside the floor"
+heads 1; says '^ +3 +1 '
+echo '{"paired": {"noise_factor": 0}}' > "$scratch/no_floor.json"
+drift "$scratch/loud1.h5" "$scratch/loud2.h5" "${floor[@]}" --limits "$scratch/no_floor.json"; [[ $? == 1 ]] || fail "0 times the floor leaves something"
+wants 2 'the mask of ' "$attest" drift "$scratch/noise1.h5" "$scratch/noise2.h5" --noise "$scratch/noise3.h5,$scratch/causal.h5"
+wants 2 'found 1 recordings, wanted 2 to 32' "$attest" drift "$scratch/noise1.h5" "$scratch/noise2.h5" --noise "$scratch/noise3.h5"
+wants 2 'more recordings belong to --noise' "$attest" drift "$scratch/noise1.h5" "$scratch/noise2.h5" "$scratch/noise3.h5"
+wants 2 'wanted the requests of A and B' "$attest" drift "$scratch/left.h5" "$scratch/left.h5" --noise "$scratch/right.h5,$scratch/right.h5"
+wants 2 '--noise is for recordings of the same requests, found other requests' "$attest" drift "$scratch/left.h5" "$scratch/right.h5" --noise "$scratch/left.h5,$scratch/right.h5"
+wants 2 'token_ids has type I32, rank 1 and 164 values, wanted i32 and the id of each of the 165 key tokens' "$attest" record "$scratch/bad_ids.safetensors" --attention asynct --out "$scratch/x.h5"
+
 # --- files of the moved scale
 [[ $(grep -c '<failure' "$scratch/d.xml") == 1 ]] || fail "failures in JUnit"
 [[ $(grep -c '<testcase' "$scratch/d.xml") == $((6 * h)) ]] || fail "test cases in JUnit: $h heads and $h key/value heads of 3 layers"
@@ -108,4 +178,4 @@ echo '{"pared": {}}' > "$scratch/bad.json"
 wants 2 "did you mean 'paired'" "$attest" drift "$scratch/left.h5" "$scratch/left.h5" --limits "$scratch/bad.json"
 wants 2 "wanted one value, or one for each query head" "$attest" record "$scratch/bad_sigma.safetensors" --attention asynct --out "$scratch/x.h5"
 wants 2 "value 1 is nan, wanted a finite one" "$attest" record "$scratch/bad_taps.safetensors" --attention asynct --out "$scratch/x.h5"
-echo "ok: same requests (scale, tap, bf16), other requests, limits, files, refusals"
+echo "ok: same requests (scale, tap, bf16), noise (rounding, 1.3, mask, order, ids, floor), other requests, limits, files, refusals"

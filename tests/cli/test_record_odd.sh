@@ -32,8 +32,9 @@ for name in least no_keys no_queries nothing empty_requests request_without_keys
     wants 0 html "$attest" export ${name}_asynct.h5 --to html --out x
 done
 row() { wants 0 units "$attest" show "$1"; grep -qE "$2" <(tail -n 1 out) || { cat out; fail "$1: wanted '$2'"; }; }
-# headroom: none without a number, none left beside an infinity, all of it beside zeros
-for name in no_keys no_queries nothing nan; do row ${name}_asynct.h5 '^ +0 +- +- +- +- '; done
+# headroom: none without a value, "nan" of NaNs alone, none left beside an infinity, all of it beside zeros
+row nan_asynct.h5 '^ +0 +nan +- +nan +- '
+for name in no_keys no_queries nothing; do row ${name}_asynct.h5 '^ +0 +- +- +- +- '; done
 row inf_asynct.h5 '^ +0 +-inf +0 +-inf +inf '
 row zero_asynct.h5 '^ +0 +inf +0 +inf +0\.000 +100\.0 '
 row half_nan_asynct.h5 '^ +0 +1[0-9]\.[0-9] +1 '

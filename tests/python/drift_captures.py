@@ -7,7 +7,10 @@ Writes, from four (or HEADS) heads of the recorded activations: same.safetensors
 (layer 2, head 1: q times 1.02), own.safetensors (with a sigma of its own that is the default), taps.safetensors (with
 taps of its own in layer 4) and tap.safetensors (the last head without its second tap), bf16.safetensors (layer 3: q, k
 and v rounded to bf16); and, made up, one layer of 96 requests that differ from each other as texts do: left, right (other requests), and moved
-(those of right with head 1 of q times 1.2). Needs numpy.
+(those of right with head 1 of q times 1.2). Of layer 3, with noise of 1e-6 of each value: noise1 to noise4, noisy_scale
+(head 1 of q times 1.3), noisy_order (the requests in another order); without noise all_f32, and all_bf16, rounded; with noise
+of 3 % loud1 to loud4, and loud_scale (head 1 of q times 1.5). With ids of tokens: ids, ids_order (in another order, noise of
+30 %), ids_other (the same values, other ids). Of 12 requests of one length: equal, equal_other. Needs numpy.
 """
 import json
 import struct
@@ -73,12 +76,12 @@ def planted(base, folder):
     write(folder + "/bf16.safetensors", dict(base, **{"layers.3." + x: to_bf16(base["layers.3." + x]) for x in "qkv"}))
 
 
-def requests(seed, n, h=4, hk=2, d=32):
-    """q, k, v of n requests of 20 to 40 tokens: each has a direction of its own in every head, and a spread of its own."""
+def requests(seed, n, h=4, hk=2, d=32, lengths=(20, 41)):
+    """q, k, v of n requests, of 20 to 40 tokens by default: each has a direction of its own in every head, and a spread of its own."""
     random = numpy.random.default_rng(seed)
     starts, parts = [0], {"q": [], "k": [], "v": []}
     for _ in range(n):
-        tokens = int(random.integers(20, 41))
+        tokens = int(random.integers(*lengths))
         starts.append(starts[-1] + tokens)
         size = random.lognormal(0, 0.15)
         for name, heads in (("q", h), ("k", hk), ("v", hk)):
@@ -88,11 +91,57 @@ def requests(seed, n, h=4, hk=2, d=32):
     return dict(tensors, query_start=numpy.int32(starts))
 
 
+def noisy(tensors, seed, size=1e-6):
+    """Every value of q, k and v with a relative error of its own."""
+    random = numpy.random.default_rng(seed)
+    return {name: (x * (1 + size * random.standard_normal(x.shape))).astype(numpy.float32) if name[-1] in "qkv" else x
+            for name, x in tensors.items()}
+
+
+def scaled(tensors, name, head, by):
+    """The same with one head of one tensor times `by`."""
+    x = tensors[name].copy()
+    x[:, head] *= numpy.float32(by)
+    return dict(tensors, **{name: x})
+
+
+def reordered(tensors, order):
+    """The same requests in another order."""
+    starts = tensors["query_start"]
+    rows = numpy.concatenate([numpy.arange(starts[r], starts[r + 1]) for r in order])
+    lengths = [starts[r + 1] - starts[r] for r in order]
+    moved = {name: x[rows] for name, x in tensors.items() if name != "query_start"}
+    return dict(moved, query_start=numpy.int32(numpy.concatenate([[0], numpy.cumsum(lengths)])))
+
+
+def under_noise(base, folder):
+    """Captures of one layer in which no two values are equal."""
+    layer = {name: x for name, x in base.items() if name.startswith("layers.3.") or name == "query_start"}
+    order = [3, 0, 6, 1, 5, 2, 4]
+    ids = numpy.arange(len(layer["layers.3.q"]), dtype=numpy.int32) % 97
+    made = {"noise%d" % i: noisy(layer, i) for i in range(1, 5)}
+    made.update({"loud%d" % i: noisy(layer, i, 0.03) for i in range(1, 5)})
+    made["noisy_scale"] = scaled(noisy(layer, 9), "layers.3.q", 1, 1.3)
+    made["loud_scale"] = scaled(noisy(layer, 9, 0.03), "layers.3.q", 1, 1.5)
+    made["noisy_order"] = reordered(noisy(layer, 10), order)
+    made["all_f32"] = layer
+    made["all_bf16"] = {name: to_bf16(x) if name[-1] in "qkv" else x for name, x in layer.items()}
+    made["ids"] = dict(layer, token_ids=ids)
+    made["ids_order"] = reordered(dict(noisy(layer, 11, 0.3), token_ids=ids), order)
+    made["ids_other"] = dict(layer, token_ids=ids + numpy.int32(1))
+    made["bad_ids"] = dict(layer, token_ids=ids[1:])
+    for name, tensors in made.items():
+        write(folder + "/" + name + ".safetensors", tensors)
+    for seed, name in ((1, "equal"), (2, "equal_other")):
+        write(folder + "/" + name + ".safetensors", requests(seed, 12, lengths=(30, 31)))
+
+
 def main():
     base, folder = read(sys.argv[1]), sys.argv[2]
     heads = int(sys.argv[3]) if sys.argv[3:] else 4
     base = {name: x[:, 4:4 + heads] if name[-1] in "qkv" else x for name, x in base.items()}
     planted(base, folder)
+    under_noise(base, folder)
     write(folder + "/left.safetensors", requests(1, 48))
     right = requests(2, 48)
     write(folder + "/right.safetensors", right)

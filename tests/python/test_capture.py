@@ -81,7 +81,8 @@ def contexts(name, model):
 def check_shapes(name, tensors, layers, h, hk):
     tokens = sum(map(len, REQUESTS))
     check(tensors["query_start"].tolist() == [0, 3, 4, 9], "%s: query_start %s" % (name, tensors["query_start"]))
-    check(len(tensors) == 3 * layers + 1, "%s: %d tensors" % (name, len(tensors)))
+    check(tensors["token_ids"].tolist() == sum(REQUESTS, []), "%s: token_ids %s" % (name, tensors["token_ids"]))
+    check(len(tensors) == 3 * layers + 2, "%s: %d tensors" % (name, len(tensors)))
     for n in range(layers):
         for which, heads in (("q", h), ("k", hk), ("v", hk)):
             shape = tuple(tensors["layers.%d.%s" % (n, which)].shape)
@@ -132,6 +133,61 @@ def check_refusals():
         except capture.CaptureError:
             continue
         check(False, "requests %s of a %s were taken" % (requests, type(model).__name__))
+
+
+# ---- decode steps, token ids, tokenizers ----
+
+STEPS = 2
+
+
+def check_decode(folder):
+    """A step has one query and the keys so far; each is what the whole text gives, and what a run with a cache gives."""
+    torch.manual_seed(8)
+    config = transformers.LlamaConfig(vocab_size=40, hidden_size=48, num_hidden_layers=2, num_attention_heads=6,
+                                      num_key_value_heads=2, intermediate_size=64, max_position_embeddings=32)
+    model = transformers.LlamaForCausalLM(config).float().eval()
+    tensors = capture.capture_decode(model, REQUESTS[:2], STEPS, "attention" if hasattr(transformers, "AttentionInterface")
+                                     else "projections")
+    queries, keys = (numpy.diff(tensors[n].numpy()).tolist() for n in ("query_start", "key_start"))
+    check(queries == [3, 1, 1, 1, 1, 1] and keys == [3, 4, 5, 1, 2, 3], "decode: queries %s, keys %s" % (queries, keys))
+    ids, at = tensors["token_ids"].tolist(), tensors["key_start"].tolist()
+    check(ids[:3] == REQUESTS[0] and ids[3:6] == REQUESTS[0], "decode: ids %s" % ids)
+    with torch.no_grad():
+        text = model.generate(torch.tensor([REQUESTS[0]]), max_new_tokens=STEPS, do_sample=False, min_new_tokens=STEPS)
+    check(ids[at[2]:at[3]] == text[0].tolist(), "decode: %s, generate() with its cache gives %s" % (ids[at[2]:at[3]], text))
+    first, step = (tensors["layers.1.k"][at[r]:at[r] + 3] for r in (0, 2))
+    check((first - step).abs().max() <= LIMIT, "decode: the keys of a step do not begin with those of its request")
+    path = os.path.join(folder, "decode.safetensors")
+    capture.write_safetensors(path, tensors, {})
+    check_record(path)
+    try:
+        capture.capture_decode(transformers.BertModel(transformers.BertConfig(
+            vocab_size=40, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8)), REQUESTS, 1)
+    except capture.CaptureError as error:
+        check("gives no logits" in str(error), "decode of an encoder: %s" % error)
+        return model
+    return check(False, "decode steps of an encoder were taken")
+
+
+def check_ids(folder, model):
+    """capture.py as a program: ids from a file, and a model without a tokenizer, by text."""
+    saved, listed, text = (os.path.join(folder, n) for n in ("model", "ids.txt", "text.txt"))
+    model.save_pretrained(saved)
+    with open(listed, "w", encoding="utf-8") as file:
+        file.write("# two requests\n5 6 7\n8, 9\n")
+    with open(text, "w", encoding="utf-8") as file:
+        file.write("some words\n")
+    script = os.path.join(os.path.dirname(os.path.abspath(capture.__file__)), "capture.py")
+    for options, code, says in ((("--ids", listed), 0, "2 layers, 2 requests, 5 tokens"),
+                                (("--ids", listed, "--decode", "1"), 0, "2 layers, 4 requests, 7 tokens"),
+                                (("--ids", text), 1, "wanted token ids"),
+                                (("--text", text), 1, "has no tokenizer that works"),
+                                ((), 2, "--text --ids")):
+        out = os.path.join(folder, "ids.safetensors")
+        done = subprocess.run([sys.executable, script, saved, *options, "--out", out], capture_output=True, text=True,
+                              check=False)
+        check(done.returncode == code and says in done.stdout + done.stderr,
+              "capture.py %s: exit %d: %s%s" % (options, done.returncode, done.stdout, done.stderr))
 
 
 # ---- vLLM's interface, played by a decoder of its shape: vLLM itself wants a GPU ----
@@ -221,7 +277,8 @@ def check_record(path):
     if not os.environ.get("BUILD"):
         return
     out = path + ".h5"
-    done = subprocess.run([os.path.join(os.environ["BUILD"], "attest"), "record", path, "--params", "causal=1", "--out", out],
+    done = subprocess.run([os.path.join(os.environ["BUILD"], "attest"), "record", path, "--attention", "softmax", "--params", "causal=1", "--out",
+                           out],
                           capture_output=True, text=True, check=False)
     check(done.returncode == 0 and os.path.exists(out), "attest record: %s" % done.stderr)
 
@@ -253,9 +310,10 @@ def check_models(folder):
     check(half["layers.0.q"].dtype == torch.bfloat16, "bf16 model: q is %s" % half["layers.0.q"].dtype)
     check_file("bf16", half, folder)
     check_refusals()
+    check_ids(folder, check_decode(folder))
     check_record(check_vllm(folder))
     check_record(os.path.join(folder, "llama1.safetensors"))
-    print("ok: 4 models, both places, and vLLM's interface%s" % ("" if interface else " (no AttentionInterface: projections only)"))
+    print("ok: 4 models, both places, decode steps, token ids, and vLLM's interface%s" % ("" if interface else " (no AttentionInterface: projections only)"))
 
 
 main()

@@ -158,7 +158,7 @@ static at_status write_ledger(const char *file, hid_t root, const struct at_arch
                                      .dims = { g.n },
                                      .scales = { g.scale },
                                      .units = "bit",
-                                     .long_name = "log2(65504 / max_abs); inf: nothing but zeros",
+                                     .long_name = "log2(65504 / max_abs); inf: nothing but zeros; NaN: no finite value",
                                      .data = l.headroom };
     AT_TRY_OUT(at_h5_write(file, g.group, &headroom));
     AT_TRY_OUT(write_totals(file, g.group, &l));

@@ -141,6 +141,9 @@ int64_t at_dist_quantile(enum at_format bins, const uint64_t *counts, double sha
 struct at_dist_unit_row {
     int64_t layer, request, queries, keys; /* layer: the source's number */
     char hash[24];                         /* of the codes of q, k and v: 16 hex digits */
+    /* Which request it is, whatever its values are: 16 hex digits made of the ids of its tokens; "": the source does not
+     * say, or the archive is older than 1.7.0. */
+    char identity[24];
 };
 
 /* ---- writing ---- */

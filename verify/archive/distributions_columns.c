@@ -13,16 +13,16 @@
 
 static const struct at_field summary_fields[] = {
     FIELD(U64, n, "1", "values, NaNs among them") FIELD(U64, nan, "1", "of them NaN, which have no bin")
-        FIELD(U64, masked, "1", "(query, key) hidden by the mask, which are not counted")
-            FIELD(U64, zero, "1", "values whose code is a zero")
-                FIELD(U64, subnormal, "1", "values whose code is subnormal")
-                    FIELD(U64, overflow, "1", "finite values whose code is an infinity")
-                        FIELD(U64, n_empty, "1", "rows without this statistic: no visible key, or a sum of 0")
-                            FIELD(F64, mean, "1", "mean of the finite values, as they were rounded")
-                                FIELD(F64, std, "1", "standard deviation of these")
-                                    FIELD(F64, min, "1", "smallest of these") FIELD(F64, max, "1", "largest of these")
-                                        FIELD(F64, abs_max, "1", "largest magnitude of these")
-                                            FIELD(F64, headroom, "bit", "log2(65504 / abs_max); inf: nothing but zeros")
+        FIELD(U64, masked, "1", "(query, key) hidden by the mask, which are not counted") FIELD(
+            U64, zero, "1", "values whose code is a zero") FIELD(U64, subnormal, "1", "values whose code is subnormal")
+            FIELD(U64, overflow, "1", "finite values whose code is an infinity")
+                FIELD(U64, n_empty, "1", "rows without this statistic: no visible key, or a sum of 0")
+                    FIELD(F64, mean, "1", "mean of the finite values, as they were rounded")
+                        FIELD(F64, std, "1", "standard deviation of these") FIELD(F64, min, "1", "smallest of these")
+                            FIELD(F64, max, "1", "largest of these")
+                                FIELD(F64, abs_max, "1", "largest magnitude of these")
+                                    FIELD(F64, headroom, "bit",
+                                          "log2(65504 / abs_max); inf: nothing but zeros; NaN: no finite value")
 };
 
 static const struct at_field unit_fields[] = {
@@ -31,6 +31,8 @@ static const struct at_field unit_fields[] = {
             AT_ROW_FIELD(at_dist_unit_row, I64, queries, "1", "queries of the request")
                 AT_ROW_FIELD(at_dist_unit_row, I64, keys, "1", "keys of the request")
                     AT_ROW_FIELD(at_dist_unit_row, TEXT, hash, "1", "64-bit hash of the codes of q, k and v")
+                        AT_ROW_FIELD(at_dist_unit_row, TEXT, identity, "1",
+                                     "64-bit hash of the ids of its tokens; empty: the source has none")
 };
 
 const struct at_field *at_dist_summary_field(int i) {
@@ -103,7 +105,8 @@ static at_status write_rows(const struct at_archive_group *g, const struct at_le
                                          .dims = { g->n },
                                          .scales = { g->scale },
                                          .units = "bit",
-                                         .long_name = "log2(65504 / max_abs); inf: nothing but zeros",
+                                         .long_name =
+                                             "log2(65504 / max_abs); inf: nothing but zeros; NaN: no finite value",
                                          .data = headroom };
     AT_TRY_OUT(at_h5_write(g->file, g->group, &column));
 out:
@@ -215,8 +218,9 @@ at_status at_dist_read_units(const char *file, hid_t parent, uint64_t bytes, str
     if (!*units)
         AT_FAIL_OUT(AT_NO_MEMORY, "%s: no memory for %" PRIu64 " units", file, (uint64_t)t.n);
     t.context = *units;
-    for (int i = 0; (field = at_dist_unit_field(i)); i++)
-        AT_TRY_OUT(at_archive_read_field(&t, field));
+    for (int i = 0; (field = at_dist_unit_field(i)); i++) /* before 1.7.0 requests had no identity: it stays empty */
+        if (strcmp(field->name, "identity") != 0 || H5Lexists(t.group, field->name, H5P_DEFAULT) > 0)
+            AT_TRY_OUT(at_archive_read_field(&t, field));
     *n = (int64_t)t.n;
 out:
     at_h5_close(t.group);

@@ -8,165 +8,56 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verify/drift/drift_measure.h"
 #include "verify/drift/drift_permute.h"
+#include "verify/drift/drift_rows.h"
 #include "verify/cli/progress.h"
 
-/* ---- can they be compared, and how ---- */
+/* ---- can they be compared ---- */
 
-static at_status check_layers(const struct at_distributions *a, const struct at_distributions *b) {
+static at_status check_layers(const struct at_distributions *a, const struct at_distributions *b, const char *name_a,
+                              const char *name_b) {
     for (int64_t i = 0; i < a->shape.n_layers && i < b->shape.n_layers; i++)
         if (a->layer[i] != b->layer[i])
-            return AT_FAIL(AT_USAGE, "drift: layers: A has %" PRId64 " where B has %" PRId64, a->layer[i], b->layer[i]);
+            return AT_FAIL(AT_USAGE, "drift: layers: %s has %" PRId64 " where %s has %" PRId64, name_a, a->layer[i],
+                           name_b, b->layer[i]);
     return a->shape.n_layers == b->shape.n_layers
                ? AT_OK
-               : AT_FAIL(AT_USAGE, "drift: layers: A has %" PRId64 " of them, B has %" PRId64, a->shape.n_layers,
-                         b->shape.n_layers);
+               : AT_FAIL(AT_USAGE, "drift: layers: %s has %" PRId64 " of them, %s has %" PRId64, name_a,
+                         a->shape.n_layers, name_b, b->shape.n_layers);
 }
 
-static at_status check_shapes(const struct at_distributions *a, const struct at_distributions *b) {
+at_status at_drift_check_shapes(const struct at_distributions *a, const struct at_distributions *b, const char *name_a,
+                                const char *name_b) {
     if (strcmp(a->attention, b->attention) != 0)
-        return AT_FAIL(AT_USAGE, "drift: attention: A has %s, B has %s", a->attention, b->attention);
+        return AT_FAIL(AT_USAGE, "drift: attention: %s has %s, %s has %s", name_a, a->attention, name_b, b->attention);
     if (a->shape.bins != b->shape.bins)
-        return AT_FAIL(AT_USAGE, "drift: bins: A has %s, B has %s; record both with the same --bins",
-                       at_format_info(a->shape.bins)->name, at_format_info(b->shape.bins)->name);
+        return AT_FAIL(AT_USAGE, "drift: bins: %s has %s, %s has %s; record both with the same --bins", name_a,
+                       at_format_info(a->shape.bins)->name, name_b, at_format_info(b->shape.bins)->name);
     if (a->shape.h != b->shape.h || a->shape.hk != b->shape.hk)
-        return AT_FAIL(AT_USAGE, "drift: heads: A has %" PRId64 "/%" PRId64 ", B has %" PRId64 "/%" PRId64, a->shape.h,
-                       a->shape.hk, b->shape.h, b->shape.hk);
-    return check_layers(a, b);
+        return AT_FAIL(AT_USAGE, "drift: heads: %s has %" PRId64 "/%" PRId64 ", %s has %" PRId64 "/%" PRId64, name_a,
+                       a->shape.h, a->shape.hk, name_b, b->shape.h, b->shape.hk);
+    return check_layers(a, b, name_a, name_b);
 }
 
 /* A refusal names both files. */
 static at_status check_alike(const char *path_a, const char *path_b, const struct at_drift *drift) {
     struct at_error_copy error;
-    const at_status status = check_shapes(&drift->a, &drift->b);
+    const at_status status = at_drift_check_shapes(&drift->a, &drift->b, "A", "B");
     if (status == AT_OK)
         return AT_OK;
     at_error_save(&error);
     return AT_FAIL(status, "%s (A is %s, B %s)", error.message, path_a, path_b);
 }
 
-/* Whether A and B have as many requests of the same sizes, and *same_values: one of them the very same values in some
- * layer. Sizes alone agree by chance where all requests are of one length; a change of the model may leave the values
- * of the first layer alone alike. */
-static int same_requests(const struct at_distributions *a, const struct at_distributions *b, int *same_values) {
-    *same_values = 0;
-    if (a->n_units != b->n_units)
-        return 0;
-    for (int64_t i = 0; i < a->n_units; i++) {
-        const struct at_dist_unit_row *x = &a->units[i], *y = &b->units[i];
-        if (x->layer != y->layer || x->request != y->request || x->queries != y->queries || x->keys != y->keys)
-            return 0;
-        *same_values |= strcmp(x->hash, y->hash) == 0;
-    }
-    return 1;
-}
+/* ---- verdict of a row ---- */
 
-static at_status choose_pairing(enum at_drift_pairing pairing, struct at_drift *drift) {
-    int same_values;
-    const int same_sizes = same_requests(&drift->a, &drift->b, &same_values);
-    drift->paired = pairing == AT_DRIFT_PAIRED || (pairing == AT_DRIFT_PAIR_AUTO && same_sizes && same_values);
-    if (pairing == AT_DRIFT_PAIRED && !same_sizes)
-        return AT_FAIL(AT_USAGE, "drift: --paired: A and B do not have the same requests (numbers, queries, keys)");
-    drift->why = pairing != AT_DRIFT_PAIR_AUTO ? "as asked for"
-                 : drift->paired               ? "the same requests, and values of theirs that are equal"
-                 : same_sizes
-                     ? "requests of the same sizes, but no values that are equal; --paired if they are the same"
-                     : "other requests";
-    return AT_OK;
-}
-
-/* ---- metrics of a row ---- */
-
-/* What a comparison works with: values of bins, and counts of both sides. */
-struct bench {
-    enum at_format format;
-    int64_t bins, classes, groups_a, groups_b;
-    double *value, *class_value;   /* [bins], [classes] */
-    uint64_t *a, *b;               /* [bins] */
-    uint64_t *coarse_a, *coarse_b; /* [classes] */
-};
-
-static void bench_release(struct bench *w) {
-    free(w->value);
-    free(w->class_value);
-    free(w->a);
-    free(w->b);
-    free(w->coarse_a);
-    free(w->coarse_b);
-}
-
-static at_status bench_init(const struct at_drift *drift, struct bench *w) {
-    const enum at_format f = drift->a.shape.bins;
-    *w = (struct bench){ .format = f,
-                         .bins = at_dist_bins(f),
-                         .classes = at_dist_classes(f),
-                         .groups_a = drift->a.shape.n_groups,
-                         .groups_b = drift->b.shape.n_groups };
-    w->value = calloc((size_t)w->bins, sizeof *w->value);
-    w->class_value = calloc((size_t)w->classes, sizeof *w->class_value);
-    w->a = calloc((size_t)w->bins, sizeof *w->a);
-    w->b = calloc((size_t)w->bins, sizeof *w->b);
-    w->coarse_a = calloc((size_t)w->classes, sizeof *w->coarse_a);
-    w->coarse_b = calloc((size_t)w->classes, sizeof *w->coarse_b);
-    if (!w->value || !w->class_value || !w->a || !w->b || !w->coarse_a || !w->coarse_b)
-        return AT_FAIL(AT_NO_MEMORY, "drift: no memory for %" PRId64 " bins", w->bins);
-    for (int64_t i = 0; i < w->bins; i++)
-        w->value[i] = at_dist_value_of(f, i);
-    /* A class stands at the middle of its bins; one that reaches infinity has no value. */
-    for (int64_t c = 0; c < w->classes; c++) {
-        const int64_t first = at_dist_class_first(f, c),
-                      end = c + 1 < w->classes ? at_dist_class_first(f, c + 1) : w->bins;
-        w->class_value[c] = (w->value[first] + w->value[end - 1]) / 2;
-    }
-    return AT_OK;
-}
-
-static void to_classes(const struct bench *w, const uint64_t *counts, uint64_t *coarse) {
-    memset(coarse, 0, (size_t)w->classes * sizeof *coarse);
-    for (int64_t i = 0; i < w->bins; i++)
-        if (counts[i])
-            coarse[at_dist_class_of(w->format, i)] += counts[i];
-}
-
-/* |x - y|; two infinities of one sign are equal, and no number on both sides is no change. */
-static double change(double x, double y) { return x == y || (isnan(x) && isnan(y)) ? 0 : fabs(x - y); }
-
-/* A measure that neither side has values for is no change; where one side alone has values, ks says so. */
-static double or_none(double measure) { return isnan(measure) ? 0 : measure; }
-
-static void measure_row(const struct bench *w, const struct at_dist_summary *a, const struct at_dist_summary *b,
-                        struct at_drift_row *row) {
-    int64_t at;
-    const double ks = at_drift_ks(w->bins, w->a, w->b, &at);
-    const double area = or_none(at_drift_wasserstein(w->bins, w->value, w->a, w->b)), spread = a->std;
-    row->n_a = a->n;
-    row->n_b = b->n;
-    row->ks_at = w->value[at];
-    row->zero_a = at_drift_zero_share(w->bins, w->value, w->a);
-    row->zero_b = at_drift_zero_share(w->bins, w->value, w->b);
-    row->headroom_a = a->headroom;
-    row->headroom_b = b->headroom;
-    /* NaNs have no bin: a side that is all NaN has no values here, and differs from one that has. */
-    row->metric[AT_DRIFT_ks] = !isnan(ks) ? ks : (a->n - a->nan > 0) != (b->n - b->nan > 0);
-    row->metric[AT_DRIFT_wasserstein] = area == 0 ? 0 : spread > 0 ? area / spread : (double)INFINITY;
-    row->metric[AT_DRIFT_js] = or_none(at_drift_js(w->classes, w->coarse_a, w->coarse_b));
-    row->metric[AT_DRIFT_grain] = or_none(at_drift_grain(w->format, w->bins, w->value, w->a, w->b, &row->grain_bits));
-    row->metric[AT_DRIFT_zero_share] = change(row->zero_a, row->zero_b);
-    const double nan_a = a->n ? (double)a->nan / (double)a->n : 0, nan_b = b->n ? (double)b->nan / (double)b->n : 0;
-    row->metric[AT_DRIFT_infinite_share] =
-        change(or_none(at_drift_infinite_share(w->bins, w->value, w->a)) * (1 - nan_a) + nan_a,
-               or_none(at_drift_infinite_share(w->bins, w->value, w->b)) * (1 - nan_b) + nan_b);
-    row->metric[AT_DRIFT_headroom] = change(a->headroom, b->headroom);
-}
-
-static void judge_row(const struct at_drift_limits *limits, struct at_drift_row *row) {
-    const struct at_drift_rule *rule = at_drift_rule_of(limits, at_dist_name(row->what));
+static void judge_row(const struct at_drift_limits *limits, int paired, struct at_drift_row *row) {
+    at_drift_set_limits(limits, paired, row);
     const double p = fmin(isnan(row->p) ? 1 : row->p, isnan(row->p_spread) ? 1 : row->p_spread);
     for (int m = 0; m < AT_DRIFT_METRICS; m++) {
-        const double x = row->metric[m], limit = rule->limit[m];
+        const double x = row->metric[m], limit = row->limit[m];
         const int ok = x <= limit;
-        const double over = ok ? (limit > 0 ? x / limit : 0) : limit > 0 ? x / limit : (double)INFINITY;
+        const double times = limit > 0 && !isnan(x) ? x / limit : (double)INFINITY, over = ok && limit == 0 ? 0 : times;
         row->failed |= !ok << m;
         row->excess = over > row->excess ? over : row->excess;
     }
@@ -199,19 +90,13 @@ static int64_t list_rows(const struct at_drift *drift, const char *what_glob, st
     return n;
 }
 
-static at_status measure_rows(struct at_drift *drift, struct bench *w) {
+static at_status measure_rows(struct at_drift *drift, struct at_drift_bench *w) {
     struct at_progress progress;
     at_status status = AT_OK;
     at_progress_start(&progress, "comparing", drift->n);
     for (int64_t i = 0; i < drift->n; i++) {
-        struct at_drift_row *row = &drift->rows[i];
-        const int64_t at = row->index * at_dist_heads(&drift->a.shape, row->what) + row->head;
-        AT_TRY_OUT(at_distributions_counts(&drift->a, row->what, row->index, row->head, w->a));
-        AT_TRY_OUT(at_distributions_counts(&drift->b, row->what, row->index, row->head, w->b));
-        to_classes(w, w->a, w->coarse_a);
-        to_classes(w, w->b, w->coarse_b);
-        measure_row(w, &drift->a.summary[row->what][at], &drift->b.summary[row->what][at], row);
-        at_progress_step(&progress, 1, 0, at_dist_name(row->what));
+        AT_TRY_OUT(at_drift_measure(w, &drift->a, &drift->b, &drift->rows[i]));
+        at_progress_step(&progress, 1, 0, at_dist_name(drift->rows[i].what));
     }
 out:
     at_progress_end(&progress);
@@ -221,26 +106,45 @@ out:
 /* ---- other requests: the permutation test ---- */
 
 struct loader {
-    const struct at_drift *drift;
-    int64_t half; /* counts of A's groups */
+    const struct at_distributions *first, *second;
+    const struct at_drift_row *rows;
+    int64_t half; /* counts of the first one's groups */
     struct at_progress progress;
 };
 
 static at_status load_groups(void *context, int64_t series, uint64_t *counts) {
     struct loader *l = context;
-    const struct at_drift_row *row = &l->drift->rows[series];
+    const struct at_drift_row *row = &l->rows[series];
     at_progress_step(&l->progress, 1, 0, at_dist_name(row->what));
-    AT_TRY(at_distributions_coarse(&l->drift->a, row->what, row->index, row->head, counts));
-    return at_distributions_coarse(&l->drift->b, row->what, row->index, row->head, counts + l->half);
+    AT_TRY(at_distributions_coarse(l->first, row->what, row->index, row->head, counts));
+    return at_distributions_coarse(l->second, row->what, row->index, row->head, counts + l->half);
 }
 
-static at_status permute_rows(struct at_drift *drift, const struct bench *w, int64_t deals, uint64_t seed) {
-    struct loader loader = { .drift = drift, .half = w->groups_a * w->classes };
-    const struct at_drift_deal deal = { w->groups_a, w->groups_b, w->classes,  w->class_value,
-                                        deals,       seed,        load_groups, &loader };
+/* Which of the two comes first when groups are dealt: by what they hold, so that A against B and B against A are dealt
+ * alike and give the same p. */
+static int b_is_first(const struct at_distributions *a, const struct at_distributions *b) {
+    if (a->n_units != b->n_units)
+        return b->n_units < a->n_units;
+    for (int64_t i = 0; i < a->n_units; i++) {
+        const int order = strcmp(b->units[i].hash, a->units[i].hash);
+        if (order != 0)
+            return order < 0;
+    }
+    return 0;
+}
+
+static at_status permute_rows(struct at_drift *drift, const struct at_drift_bench *w, int64_t deals, uint64_t seed) {
+    const int swapped = b_is_first(&drift->a, &drift->b);
+    struct loader loader = { .first = swapped ? &drift->b : &drift->a,
+                             .second = swapped ? &drift->a : &drift->b,
+                             .rows = drift->rows };
+    const int64_t groups_first = loader.first->shape.n_groups, groups_second = loader.second->shape.n_groups;
+    const struct at_drift_deal deal = { groups_first, groups_second, w->classes,  w->class_value,
+                                        deals,        seed,          load_groups, &loader };
     struct at_drift_series *series = calloc((size_t)drift->n + 1, sizeof *series);
     if (!series)
         return AT_FAIL(AT_NO_MEMORY, "drift: no memory for %" PRId64 " rows", drift->n);
+    loader.half = groups_first * w->classes;
     drift->least_p = at_drift_least_p(&deal);
     drift->deals = at_drift_deals(&deal);
     at_progress_start(&loader.progress, "dealing requests anew", drift->n);
@@ -249,7 +153,7 @@ static at_status permute_rows(struct at_drift *drift, const struct bench *w, int
     for (int64_t i = 0; i < drift->n && status == AT_OK; i++) {
         drift->rows[i].p = series[i].p;
         drift->rows[i].p_spread = series[i].p_spread;
-        drift->rows[i].spread = series[i].spread;
+        drift->rows[i].spread = swapped ? -series[i].spread : series[i].spread;
     }
     free(series);
     return status;
@@ -269,19 +173,21 @@ static int could_fail(const struct at_drift *drift, const struct at_drift_limits
 
 static at_status judge_rows(const struct at_drift_options *options, const struct at_drift_limits *limits,
                             struct at_drift *drift) {
-    struct bench w;
+    struct at_drift_bench w;
     at_status status = AT_OK;
-    AT_TRY_OUT(bench_init(drift, &w));
+    AT_TRY_OUT(at_drift_bench_init(drift->a.shape.bins, &w));
     AT_TRY_OUT(measure_rows(drift, &w));
     if (!drift->paired)
         AT_TRY_OUT(permute_rows(drift, &w, limits->deals, (uint64_t)options->seed));
+    if (options->n_noise > 0)
+        AT_TRY_OUT(at_drift_measure_noise(options->noise, options->n_noise, &w, drift));
     for (int64_t i = 0; i < drift->n; i++) {
-        judge_row(limits, &drift->rows[i]);
+        judge_row(limits, drift->paired, &drift->rows[i]);
         drift->failed += drift->rows[i].failed != 0;
     }
     drift->judged = drift->failed > 0 || could_fail(drift, limits);
 out:
-    bench_release(&w);
+    at_drift_bench_release(&w);
     return status;
 }
 
@@ -291,7 +197,9 @@ at_status at_drift_compare(const char *path_a, const char *path_b, const struct 
     AT_TRY(at_distributions_open(path_a, &drift->a));
     AT_TRY(at_distributions_open(path_b, &drift->b));
     AT_TRY(check_alike(path_a, path_b, drift));
-    AT_TRY(choose_pairing(options->pairing, drift));
+    AT_TRY(at_drift_pair(options->pairing, &drift->a, &drift->b, &drift->paired, drift->why, sizeof drift->why));
+    if (options->n_noise > 0 && !drift->paired)
+        return AT_FAIL(AT_USAGE, "drift: --noise is for recordings of the same requests, found %s", drift->why);
     at_drift_limits_default(drift->paired, limits);
     if (options->limits)
         AT_TRY(at_drift_limits_read(options->limits, drift->paired, limits));

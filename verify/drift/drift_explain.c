@@ -89,14 +89,40 @@ static const char *tale_of(enum at_dist_what what) {
     }
 }
 
+/* A number format with so many significant bits: what values were rounded to, most likely. */
+static const char *format_of(int bits) {
+    return bits == 8 ? " (bf16 has 8)" : bits == 4 ? " (e4m3 has 4)" : bits == 3 ? " (e5m2 has 3)" : "";
+}
+
+/* Rows that fail by their grain to one number of bits on one side, as `like` does. */
+static int64_t rounded_alike(const struct at_drift *drift, const struct at_drift_row *like) {
+    int64_t n = 0;
+    for (int64_t i = 0; i < drift->n; i++)
+        n += (drift->rows[i].failed >> AT_DRIFT_grain & 1) && drift->rows[i].grain_bits == like->grain_bits &&
+             drift->rows[i].what == like->what;
+    return n;
+}
+
+static void print_rounding(const struct at_drift *drift, const struct at_drift_row *row, FILE *out) {
+    const int zeros = abs(row->grain_bits), bits = at_format_info(drift->a.shape.bins)->precision - zeros;
+    fprintf(out,
+            "%.0f %% of its values differ in having %d trailing zero bits: those of %s were rounded to %d significant "
+            "bits%s on the way, as in %" PRId64 " rows of %s\n",
+            100 * row->metric[AT_DRIFT_grain], zeros, row->grain_bits > 0 ? "B" : "A", bits, format_of(bits),
+            rounded_alike(drift, row), at_dist_name(row->what));
+}
+
 static void print_cause(const struct at_drift *drift, const struct at_drift_row *origin, double factor, FILE *out) {
-    fprintf(out, "first to move: %s; %s\n", at_dist_name(origin->what), tale_of(origin->what));
-    if (origin->metric[AT_DRIFT_grain] > 0.25)
+    if (origin->failed >> AT_DRIFT_masked_share & 1)
         fprintf(
             out,
-            "%.0f %% of its values differ in having %d trailing zero bits: rounded to %d significant bits on the way\n",
-            100 * origin->metric[AT_DRIFT_grain], origin->grain_bits,
-            at_format_info(drift->a.shape.bins)->precision - origin->grain_bits);
+            "first to move: %s; the mask, or the lengths of rows, have changed: hidden are %.3g %% of (query, key) in "
+            "A, %.3g %% in B\n",
+            at_dist_name(origin->what), 100 * origin->hidden_a, 100 * origin->hidden_b);
+    else
+        fprintf(out, "first to move: %s; %s\n", at_dist_name(origin->what), tale_of(origin->what));
+    if (origin->metric[AT_DRIFT_grain] > 0.25 && origin->grain_bits)
+        print_rounding(drift, origin, out);
     if (!isnan(factor))
         fprintf(out, "its deciles in B are %.4g times those in A\n", factor);
 }

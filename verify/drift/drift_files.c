@@ -91,6 +91,12 @@ static json_t *row_json(const struct at_drift *drift, const struct at_drift_row 
                                "n_b", (json_int_t)row->n_b, "failed", row->failed != 0, "beyond", reasons);
     for (int m = 0; m < AT_DRIFT_METRICS; m++)
         json_object_set_new(object, at_drift_metric_name((enum at_drift_metric)m), number(row->metric[m]));
+    json_t *limits = json_object();
+    for (int m = 0; m < AT_DRIFT_METRICS; m++)
+        json_object_set_new(limits, at_drift_metric_name((enum at_drift_metric)m), number(row->limit[m]));
+    json_object_set_new(object, "limits", limits);
+    json_object_set_new(object, "hidden_a", number(row->hidden_a));
+    json_object_set_new(object, "hidden_b", number(row->hidden_b));
     json_object_set_new(object, "ks_at", number(row->ks_at));
     json_object_set_new(object, "p", number(row->p));
     json_object_set_new(object, "p_spread", number(row->p_spread));

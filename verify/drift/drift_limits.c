@@ -27,7 +27,11 @@ const char *at_drift_metric_name(enum at_drift_metric metric) { return metric_na
 const char *at_drift_metric_unit(enum at_drift_metric metric) { return metric_units[metric]; }
 
 void at_drift_limits_default(int paired, struct at_drift_limits *limits) {
-    *limits = (struct at_drift_limits){ .n_rules = 1, .level = paired ? 0 : 0.01, .deals = paired ? 0 : 999 };
+    *limits = (struct at_drift_limits){ .n_rules = 1,
+                                        .chance = paired ? 5 : 0,
+                                        .noise_factor = paired ? 3 : 0,
+                                        .level = paired ? 0 : 0.01,
+                                        .deals = paired ? 0 : 999 };
     for (int m = 0; m < AT_DRIFT_METRICS; m++)
         limits->rule[0].limit[m] = paired ? paired_limits[m] : (double)INFINITY;
 }
@@ -102,14 +106,25 @@ static at_status read_test(const char *where, const char *key, const json_t *val
                                                           : refuse(where, key, "a whole number, 1 to 1000000", value);
 }
 
+static at_status read_noise(const char *where, const char *key, const json_t *value, struct at_drift_limits *limits) {
+    const double number = json_number_value(value);
+    if (!json_is_number(value) || !(number >= 0))
+        return refuse(where, key, "a number of 0 or more", value);
+    *(strcmp(key, "chance") == 0 ? &limits->chance : &limits->noise_factor) = number;
+    return AT_OK;
+}
+
 static at_status read_mode(const char *where, const json_t *object, int paired, struct at_drift_limits *limits) {
     const char *key;
     json_t *value;
     /* Limits for all quantities first: the others start from them. */
     json_object_foreach((json_t *)object, key, value) {
-        const int m = metric_of(key), is_test = strcmp(key, "level") == 0 || strcmp(key, "permutations") == 0;
+        const int m = metric_of(key), is_test = strcmp(key, "level") == 0 || strcmp(key, "permutations") == 0,
+                  is_noise = strcmp(key, "chance") == 0 || strcmp(key, "noise_factor") == 0;
         if (m >= 0)
             AT_TRY(read_limit(where, key, value, &limits->rule[0].limit[m]));
+        else if (is_noise && paired)
+            AT_TRY(read_noise(where, key, value, limits));
         else if (is_test && !paired)
             AT_TRY(read_test(where, key, value, limits));
         else if (!json_is_object(value))

@@ -126,11 +126,11 @@ double at_drift_grain(enum at_format format, int64_t n, const double *value, con
     if (by_a[0] == 0 || by_b[0] == 0)
         return NAN;
     for (int j = 1; j < at_format_info(format)->precision; j++) {
-        const double apart = fabs((double)by_a[j] / (double)by_a[0] - (double)by_b[j] / (double)by_b[0]);
-        if (apart > largest) {
-            largest = apart;
+        const double more = (double)by_b[j] / (double)by_b[0] - (double)by_a[j] / (double)by_a[0];
+        if (fabs(more) > largest) {
+            largest = fabs(more);
             if (bits)
-                *bits = j;
+                *bits = more > 0 ? j : -j;
         }
     }
     return largest;

@@ -30,7 +30,7 @@ double at_drift_zero_share(int64_t n, const double *value, const uint64_t *count
 
 /* Significant bits: the largest difference, over j, of the shares of finite values other than zero that are multiples
  * of 2^j units in the last place of `format` (F16 or BF16). Values rounded to fewer bits on their way show here though
- * no cumulative share moves. *bits (NULL allowed): that j. */
+ * no cumulative share moves. *bits (NULL allowed): that j, negative where it is side A that has more of them. */
 double at_drift_grain(enum at_format format, int64_t n, const double *value, const uint64_t *a, const uint64_t *b,
                       int *bits);
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "verify/drift/drift.h"
+#include "verify/drift/drift_rows.h"
 
 static void print_number(FILE *out, int width, double x) {
     char text[32];
@@ -83,14 +83,31 @@ static void print_part(const char *side, const struct at_distributions *d, FILE 
         fprintf(out, "%s is a shard: %" PRId64 " of %" PRId64 " units\n", side, d->n_units, all);
 }
 
+/* What the measured noise has made of the limits. */
+static void print_noise(const struct at_drift *drift, const struct at_drift_limits *limits, FILE *out) {
+    double most[AT_DRIFT_METRICS] = { 0 };
+    for (int64_t i = 0; i < drift->n; i++)
+        for (int m = 0; m < AT_DRIFT_METRICS; m++)
+            most[m] = fmax(most[m], drift->rows[i].noise[m]);
+    fprintf(out, "noise of %d recordings of one thing, of which %g times are left beside the limits; its largest:",
+            drift->noise_recordings, limits->noise_factor);
+    for (int m = 0; m < AT_DRIFT_METRICS; m++)
+        if (most[m] > 0)
+            fprintf(out, " %s %.2g", at_drift_metric_name((enum at_drift_metric)m), most[m]);
+    fputc('\n', out);
+}
+
 void at_drift_table(const struct at_drift *drift, const struct at_drift_limits *limits, int64_t most, FILE *out) {
     struct at_drift_head *heads;
     int64_t n;
     fprintf(out, "%s in bins of %s, %" PRId64 " layers, %" PRId64 "/%" PRId64 " heads; compared %s: %s\n",
             drift->a.attention, at_format_info(drift->a.shape.bins)->name, drift->a.shape.n_layers, drift->a.shape.h,
             drift->a.shape.hk, drift->paired ? "in pairs" : "by a permutation test", drift->why);
+    at_drift_put_asked(drift, out);
     print_part("A", &drift->a, out);
     print_part("B", &drift->b, out);
+    if (drift->noise_recordings)
+        print_noise(drift, limits, out);
     if (!drift->paired)
         fprintf(out,
                 "%" PRId64 " and %" PRId64 " groups of requests, %s%" PRId64

@@ -313,6 +313,7 @@ at_status at_dist_recording_unit(struct at_dist_recording *x, struct at_dist_wor
     *row =
         (struct at_dist_unit_row){ .layer = x->source.layer[i], .request = request, .queries = queries, .keys = keys };
     snprintf(row->hash, sizeof row->hash, "%016" PRIx64, hash);
+    AT_TRY_OUT(at_dist_source_identity(&x->source, request, row->identity, sizeof row->identity));
 out:
     free(l.values);
     free(l.codes);

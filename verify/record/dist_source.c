@@ -306,7 +306,9 @@ static at_status open_any(const char *input, struct at_dist_source *s) {
 
 at_status at_dist_source_open(const char *input, struct at_dist_source *source) {
     *source = (struct at_dist_source){ 0 };
-    const at_status status = open_any(input, source);
+    at_status status = open_any(input, source);
+    if (status == AT_OK)
+        status = at_dist_source_check_ids(source);
     if (status != AT_OK)
         at_dist_source_close(source);
     return status;

@@ -22,6 +22,7 @@ struct at_dist_source {
     int64_t *query_start, *key_start; /* [requests + 1]; case: query_start alone */
     struct at_reader *reader;         /* NULL: a case */
     int (*tensor)[AT_DIST_TENSORS];   /* [n_layers] index in the reader */
+    int ids;                          /* index of token_ids in the reader; -1: there are none */
     struct at_case_list cases;        /* one, or none */
     struct at_case_data data;
 };
@@ -37,6 +38,11 @@ int64_t at_dist_source_keys(const struct at_dist_source *source, int64_t request
 /* Codes of rows [first, first + n) of a request, all heads: queries of q, keys of k and v. */
 at_status at_dist_source_read(struct at_dist_source *source, int64_t layer, int64_t request, int tensor, int64_t first,
                               int64_t n, void *codes);
+
+/* dist_identity.c: looks for the ids of tokens; AT_USAGE where they are not one for each key token. */
+at_status at_dist_source_check_ids(struct at_dist_source *source);
+/* Which request it is, by the ids of its tokens: 16 hex digits, "" where the source has none. */
+at_status at_dist_source_identity(struct at_dist_source *source, int64_t request, char *identity, size_t size);
 
 /* How the scores become weights: from --params, or from the case. */
 struct at_dist_params {

@@ -11,9 +11,18 @@
 
 /* Bits to 65504; -inf: an infinity was there; NaN: no number was. */
 static double headroom(const struct at_ledger_row *row) {
-    if (row->inf)
-        return -(double)INFINITY;
-    return row->count > row->nan ? at_ledger_headroom(row) : (double)NAN;
+    return row->inf ? -(double)INFINITY : at_ledger_headroom(row);
+}
+
+/* Whether some head of a layer has values in a stage, which are all NaN: none of them says how much room there is, and
+ * that is not the "-" of a stage without values. */
+static int is_only_nan(const struct at_distributions *d, int64_t layer, int stage) {
+    int any = 0;
+    for (int64_t x = 0; x < d->shape.h; x++) {
+        const struct at_ledger_row *row = &d->ledger[(layer * d->shape.h + x) * AT_DIST_STAGES + stage];
+        any |= row->count > 0 && row->nan == row->count;
+    }
+    return any;
 }
 
 /* Least headroom of a stage over the heads of a layer, and the head that has it; NaN and -1: no head has any. */
@@ -99,6 +108,13 @@ static void cell(FILE *out, int width, int digits, double value) {
         fprintf(out, " %*.*f", width, digits, value);
 }
 
+static void room_cell(FILE *out, const struct at_distributions *d, int64_t layer, int stage, double room) {
+    if (isnan(room) && is_only_nan(d, layer, stage))
+        fprintf(out, " %7s", "nan");
+    else
+        cell(out, 7, 1, room);
+}
+
 /* A name comes from a file's, or from an archive: nothing in it may steer a terminal. */
 static void print_name(const char *name, FILE *out) {
     enum { MAX = 80 };
@@ -125,9 +141,9 @@ at_status at_dist_table(const struct at_distributions *d, FILE *out) {
         const double raw = worst_headroom(d, i, 0, &head), scaled = worst_headroom(d, i, 1, &other);
         AT_TRY(p99(d, i, &s99));
         fprintf(out, "%5" PRId64, d->layer[i]);
-        cell(out, 7, 1, raw);
+        room_cell(out, d, i, 0, raw);
         cell(out, 4, 0, head < 0 ? (double)NAN : (double)head);
-        cell(out, 7, 1, scaled);
+        room_cell(out, d, i, 1, scaled);
         cell(out, 8, 3, s99);
         cell(out, 6, 1, 100 * zero_share(d, i, AT_DIST_ZERO_element_zero));
         cell(out, 6, 1, 100 * zero_share(d, i, AT_DIST_ZERO_key_zero));

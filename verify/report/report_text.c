@@ -87,8 +87,8 @@ double at_result_headroom(const struct at_result *result) {
         const struct at_ledger_row *row = &result->ledger.stage[stages[i]];
         if (row->count == 0)
             continue;
-        double bits = row->inf ? -INFINITY : at_ledger_headroom(row);
-        if (!(least <= bits))
+        const double bits = row->inf ? -INFINITY : at_ledger_headroom(row);
+        if (!isnan(bits) && !(least <= bits))
             least = bits;
     }
     return least;

@@ -89,8 +89,14 @@ static void test_headroom(void **state) {
     row = noted(0);
     at_assert_same(at_ledger_headroom(&row), INFINITY);
     row = noted(INFINITY); /* no finite value: nothing to measure from; `inf` counts it */
-    at_assert_same(at_ledger_headroom(&row), INFINITY);
     assert_int_equal(row.inf, 1);
+    at_assert_same(at_ledger_headroom(&row), NAN);
+    row = noted(NAN);
+    at_assert_same(at_ledger_headroom(&row), NAN);
+    row.count++; /* a zero beside it */
+    at_assert_same(at_ledger_headroom(&row), INFINITY);
+    row = (struct at_ledger_row){ .count = 0 };
+    at_assert_same(at_ledger_headroom(&row), NAN);
 }
 
 static void test_place_order(void **state) {
