@@ -11,6 +11,7 @@ struct at_comparison {
     const double *want;             /* exact */
     const double *limit;            /* of |got - want|; +inf: none (class RANGE) */
     const double *model, *interval; /* NULL: the variant declares no order */
+    const unsigned char *modelled;  /* beside a model: 1 where it has a value; NULL: everywhere. Elsewhere the limit decides */
     const double *classes;          /* a modelled run in some order, for its NaNs and infinities alone; may be NULL */
     const double *overflow;         /* where there is no limit: the same, for its NaNs; may be NULL */
     const void *bits;               /* codes that the output must have; NULL: values are compared */
