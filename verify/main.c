@@ -14,24 +14,12 @@
 #include "verify/cli/commands.h"
 
 const struct at_command *const at_commands[] = {
-    &at_command_list,
-    &at_command_cases,
-    &at_command_verify,
-    &at_command_replay,
-    &at_command_declarations,
-    &at_command_coverage,
-    &at_command_stack,
-    &at_command_show,
-    &at_command_selftest,
-    &at_command_bench,
-    &at_command_study,
-    &at_command_record,
-    &at_command_drift,
-    &at_command_merge,
-    &at_command_export,
-    &at_command_doctor,
-    &at_command_help_topics,
-    NULL,
+    &at_command_list,   &at_command_cases,        &at_command_verify,
+    &at_command_replay, &at_command_declarations, &at_command_coverage,
+    &at_command_stack,  &at_command_show,         &at_command_selftest,
+    &at_command_bench,  &at_command_study,        &at_command_record,
+    &at_command_drift,  &at_command_merge,        &at_command_export,
+    &at_command_doctor, &at_command_help_topics,  NULL,
 };
 enum { N_COMMANDS = sizeof at_commands / sizeof *at_commands - 1 };
 

@@ -77,8 +77,8 @@ static at_status read_setting(struct parser *p, char *text, int is_let) {
     char *value = trimmed(equals + 1);
     for (int i = 0; i < s->n_settings; i++)
         if (strcmp(s->settings[i].name, name) == 0 && (!is_let || !s->settings[i].is_let))
-            return AT_FAIL(AT_USAGE, "%s:%d: found %s again, wanted each setting once; line %d has it", s->path, p->line,
-                           name, s->settings[i].line);
+            return AT_FAIL(AT_USAGE, "%s:%d: found %s again, wanted each setting once; line %d has it", s->path,
+                           p->line, name, s->settings[i].line);
     AT_TRY(grow((void **)&s->settings, &s->n_settings, sizeof *s->settings));
     struct at_stack_setting *setting = &s->settings[s->n_settings - 1];
     setting->line = p->line;
@@ -236,7 +236,8 @@ static at_status read_line(struct parser *p, char *text) {
     if (strcmp(text, "base") == 0)
         return read_base(p, rest);
     if (p->has_base)
-        return strcmp(text, "set") == 0 ? change_setting(p, rest) : refuse(p, text, "set behind base, and nothing else");
+        return strcmp(text, "set") == 0 ? change_setting(p, rest)
+                                        : refuse(p, text, "set behind base, and nothing else");
     if (strcmp(text, "set") == 0 || strcmp(text, "let") == 0)
         return read_setting(p, rest, text[0] == 'l');
     if (strcmp(text, "input") == 0 || strcmp(text, "weight") == 0)

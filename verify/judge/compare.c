@@ -182,8 +182,8 @@ static struct finding look_at(const struct at_comparison *c, int64_t i, double g
     f.equal = has_model(c, i) && on_model(got, c->model[i], c->interval[i]);
     f.by_class = !c->model && c->classes && !(isfinite(c->want[i]) && isfinite(c->classes[i]));
     f.wrong = has_model(c, i) ? !f.equal
-              : f.by_class ? !same_class(got, c->classes[i])
-                           : !f.within && !is_nan_of_overflow(c, i, got);
+              : f.by_class    ? !same_class(got, c->classes[i])
+                              : !f.within && !is_nan_of_overflow(c, i, got);
     f.other_bits = !f.wrong && c->bits && !(c->computed && c->computed[i]) &&
                    code_of(c, c->bits, i) != code_of(c, c->got->data, i);
     f.equal &= !f.other_bits;

@@ -185,9 +185,8 @@ static at_status declaration_failed(struct at_job *j, at_status status) {
 
 static at_status judge_outputs(struct at_job *j) {
     struct at_case_context *c = j->context;
-    at_status status =
-        at_judgement_open(&c->answer, &j->v->numerics, c->options->threads, c->options->model_rows,
-                          at_job_seed(j, 0), &j->judgement);
+    at_status status = at_judgement_open(&c->answer, &j->v->numerics, c->options->threads, c->options->model_rows,
+                                         at_job_seed(j, 0), &j->judgement);
     if (status != AT_OK)
         return declaration_failed(j, status);
     at_judgement_widen(&c->answer, c->options->limit_factor, &j->judgement);

@@ -13,10 +13,11 @@ struct at_judge_options {
     int threads;         /* for references */
     double limit_factor; /* 1; a test makes limits wider by hand and must see VACUOUS */
     const char *runner_spec;
-    int64_t model_rows; /* 0: a declared order is modelled on all rows; else on so many drawn ones where all take long */
-    const char *repro;  /* how a result is had again; NULL: `attest replay` with its case */
-    const char *dump; /* replay: write every intermediate of the (single) job to this HDF5 file; NULL otherwise */
-    int counters;     /* 1: count accesses of the judged launch, where the runner can */
+    int64_t
+        model_rows;    /* 0: a declared order is modelled on all rows; else on so many drawn ones where all take long */
+    const char *repro; /* how a result is had again; NULL: `attest replay` with its case */
+    const char *dump;  /* replay: write every intermediate of the (single) job to this HDF5 file; NULL otherwise */
+    int counters;      /* 1: count accesses of the judged launch, where the runner can */
     int launch_only; /* 1: launched once, and on parts of the batch without any row, unchecked; nothing is judged: who ran is SKIPPED */
     enum at_keep keep;
     const char *witness; /* folder for what is kept, which exists */

@@ -14,8 +14,8 @@ static at_status judge_again(struct at_job *j, int tensor, const struct at_case_
     struct at_answer answer;
     struct at_judgement judgement = { 0 };
     AT_TRY(at_answer_open(&data->problem, options->threads, options->seed, &answer));
-    at_status status = at_judgement_open(&answer, &j->v->numerics, options->threads, options->model_rows,
-                                           options->seed, &judgement);
+    at_status status =
+        at_judgement_open(&answer, &j->v->numerics, options->threads, options->model_rows, options->seed, &judgement);
     if (status == AT_OK) {
         at_judgement_widen(&answer, options->limit_factor, &judgement);
         status = at_aggregate_judge(&answer, &j->v->numerics, tensor, &got->tensors[tensor], judgement.limit[tensor],

@@ -20,8 +20,7 @@ double at_resolution(const struct at_answer *a, const struct at_judgement *j, in
         const int modelled = j->has_model && (!j->modelled[t] || j->modelled[t][i]);
         if (!isfinite(x) || x == 0 || (modelled && !isfinite(j->model[t][i])))
             continue;
-        const double seen =
-            modelled ? off_the_model(format, x, limit, j->model[t][i], j->interval[t][i]) : 2 * limit;
+        const double seen = modelled ? off_the_model(format, x, limit, j->model[t][i], j->interval[t][i]) : 2 * limit;
         smallest = fmin(smallest, seen / fabs(x));
     }
     return smallest < INFINITY ? smallest : NAN;

@@ -19,7 +19,8 @@ static const struct at_option options[] = {
     { "--dtype", "bf16|f16", "of weights and activations: --set dtype=..." },
     { "--sums", "f32|f16", "accumulators: --set sums=..." },
     { "--use", "S=V,...",
-      "step S (a glob) by variant V (a glob: the last one that takes it) instead of the file's; S@LAYER=V in one layer" },
+      "step S (a glob) by variant V (a glob: the last one that takes it) instead of the file's; S@LAYER=V in one "
+      "layer" },
     { "--runner", "R", "cpu (default), or any command line that speaks the protocol" },
     { "--also", "R", "a second runner, for variants that the first one lacks" },
     { "--model-rows", "N",
@@ -73,8 +74,8 @@ static at_status read_stack(const struct at_args *args, struct command *c) {
 
 /* The command that repeats the run: what changes its results. */
 static void write_repro(const struct at_args *args, struct command *c) {
-    static const char *const kept[] = { "--layers", "--set",    "--dtype", "--sums",
-                                        "--use",    "--runner", "--also",  "--model-rows", "--seed" };
+    static const char *const kept[] = { "--layers", "--set",  "--dtype",      "--sums", "--use",
+                                        "--runner", "--also", "--model-rows", "--seed" };
     size_t used = (size_t)snprintf(c->repro, sizeof c->repro, "attest stack %s", args->words[0]);
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
         const char *value = at_args_get(args, kept[i]);
@@ -87,8 +88,9 @@ static at_status open_runners(const struct at_args *args, struct command *c) {
     const char *runner = at_args_get(args, "--runner"), *also = at_args_get(args, "--also");
     const char *specs[AT_STACK_RUNNERS] = { runner ? runner : "cpu", also };
     if (strcmp(specs[0], "cuda") == 0 || (also && strcmp(also, "cuda") == 0))
-        return AT_FAIL(AT_UNSUPPORTED, "stack: found runner cuda, wanted cpu or a command line: steps of a stack are not yet "
-                                       "run on a device");
+        return AT_FAIL(AT_UNSUPPORTED,
+                       "stack: found runner cuda, wanted cpu or a command line: steps of a stack are not yet "
+                       "run on a device");
     for (int r = 0; r < AT_STACK_RUNNERS && specs[r]; r++) {
         c->options.runner_spec[r] = specs[r];
         AT_TRY(at_runner_open(specs[r], &c->plan.runner[r]));
@@ -128,11 +130,11 @@ static json_t *settings_of(const struct at_stack *s) {
 }
 
 static at_status write_request(const struct command *c, struct at_run_record *record) {
-    json_t *request = json_pack("{s:s, s:o, s:I, s:s, s:s, s:s, s:I}", "stack", c->stack.name, "settings",
-                                settings_of(&c->stack), "seed", (json_int_t)c->plan.seed, "runner",
-                                c->options.runner_spec[0], "also",
-                                c->options.runner_spec[1] ? c->options.runner_spec[1] : "", "use",
-                                c->plan.use ? c->plan.use : "", "model_rows", (json_int_t)c->options.model_rows);
+    json_t *request =
+        json_pack("{s:s, s:o, s:I, s:s, s:s, s:s, s:I}", "stack", c->stack.name, "settings", settings_of(&c->stack),
+                  "seed", (json_int_t)c->plan.seed, "runner", c->options.runner_spec[0], "also",
+                  c->options.runner_spec[1] ? c->options.runner_spec[1] : "", "use", c->plan.use ? c->plan.use : "",
+                  "model_rows", (json_int_t)c->options.model_rows);
     record->request = request ? json_dumps(request, JSON_SORT_KEYS | JSON_COMPACT) : NULL;
     json_decref(request);
     if (!record->request)
@@ -159,8 +161,8 @@ static void put_head(const struct command *c) {
     size_t used = 0;
     for (int i = 0; i < s->n_settings && used < sizeof text; i++)
         if (!s->settings[i].is_let && strcmp(s->settings[i].name, "layers") != 0)
-            used += (size_t)snprintf(text + used, sizeof text - used, " %s=%s", s->settings[i].name,
-                                     s->settings[i].value);
+            used +=
+                (size_t)snprintf(text + used, sizeof text - used, " %s=%s", s->settings[i].name, s->settings[i].value);
     at_put_indented(text, column, 4, stdout);
 }
 

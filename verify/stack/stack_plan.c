@@ -75,10 +75,10 @@ static at_status check_fits(const struct at_stack_plan *plan, const struct at_st
 }
 
 static at_status unknown_flow(const struct at_stack_plan *plan, int line, const char *name) {
-    enum { MOST = 256 };
-    const char *names[MOST];
+    enum { NAMES_MAX = 256 };
+    const char *names[NAMES_MAX];
     int n = 0;
-    for (; n < plan->n_flows && n < MOST; n++)
+    for (; n < plan->n_flows && n < NAMES_MAX; n++)
         names[n] = plan->flows[n].name;
     const char *nearest = at_nearest_name(name, names, n);
     return AT_FAIL(AT_USAGE, "%s:%d: found %s, wanted an input or an output of a step above%s%s%s", plan->stack->path,
@@ -150,7 +150,8 @@ at_status at_stack_case(const struct at_stack_plan *plan, int index, int64_t lay
     uint64_t seed = plan->seed;
     if (!step->draws_indices) { /* parameters of norms differ from layer to layer */
         const uint64_t parts[2] = { plan->seed, (uint64_t)layer };
-        seed = at_hash_bytes(step->text->name, strlen(step->text->name), at_hash_bytes(parts, sizeof parts, AT_HASH_START));
+        seed = at_hash_bytes(step->text->name, strlen(step->text->name),
+                             at_hash_bytes(parts, sizeof parts, AT_HASH_START));
     }
     snprintf(where, sizeof where, "%s:%d: step %s", s->path, step->text->line, step->text->name);
     AT_TRY(at_stack_expand(s, step->text->line, step->text->keys, keys, sizeof keys));
@@ -160,8 +161,9 @@ at_status at_stack_case(const struct at_stack_plan *plan, int index, int64_t lay
     AT_TRY(at_case_parse(line, "stack", where, list));
     if (list->n == 1)
         return AT_OK;
+    const int64_t found = list->n;
     at_case_list_release(list);
-    return AT_FAIL(AT_USAGE, "%s: found keys of %" PRId64 " cases, wanted those of one", where, list->n);
+    return AT_FAIL(AT_USAGE, "%s: found keys of %" PRId64 " cases, wanted those of one", where, found);
 }
 
 /* ---- steps ---- */

@@ -102,8 +102,8 @@ static struct over_layers gather(const struct at_stack_row *rows, int64_t n, con
             continue;
         o.first = o.first ? o.first : r;
         o.last = r;
-        if (!o.worst || relative(r->error.entered_rms, r->error.rms) >
-                            relative(o.worst->error.entered_rms, o.worst->error.rms))
+        if (!o.worst ||
+            relative(r->error.entered_rms, r->error.rms) > relative(o.worst->error.entered_rms, o.worst->error.rms))
             o.worst = r;
         o.n++;
         o.not_finite += r->error.nans + r->error.infinities;
@@ -144,13 +144,16 @@ static void put_output(const struct over_layers *o, FILE *out) {
 
 void at_stack_put_steps(const struct at_stack_row *rows, int64_t n, FILE *out) {
     fprintf(out,
-            "\nby step, over its layers. Errors are rms, relative to the rms of the run in double: ENTERS, the kernel against "
-            "the\nexact result on the inputs that it got (first layer; most, and where); INHERITS, what the errors of its inputs "
-            "became;\nERROR, the kernel against the run in double (first and last layer; MAX: largest of the last layer). HEAD: "
+            "\nby step, over its layers. Errors are rms, relative to the rms of the run in double: ENTERS, the kernel "
+            "against "
+            "the\nexact result on the inputs that it got (first layer; most, and where); INHERITS, what the errors of "
+            "its inputs "
+            "became;\nERROR, the kernel against the run in double (first and last layer; MAX: largest of the last "
+            "layer). HEAD: "
             "powers of two\nbetween the largest magnitude and 65504\n"
             "%-11s %-8s %-13s %7s %8s %8s %5s %8s %8s %8s %8s %6s %7s\n",
-            "STEP", "TENSOR", "VERDICTS", "RATIO", "ENTERS", "MOST", "LAYER", "INHERITS", "ERROR", "LAST", "MAX", "HEAD",
-            "NAN,INF");
+            "STEP", "TENSOR", "VERDICTS", "RATIO", "ENTERS", "LARGEST", "LAYER", "INHERITS", "ERROR", "LAST", "MAX",
+            "HEAD", "NAN,INF");
     for (int64_t i = 0; i < n; i++) {
         int seen = 0;
         for (int64_t k = 0; k < i && !seen; k++)
@@ -174,8 +177,7 @@ static const struct at_stack_row *most(const struct layer *l, int by_headroom) {
     const struct at_stack_row *best = NULL;
     double best_value = -INFINITY;
     for (const struct at_stack_row *r = l->begin; r < l->end; r++) {
-        const double value =
-            by_headroom ? r->error.largest : relative(r->error.entered_rms, r->error.rms);
+        const double value = by_headroom ? r->error.largest : relative(r->error.entered_rms, r->error.rms);
         if (!best || value > best_value) {
             best = r;
             best_value = value;
@@ -220,11 +222,12 @@ static void put_layer_flows(const struct layer *l, FILE *out) {
 
 void at_stack_put_layers(const struct at_stack_row *rows, int64_t n, FILE *out) {
     fprintf(out,
-            "\nby layer, flows that go on to the next: kernels against a run in double of the same stored inputs and weights, "
+            "\nby layer, flows that go on to the next: kernels against a run in double of the same stored inputs and "
+            "weights, "
             "in which\nnothing is rounded. No verdict: errors of right kernels grow as they may\n"
             "%6s %-8s %8s %8s %8s %8s %8s  %-19s %6s %-10s %7s %7s\n",
-            "LAYER", "FLOW", "RMS", "MAX", "ERROR", "RELATIVE", "INHERITS", "ENTERS MOST AT", "HEAD", "AT", "NAN,INF",
-            ">65504");
+            "LAYER", "FLOW", "RMS", "MAX", "ERROR", "RELATIVE", "INHERITS", "LARGEST ENTERS AT", "HEAD", "AT",
+            "NAN,INF", ">65504");
     for (int64_t i = 0, next; i < n; i = next) {
         for (next = i + 1; next < n && rows[next].layer == rows[i].layer;)
             next++;

@@ -32,11 +32,11 @@ struct work {
     struct at_stack_choice choice;
     struct at_case_list list;
     struct at_case_data data;
-    struct at_result *results;      /* of the judge */
+    struct at_result *results; /* of the judge */
     int n_results;
-    void *left[AT_MAX_TENSORS];     /* what the launch left */
-    double *here[AT_MAX_TENSORS];   /* exact on the same inputs */
-    double *exact[AT_MAX_TENSORS];  /* of the run in double */
+    void *left[AT_MAX_TENSORS];    /* what the launch left */
+    double *here[AT_MAX_TENSORS];  /* exact on the same inputs */
+    double *exact[AT_MAX_TENSORS]; /* of the run in double */
 };
 
 static const struct at_stack_planned *step_of(const struct work *w) { return &w->run->plan->steps[w->index]; }

@@ -73,18 +73,18 @@ static const struct at_field *plan_field(int i) {
 }
 
 const struct at_table at_stack_table_steps = {
-    .group = "steps",
-    .parent = "stack",
-    .type = "attest.stack.steps",
+    .group = "stack_steps",
+    .parent = "studies",
+    .type = "attest.stack_steps",
     .signal = "error_rms",
     .row = "row: one output of one step in one layer",
     .field = step_field,
     .row_bytes = sizeof(struct at_stack_row),
 };
 const struct at_table at_stack_table_plan = {
-    .group = "plan",
-    .parent = "stack",
-    .type = "attest.stack.plan",
+    .group = "stack_plan",
+    .parent = "studies",
+    .type = "attest.stack_plan",
     .signal = "launches",
     .row = "row: one step",
     .field = plan_field,

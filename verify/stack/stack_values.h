@@ -19,7 +19,7 @@ struct at_stack_error {
     double inherited_rms;            /* that exact value less the run in double: what its inputs' errors have become */
     double error_max, error_rms;     /* kernel less the run in double */
     int64_t elements, nans, infinities; /* that the kernel left */
-    int64_t beyond;                  /* values of the run in double that are beyond f16's largest */
+    int64_t beyond;                     /* values of the run in double that are beyond f16's largest */
 };
 
 /* Inputs of a part of the file, drawn for a layer (-1: outside): normal numbers, rounded to the flow's format. What stood in the

@@ -12,7 +12,8 @@
 static at_status nobody(const struct at_stack_plan *plan, int step, const char *glob, int matched, const char *reason) {
     const struct at_stack_step *text = plan->steps[step].text;
     if (!matched)
-        return AT_FAIL(AT_USAGE, "%s:%d: step %s: found %s/%s, wanted a variant that the runner has; `attest list %s/*`",
+        return AT_FAIL(AT_USAGE,
+                       "%s:%d: step %s: found %s/%s, wanted a variant that the runner has; `attest list %s/*`",
                        plan->stack->path, text->line, text->name, text->family, glob, text->family);
     return AT_FAIL(AT_USAGE, "%s:%d: step %s: found %s/%s, wanted a variant that takes it; the last of %d says: %s",
                    plan->stack->path, text->line, text->name, text->family, glob, matched, reason);
@@ -29,7 +30,14 @@ static at_status choose(const struct at_stack_plan *plan, int step, const struct
             const struct at_variant *v = at_runner_variant(plan->runner[r], i);
             if (strcmp(v->family, plan->steps[step].family->name) != 0 || fnmatch(choice->glob, v->name, 0) != 0)
                 continue;
-            AT_TRY(at_dry_launch(plan->runner[r], i, problem, &reply));
+            const at_status status = at_dry_launch(plan->runner[r], i, problem, &reply);
+            if (status == AT_CRASHED ||
+                status == AT_HUNG) { /* the variant's own doing, which its step's verdict will say */
+                at_error_clear();
+                reply = (struct at_run_reply){ .outcome = AT_RAN };
+            } else {
+                AT_TRY(status);
+            }
             if (reply.outcome != AT_RUN_UNSUPPORTED) {
                 choice->runner = r;
                 choice->variant = i;
@@ -48,7 +56,8 @@ static at_status read_use(const char *item, size_t n, char *step, int64_t *layer
     snprintf(text, sizeof text, "%.*s", (int)(n < sizeof text ? n : sizeof text - 1), item);
     char *equals = strchr(text, '='), *at = strchr(text, '@');
     if (!equals || equals == text || !equals[1] || (at && at > equals))
-        return AT_FAIL(AT_USAGE, "--use: found '%s', wanted STEP=VARIANT or STEP@LAYER=VARIANT, with commas between", text);
+        return AT_FAIL(AT_USAGE, "--use: found '%s', wanted STEP=VARIANT or STEP@LAYER=VARIANT, with commas between",
+                       text);
     *equals = 0;
     *layer = -1;
     if (at) {
@@ -78,8 +87,8 @@ static at_status glob_of(const struct at_stack_plan *plan, int index, int64_t la
     return AT_OK;
 }
 
-at_status at_stack_variant(const struct at_stack_plan *plan, int index, int64_t layer,
-                           const struct at_problem *problem, struct at_stack_choice *choice) {
+at_status at_stack_variant(const struct at_stack_plan *plan, int index, int64_t layer, const struct at_problem *problem,
+                           struct at_stack_choice *choice) {
     char glob[AT_STACK_TEXT];
     AT_TRY(glob_of(plan, index, layer, glob));
     if (strcmp(glob, plan->steps[index].choice.glob) == 0) {
