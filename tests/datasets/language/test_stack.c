@@ -67,6 +67,8 @@ static void test_good(void **state) {
     assert_int_equal(holds, 1);
     at_assert_ok(at_stack_holds(&s, 1, "way=far b=5", &holds));
     assert_int_equal(holds, 0);
+    at_assert_ok(at_stack_holds(&s, 1, "b=5 way=far", &holds));
+    assert_int_equal(holds, 0);
     at_assert_ok(at_stack_whole(&s, 9, s.layers, 0, &whole));
     assert_int_equal(whole, 3);
     at_stack_release(&s);

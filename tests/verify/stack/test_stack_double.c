@@ -8,7 +8,7 @@
 #include "attest/attention.h"
 #include "verify/stack/stack_report.h"
 
-enum { LAYERS = 2, B = 2, KEYS = 5, HIDDEN = 12, H = 2, HK = 1, D = 6, INTER = 10, SLOTS = (2 * 2 + 2) * 4 };
+enum { LAYERS = 2, B = 2, KEYS = 5, HIDDEN = 12, H = 2, HK = 1, D = 6, INTER = 10, SLOTS = (2 * 2 + 3) * 4 };
 typedef long double real;
 
 static struct at_runner *runner;
@@ -27,7 +27,7 @@ static int close_runner(void **state) {
 /* ---- the stack ---- */
 
 static void make(struct at_stack *s, struct at_stack_plan *p) {
-    static const char *const settings[] = { "layers=2",  "b=2", "keys=5", "page=4", "pages=2", "spare=2",
+    static const char *const settings[] = { "layers=2",  "b=2", "keys=5", "page=4", "pages=2", "spare=3",
                                             "hidden=12", "h=2", "hk=1",   "d=6",    "inter=10" };
     at_assert_ok(at_stack_load("asynct_35", s));
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
