@@ -65,6 +65,11 @@ wants 0 '14 steps run on the host' "$attest" stack asynct_3 --steps --layers 1 -
 wants 0 'by layer' "$attest" show "$scratch/right.h5"
 wants 0 '' "$attest" export "$scratch/right.h5" --to csv --out "$scratch/csv"
 [[ $(wc -l < "$scratch/csv/right_studies_stack_steps.csv") == 57 ]] || fail "not a line a row"
+wants 0 '1 file in' "$attest" export "$scratch/right.h5" --to svg --out "$scratch/svg"
+# a panel an output of a layer, a mark a layer where anything enters (a copy adds nothing), and that of the legend
+[[ $(grep -c '<circle' "$scratch/svg/right_stack_errors.svg") == $((3 * (18 - 2) + 1)) ]] || fail "not a point a layer"
+/usr/bin/python3 -c 'import sys; sys.path.insert(0, "tests/python"); import svg_layout; svg_layout.check(sys.argv[1])' \
+    "$scratch/svg/right_stack_errors.svg" || fail "the plot cannot be read"
 
 # bad input
 wants 2 'stacks/asynct_4.stack: No such file' "$attest" stack asynct_4
