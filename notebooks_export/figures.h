@@ -26,6 +26,8 @@ at_status at_figures_studies(const struct at_export *e, const struct at_figure_s
 /* The studies that are one map each, by their tables. */
 at_status at_figures_tensor_core(const struct at_frame *frame, const struct at_figure_sink *sink);
 at_status at_figures_exp2(const struct at_frame *frame, const struct at_figure_sink *sink);
+/* Errors of a stack's steps, by layer. */
+at_status at_figures_stack(const struct at_frame *frame, const struct at_figure_sink *sink);
 
 /* Different texts of a column, in the order of their first row, at most `most`: numbers of rows in which they stand.
  * Returns how many. */

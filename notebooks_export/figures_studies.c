@@ -229,9 +229,12 @@ at_status at_figures_studies(const struct at_export *e, const struct at_figure_s
     const struct at_frame *sums = at_frame_find(&e->frames, "studies/accumulate");
     const struct at_frame *cores = at_frame_find(&e->frames, "studies/tensor_core");
     const struct at_frame *exp2 = at_frame_find(&e->frames, "studies/exp2");
+    const struct at_frame *steps = at_frame_find(&e->frames, "studies/stack_steps");
     if (sums)
         AT_TRY(accumulate(sums, sink));
     if (cores)
         AT_TRY(at_figures_tensor_core(cores, sink));
+    if (steps)
+        AT_TRY(at_figures_stack(steps, sink));
     return exp2 ? at_figures_exp2(exp2, sink) : AT_OK;
 }

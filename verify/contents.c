@@ -2,9 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verify/bench/bench.h"
 #include "verify/record/dist_table.h"
+#include "verify/stack/stack_report.h"
 #include "verify/study/study_list.h"
 
-static const struct at_content *const others[] = { &at_content_distributions, &at_content_bench_kernels };
+static const struct at_content *const others[] = { &at_content_distributions, &at_content_bench_kernels,
+                                                   &at_content_stack_plan, &at_content_stack_steps };
 enum { N_OTHERS = sizeof others / sizeof *others };
 
 const struct at_content *at_content_at(int i) {

@@ -101,7 +101,11 @@ static void set_parameters(const struct at_build *build) {
 static int is_large(const struct at_case_data *data) { return data->bytes > (int64_t)1 << 30; }
 
 /* One block for all inputs; an absent or empty tensor keeps no data. */
-static at_status place_tensors(const struct at_build *build, struct at_case_data *data) {
+static int is_placed(const struct at_op *op, unsigned given, int i) {
+    return op->tensors[i].role != AT_OUT && !(given >> i & 1);
+}
+
+static at_status place_tensors(const struct at_build *build, unsigned given, struct at_case_data *data) {
     struct at_problem *problem = build->problem;
     const struct at_op *op = problem->op;
     int64_t need = at_case_need(problem), limit, total = 0;
@@ -110,7 +114,7 @@ static at_status place_tensors(const struct at_build *build, struct at_case_data
         return AT_FAIL(AT_NO_MEMORY, "%s: its tensors need %lld bytes, wanted at most %lld (AT_MEMORY_LIMIT)",
                        build->c->where, (long long)need, (long long)limit);
     for (int i = 0; i < op->n_tensors; i++)
-        total += op->tensors[i].role == AT_OUT ? 0 : aligned(at_tensor_bytes(&problem->tensors[i]));
+        total += is_placed(op, given, i) ? aligned(at_tensor_bytes(&problem->tensors[i])) : 0;
     data->bytes = total > 0 ? total : ALIGN;
     data->memory = is_large(data) ? mmap(NULL, (size_t)data->bytes, PROT_READ | PROT_WRITE,
                                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
@@ -123,7 +127,7 @@ static at_status place_tensors(const struct at_build *build, struct at_case_data
     for (int i = 0; i < op->n_tensors; i++) {
         struct at_tensor *tensor = &problem->tensors[i];
         int64_t bytes = at_tensor_bytes(tensor);
-        if (op->tensors[i].role == AT_OUT || bytes == 0)
+        if (!is_placed(op, given, i) || bytes == 0)
             continue;
         tensor->data = next;
         next += aligned(bytes);
@@ -194,7 +198,9 @@ static at_status build_sizes(struct at_build *build, struct at_case_data *data) 
     return AT_OK;
 }
 
-at_status at_case_build(const struct at_case *c, struct at_case_data *data) {
+at_status at_case_build(const struct at_case *c, struct at_case_data *data) { return at_case_build_around(c, 0, data); }
+
+at_status at_case_build_around(const struct at_case *c, unsigned given, struct at_case_data *data) {
     at_status status = AT_OK;
     *data = (struct at_case_data){ 0 };
     struct at_build build = { .c = c, .problem = &data->problem };
@@ -202,7 +208,7 @@ at_status at_case_build(const struct at_case *c, struct at_case_data *data) {
     AT_TRY_OUT(fill_starts(&build));
     set_parameters(&build);
     at_problem_shape(build.problem);
-    AT_TRY_OUT(place_tensors(&build, data));
+    AT_TRY_OUT(place_tensors(&build, given, data));
     at_fill_indices(&build);
     at_fill_parameters(&build);
     describe(&build);

@@ -83,6 +83,7 @@ static void describe(const struct at_launch *launch, const struct at_run_mode *m
     at_simt_expect_stream(launch->stream);
     at_simt_count(mode->counters);
     at_simt_unchecked(mode->unchecked);
+    at_simt_dry(mode->dry);
 }
 
 static int host_found(struct at_device *device, enum at_reply_kind *kind, char *reason, size_t size) {
@@ -132,6 +133,7 @@ static int host_run(struct at_device *device, const struct at_kernel *kernel, co
     int code = kernel->launch(&on_stream);
     reply->seconds = now() - start;
     reply->path = at_simt_path();
+    reply->launches = at_simt_launches();
     reply->capturable = reply->path != 0;
     reply->has_counters = mode->counters;
     at_simt_counters(&reply->counters);

@@ -198,6 +198,11 @@ int at_simt_launch_cluster(void (*entry)(void *), void *arguments, int64_t argum
         at_simt_locate_finding();
         return 0;
     }
+    m->launches++;
+    if (m->dry) {
+        note_path(arguments, arguments_bytes, grid, block, dynamic_shared);
+        return 0;
+    }
     if (!m->resident)
         m->resident = calloc(AT_RESIDENT_MAX, sizeof *m->resident);
     if (!m->resident)

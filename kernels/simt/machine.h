@@ -102,6 +102,8 @@ struct at_simt_machine {
     uint64_t random;
     int seeded;              /* 0: lanes run in ascending order */
     int unchecked;           /* accesses are neither checked nor remembered */
+    int dry;                 /* launches are counted, no thread runs */
+    int64_t launches;        /* of the job */
     int failing_call, calls; /* the call from the host that fails, 1: the first, 0: none; those of the job so far */
     const void *stream;
     uint64_t path; /* hash of the job's launches */

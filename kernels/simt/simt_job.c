@@ -14,6 +14,8 @@ void at_simt_job(const struct at_simt_region *regions, int n, uint64_t seed) {
     m->stream = NULL;
     m->path = 0;
     m->unchecked = 0;
+    m->dry = 0;
+    m->launches = 0;
     m->calls = 0;
     at_counters_job();
     at_shadow_job();
@@ -34,6 +36,10 @@ int at_simt_calls(void) { return at_simt_machine.calls; }
 int at_simt_host_call(void) {
     return ++at_simt_machine.calls == at_simt_machine.failing_call ? 719 /* cudaErrorLaunchFailure */ : 0;
 }
+
+int64_t at_simt_launches(void) { return at_simt_machine.launches; }
+
+void at_simt_dry(int on) { at_simt_machine.dry = on; }
 
 void at_simt_unchecked(int on) { at_simt_machine.unchecked = on; }
 

@@ -19,6 +19,10 @@ int64_t at_simt_path(void);
 void at_simt_call_fails(int n);
 /* Calls of the job so far, the one that failed among them. */
 int at_simt_calls(void);
+/* Launches of the job so far. */
+int64_t at_simt_launches(void);
+/* Launches of the job are counted, and no thread runs. */
+void at_simt_dry(int on);
 /* Turns every check of accesses off for the job: nothing is found, and nothing can be trusted but the time. */
 void at_simt_unchecked(int on);
 /* Whether the job's accesses are counted, and the counts since it began. */

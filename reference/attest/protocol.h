@@ -159,10 +159,11 @@ enum at_reply_kind {
 struct at_reply {
     enum at_reply_kind kind;
     int64_t id;
-    double seconds; /* done only */
-    int capturable; /* done only: the launch can be captured in a graph; a C variant runs as it is launched */
-    int64_t path;   /* done only: hash of what was launched, kernels, grids and shared memory; 0: not known */
-    int64_t bytes;  /* done only; 0 for memfd */
+    double seconds;   /* done only */
+    int capturable;   /* done only: the launch can be captured in a graph; a C variant runs as it is launched */
+    int64_t path;     /* done only: hash of what was launched, kernels, grids and shared memory; 0: not known */
+    int64_t launches; /* done only: kernels that were launched; 0: none, or not known */
+    int64_t bytes;    /* done only; 0 for memfd */
     int has_counters;
     struct at_counters counters;
     struct at_timing timing;

@@ -61,6 +61,8 @@ at_status at_job_format(const struct at_job *job, struct at_line *line) {
         at_line_i64(line, "unchecked", 1);
     if (job->mode.ask)
         at_line_i64(line, "ask", 1);
+    if (job->mode.dry)
+        at_line_i64(line, "dry", 1);
     if (job->mode.timings)
         at_line_i64(line, "timings", job->mode.timings);
     for (int i = 0; i < job->n_tensors; i++)
@@ -177,7 +179,7 @@ static at_status parse_tensors(const struct at_message *message, struct at_job *
 }
 
 static at_status parse_mode(const struct at_message *message, struct at_run_mode *mode) {
-    int64_t counters, timings, unchecked, ask;
+    int64_t counters, timings, unchecked, ask, dry;
     mode->graph = at_message_get(message, "graph") != NULL;
     AT_TRY(at_message_optional_i64(message, "graph", AT_PROTOCOL_MAX_BYTES, &mode->graph_max_sk));
     AT_TRY(at_message_optional_i64(message, "order", INT64_MAX, &mode->order));
@@ -185,8 +187,10 @@ static at_status parse_mode(const struct at_message *message, struct at_run_mode
     AT_TRY(at_message_optional_i64(message, "timings", 1000000, &timings));
     AT_TRY(at_message_optional_i64(message, "unchecked", 1, &unchecked));
     AT_TRY(at_message_optional_i64(message, "ask", 1, &ask));
+    AT_TRY(at_message_optional_i64(message, "dry", 1, &dry));
     mode->counters = (int32_t)counters;
     mode->unchecked = (int32_t)unchecked;
+    mode->dry = (int32_t)dry;
     mode->ask = (int32_t)ask;
     mode->timings = (int32_t)timings;
     return AT_OK;

@@ -18,6 +18,8 @@ at_status at_reply_format(const struct at_reply *reply, struct at_line *line) {
             at_line_i64(line, "capturable", 1);
         if (reply->path)
             at_line_i64(line, "path", reply->path);
+        if (reply->launches > 0)
+            at_line_i64(line, "launches", reply->launches);
         if (reply->has_counters) {
 #define X(name, meaning) at_line_i64(line, "counter." #name, reply->counters.name);
             AT_COUNTER_LIST(X)
@@ -89,6 +91,7 @@ at_status at_reply_parse(const struct at_message *message, struct at_reply *repl
     AT_TRY(at_message_optional_i64(message, "capturable", 1, &capturable));
     reply->capturable = (int)capturable;
     AT_TRY(at_message_optional_i64(message, "path", INT64_MAX, &reply->path));
+    AT_TRY(at_message_optional_i64(message, "launches", INT32_MAX, &reply->launches));
     AT_TRY(parse_counters(message, reply));
     return parse_timing(message, &reply->timing);
 }

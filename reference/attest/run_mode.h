@@ -11,9 +11,11 @@ struct at_run_mode {
      * job's own sizes and lengths; what a launch decides by max_sk instead of capacity is then wrong. */
     int32_t graph;
     int64_t graph_max_sk;
-    int64_t order;     /* a machine with a choice takes another order of warps and lanes for each number */
-    int32_t counters;  /* 1: count accesses (AT_COUNTER_LIST); only machines that see every access can */
-    int32_t ask;       /* 1: only whether the variant takes the problem; nothing is launched */
+    int64_t order;    /* a machine with a choice takes another order of warps and lanes for each number */
+    int32_t counters; /* 1: count accesses (AT_COUNTER_LIST); only machines that see every access can */
+    int32_t ask;      /* 1: only whether the variant takes the problem; nothing is launched */
+    int32_t
+        dry; /* 1: the launches of a CUDA kernel are counted, and none is run; a C variant runs. Outputs are not defined */
     int32_t unchecked; /* the SIMT machine only runs: for its own speed with and without checks */
     int32_t timings;   /* graph replays to time with cold and with hot caches; 0: none. Outputs are then not defined. */
 };

@@ -47,6 +47,7 @@ rule() { # folder -> sets own, outside
         verify/study | verify/study/*) own="attest/|tensor_core/|special/|datasets/|$(rooms study commands run archive result runner cli)" outside='jansson.h|gsl/' ;;
         verify/record) own="attest/|score_counts/|datasets/|fast/|$(rooms record commands run plan archive result runner cli)" outside='jansson.h' ;;
         verify/drift) own="attest/|datasets/fill/random.h|$(rooms drift archive result cli)" outside='jansson.h|gsl/' ;;
+        verify/stack) own="attest/|datasets/|$(rooms stack commands run judge plan archive result runner cli)" outside='jansson.h' ;;
         verify/bench) own="attest/|score_counts/|datasets/|fast/|$(rooms bench study record commands run judge plan archive result runner cli)" outside='jansson.h|gsl/' ;;
         verify/reproduce) own="attest/|datasets/|build_info.h|$(rooms reproduce bench study commands plan archive result runner cli)" outside='jansson.h' ;;
         notebooks_export) own='attest/|notebooks_export/|notebooks_export/plots/|verify/archive/(frame|distributions).h|verify/(cli/commands|result/atomic_file|result/result).h' outside='jansson.h' ;;

@@ -176,6 +176,30 @@ static void help_verdicts(const struct at_family *family) {
            "RESOLVES is the smallest uniform scale error that would have been seen.\n");
 }
 
+static void help_stacks(const struct at_family *family) {
+    (void)family;
+    printf("A stack is a file of lines, datasets/stacks/NAME.stack (its README.md tells more); `\\` continues one, `#` "
+           "starts a\n"
+           "comment. `attest stack NAME` judges it, `attest stack NAME --steps` prints what it comes to.\n\n");
+    item("set NAME = VALUE", 36,
+         "a setting, which --set NAME=VALUE changes; A | B | C: one of these words, A unless it is changed");
+    item("let NAME = EXPRESSION", 36, "a number that follows: names, numbers, + - * / and parentheses");
+    item("input NAME [SIZE, SIZE] std=NUMBER", 36,
+         "a flow from outside, normal numbers; one that stands among the layers is drawn for each");
+    item("weight NAME [SIZE, SIZE] fan=NUMBER", 36, "the same with std 1/sqrt(fan)");
+    item("layers NUMBER ... end", 36, "what stands between is repeated");
+    item("base NAME", 36, "first of all: another stack, of which `set` lines change settings");
+    item("step KIND NAME FAMILY/VARIANT ...", 36,
+         "an operator: keys of a case (`attest help cases FAMILY`); `:` and TENSOR=FLOW for what flows feed (`attest "
+         "help tensors FAMILY`); `->` and TENSOR=FLOW for where outputs go. VARIANT is a glob: the last that takes the "
+         "step runs it");
+    printf("\nIn texts {EXPRESSION} stands for its number, {NAME} for a setting's word. A line that ends in `when "
+           "NAME=A|B` counts\n"
+           "where that holds. A flow has one format and one number of elements, and feeds any tensor that has "
+           "both.\n\nexample:\n"
+           "  step gemm down gemm/*_f32_sum m={b*sq} n={hidden} k={inter} : a=act b=w_down -> d=x\n");
+}
+
 static void help_exit(const struct at_family *family) {
     (void)family;
     at_put_exit_codes(stdout);
@@ -191,6 +215,7 @@ static const struct {
     { "numerics", "what a variant declares of its arithmetic", help_numerics, 0 },
     { "tensors", "tensors of the operators: shapes, formats, meanings [FAMILY]", help_tensors, 1 },
     { "verdicts", "states of results, and which fail a run", help_verdicts, 0 },
+    { "stacks", "the language of stacks", help_stacks, 0 },
     { "exit", "exit codes", help_exit, 0 },
 };
 enum { N_TOPICS = sizeof topics / sizeof *topics };
@@ -244,7 +269,7 @@ static int run(const struct at_args *args) {
 
 const struct at_command at_command_help_topics = {
     .name = "help",
-    .synopsis = "help [COMMAND | cases [FAMILY or OPERATOR] | numerics | tensors [FAMILY] | verdicts | exit]",
+    .synopsis = "help [COMMAND | cases [FAMILY or OPERATOR] | numerics | tensors [FAMILY] | verdicts | stacks | exit]",
     .summary = "a command's help, or a topic",
     .example = "attest help cases asynct_decode",
     .options = options,

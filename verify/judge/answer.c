@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "attest/env.h"
+#include "datasets/fill/random.h"
 #include "fast/fast.h"
 
 struct evaluation {
@@ -181,14 +182,85 @@ static int lacks_limit(const struct at_answer *a, const struct at_judgement *j) 
     return 0;
 }
 
-at_status at_judgement_open(struct at_answer *a, const struct at_numerics *numerics, int threads,
-                            struct at_judgement *j) {
+/* ---- modelled values of some rows ---- */
+
+/* Beyond this many multiply-adds in all a case is modelled in part, where that is asked for. */
+static const double MODEL_WORK = 4e7;
+
+static int wants_part(const struct at_answer *a, int64_t model_rows) {
+    double work = 0;
+    for (int64_t r = 0; r < a->rows && work <= MODEL_WORK; r++)
+        work += a->problem->op->row_work(a->problem, r);
+    return model_rows > 0 && model_rows < a->rows && work > MODEL_WORK;
+}
+
+struct some_rows {
+    const struct at_answer *a;
+    const struct at_numerics *numerics;
+    struct at_judgement *j;
+    const int64_t *rows;
+};
+
+static at_status model_one(void *context, int64_t begin, int64_t end, int worker) {
+    const struct some_rows *s = context;
+    struct at_eval eval = { 0 };
+    (void)worker;
+    memcpy(eval.value, s->j->model, sizeof eval.value);
+    memcpy(eval.limit, s->j->interval, sizeof eval.limit);
+    for (int64_t i = begin; i < end; i++)
+        AT_TRY(s->a->problem->op->model(s->a->problem, s->numerics, s->rows[i], s->rows[i] + 1, &eval));
+    return AT_OK;
+}
+
+static void mark_row(const struct at_answer *a, int64_t row, struct at_judgement *j) {
+    for (int o = 0; o < a->n_outputs; o++) {
+        int64_t first, count;
+        a->problem->op->row_span(a->problem, a->outputs[o], row, &first, &count);
+        memset(j->modelled[a->outputs[o]] + first, 1, (size_t)count);
+    }
+}
+
+/* The drawn rows, ascending, each once, and the last one: an end is where kernels err. */
+static at_status model_some(struct at_answer *a, const struct at_numerics *numerics, int threads, int64_t n,
+                            uint64_t seed, struct at_judgement *j) {
+    at_status status = AT_OK;
+    struct some_rows s = { a, numerics, j, NULL };
+    int64_t *rows = calloc((size_t)n + 1, sizeof *rows), kept = 0;
+    if (!rows)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for %lld rows", (long long)n);
+    for (int o = 0; o < a->n_outputs; o++) {
+        const int t = a->outputs[o];
+        AT_TRY_OUT(doubles(a->count[t], &j->model[t]));
+        AT_TRY_OUT(doubles(a->count[t], &j->interval[t]));
+        j->modelled[t] = calloc((size_t)a->count[t] + 1, 1);
+        if (!j->modelled[t])
+            AT_FAIL_OUT(AT_NO_MEMORY, "no memory for marks of %lld elements", (long long)a->count[t]);
+    }
+    const struct at_random random = { seed, at_random_stream("modelled rows", 0) };
+    for (int64_t i = 0; i < n; i++) { /* one of each of n equal parts */
+        const int64_t begin = a->rows * i / n, end = a->rows * (i + 1) / n;
+        rows[kept++] = i + 1 == n ? a->rows - 1 : begin + at_random_below(&random, (uint64_t)i, end - begin);
+        mark_row(a, rows[kept - 1], j);
+    }
+    s.rows = rows;
+    j->model_is_part = 1;
+    status = at_parallel(kept, 1, threads, model_one, &s);
+out:
+    free(rows);
+    return status;
+}
+
+at_status at_judgement_open(struct at_answer *a, const struct at_numerics *numerics, int threads, int64_t model_rows,
+                            uint64_t seed, struct at_judgement *j) {
     at_status status = AT_OK;
     memset(j, 0, sizeof *j);
     at_ledger_init(&j->ledger);
     AT_TRY_OUT(limits(a, numerics, threads, j));
     if (!numerics->free_order) {
-        AT_TRY_OUT(model_into(a, numerics, threads, j->model, j->interval, &j->ledger));
+        if (wants_part(a, model_rows))
+            AT_TRY_OUT(model_some(a, numerics, threads, model_rows, seed, j));
+        else
+            AT_TRY_OUT(model_into(a, numerics, threads, j->model, j->interval, &j->ledger));
         j->has_model = 1;
         goto out;
     }
@@ -222,6 +294,7 @@ void at_judgement_close(struct at_judgement *j) {
         free(j->limit[t]);
         free(j->model[t]);
         free(j->interval[t]);
+        free(j->modelled[t]);
         free(j->classes[t]);
         free(j->overflow[t]);
     }

@@ -41,8 +41,9 @@ struct at_answer {
 /* What depends on the variant's declared numerics. */
 struct at_judgement {
     double *limit[AT_MAX_TENSORS]; /* +inf where the declared arithmetic has none */
-    int has_model;
+    int has_model, model_is_part;  /* is_part: of some rows; then the ledger stays empty */
     double *model[AT_MAX_TENSORS], *interval[AT_MAX_TENSORS];
+    unsigned char *modelled[AT_MAX_TENSORS]; /* 1: the element has a modelled value; NULL: all have */
     /* Without a declared order, where inputs are not finite: values of the modelled run in one order, whose NaNs and
      * infinities are those of every order. NULL otherwise. */
     int has_classes;
@@ -57,9 +58,10 @@ struct at_judgement {
 at_status at_answer_open(const struct at_problem *problem, int threads, uint64_t seed, struct at_answer *answer);
 void at_answer_close(struct at_answer *answer);
 
-/* Limits and, where the numerics declare an order, modelled values. */
+/* Limits and, where the numerics declare an order, modelled values: of all rows, or where `model_rows` is not 0 and modelling
+ * all would take long, of so many rows drawn by `seed`, the last among them. */
 at_status at_judgement_open(struct at_answer *answer, const struct at_numerics *numerics, int threads,
-                            struct at_judgement *judgement);
+                            int64_t model_rows, uint64_t seed, struct at_judgement *judgement);
 /* Limits and intervals times `factor`. */
 void at_judgement_widen(const struct at_answer *answer, double factor, struct at_judgement *judgement);
 void at_judgement_close(struct at_judgement *judgement);

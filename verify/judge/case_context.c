@@ -19,6 +19,14 @@ at_status at_case_context_create(const struct at_plan_case *item, const struct a
     return AT_OK;
 }
 
+at_status at_case_context_create_given(const struct at_plan_case *item, const struct at_problem *problem,
+                                       const struct at_judge_options *options, struct at_case_context **context) {
+    AT_TRY(at_case_context_create(item, options, context));
+    (*context)->data.problem = *problem; /* no memory of its own */
+    (*context)->has_data = (*context)->is_given = 1;
+    return AT_OK;
+}
+
 void at_case_context_destroy(struct at_case_context *c) {
     if (!c)
         return;

@@ -19,6 +19,7 @@ struct at_case_context {
      * of one split at a time. */
     pthread_mutex_t making, decoys;
     int has_data, has_answer;
+    int is_given;    /* the data came with it */
     atomic_int jobs; /* now at work on the case */
 };
 

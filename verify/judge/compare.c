@@ -34,6 +34,8 @@ static int on_model(double got, double model, double interval) {
     return fabs(got - model) <= interval && (interval > 0 || signbit(got) == signbit(model) || got != 0);
 }
 
+static int has_model(const struct at_comparison *c, int64_t i) { return c->model && (!c->modelled || c->modelled[i]); }
+
 static int same_class(double a, double b) { return isfinite(a) ? isfinite(b) : isnan(a) ? isnan(b) : a == b; }
 
 static int histogram_bin(double error, double limit) {
@@ -144,7 +146,7 @@ static void note_worst(struct at_comparison *c, struct at_result *r, struct sums
     r->worst_got = got;
     r->worst_want = c->want[i];
     r->worst_limit = c->limit[i];
-    r->worst_model = c->model ? c->model[i] : NAN;
+    r->worst_model = has_model(c, i) ? c->model[i] : NAN;
 }
 
 static void count_classes(struct at_comparison *c, struct at_result *r, int64_t i, double got, double want) {
@@ -177,11 +179,11 @@ static int is_nan_of_overflow(const struct at_comparison *c, int64_t i, double g
 static struct finding look_at(const struct at_comparison *c, int64_t i, double got, double edge) {
     struct finding f = { .error = element_error(got, c->want[i], c->limit[i], edge) };
     f.within = f.error <= c->limit[i] && isfinite(f.error);
-    f.equal = c->model && on_model(got, c->model[i], c->interval[i]);
+    f.equal = has_model(c, i) && on_model(got, c->model[i], c->interval[i]);
     f.by_class = !c->model && c->classes && !(isfinite(c->want[i]) && isfinite(c->classes[i]));
-    f.wrong = c->model     ? !f.equal
-              : f.by_class ? !same_class(got, c->classes[i])
-                           : !f.within && !is_nan_of_overflow(c, i, got);
+    f.wrong = has_model(c, i) ? !f.equal
+              : f.by_class    ? !same_class(got, c->classes[i])
+                              : !f.within && !is_nan_of_overflow(c, i, got);
     f.other_bits = !f.wrong && c->bits && !(c->computed && c->computed[i]) &&
                    code_of(c, c->bits, i) != code_of(c, c->got->data, i);
     f.equal &= !f.other_bits;
@@ -198,10 +200,11 @@ static void compare_element(struct at_comparison *c, struct at_result *r, struct
     double got = at_tensor_get(c->got, i), want = c->want[i], limit = c->limit[i];
     const struct finding f = look_at(c, i, got, edge);
     const double error = f.error;
-    c->undecided += !c->model && !f.by_class && !(limit < INFINITY);
+    c->undecided += !has_model(c, i) && !f.by_class && !(limit < INFINITY);
+    r->model_compared += has_model(c, i);
     count_classes(c, r, i, got, want);
     c->beyond_limit += !f.within;
-    c->off_model += c->model && !f.equal;
+    c->off_model += has_model(c, i) && !f.equal;
     if (f.other_bits && c->other_bits++ == 0)
         c->first_other = i;
     c->reclassed += !f.within && f.equal && !isfinite(got) && !isfinite(want);
@@ -244,12 +247,12 @@ at_status at_compare(struct at_comparison *c, struct at_result *r) {
     r->worst_index = -1;
     r->ratio_max = 0;
     r->total = r->compared = c->count;
-    r->model_compared = c->model ? c->count : 0;
+    r->model_compared = 0;
     for (int64_t i = 0; i < c->count; i++)
         compare_element(c, r, &s, i, ulp, edge);
     int exact_model = c->model != NULL;
     for (int64_t i = 0; exact_model && i < c->count; i++)
-        exact_model = c->interval[i] == 0;
+        exact_model = !has_model(c, i) || c->interval[i] == 0;
     r->model_exact = exact_model && c->off_model == 0 && c->count > 0;
     r->within = c->beyond_limit == 0;
     if (s.finite_pairs) {

@@ -11,10 +11,12 @@ struct at_comparison {
     const double *want;             /* exact */
     const double *limit;            /* of |got - want|; +inf: none (class RANGE) */
     const double *model, *interval; /* NULL: the variant declares no order */
-    const double *classes;          /* a modelled run in some order, for its NaNs and infinities alone; may be NULL */
-    const double *overflow;         /* where there is no limit: the same, for its NaNs; may be NULL */
-    const void *bits;               /* codes that the output must have; NULL: values are compared */
-    const unsigned char *computed;  /* 1: of this element values all the same; NULL: of none */
+    const unsigned char
+        *modelled;          /* beside a model: 1 where it has a value; NULL: everywhere. Elsewhere the limit decides */
+    const double *classes;  /* a modelled run in some order, for its NaNs and infinities alone; may be NULL */
+    const double *overflow; /* where there is no limit: the same, for its NaNs; may be NULL */
+    const void *bits;       /* codes that the output must have; NULL: values are compared */
+    const unsigned char *computed; /* 1: of this element values all the same; NULL: of none */
     int64_t count;
     int64_t first_wrong;                                    /* filled in: -1 when none */
     int64_t beyond_limit, off_model, laundered, overflowed; /* filled in */

@@ -250,7 +250,7 @@ static int is_rejected(double decoy, double value, const double *limit, const do
 }
 
 void at_decoys_try(const struct at_answer *a, int t, const double *limit, const double *model, const double *interval,
-                   struct at_decoy_report *report) {
+                   const unsigned char *modelled, struct at_decoy_report *report) {
     const struct at_op *op = a->problem->op;
     memset(report, 0, sizeof *report);
     report->n = a->n_decoys;
@@ -260,8 +260,9 @@ void at_decoys_try(const struct at_answer *a, int t, const double *limit, const 
         for (int64_t s = 0, at = 0, first, count; counted && s < a->n_sample && !rejected; s++) {
             op->row_span(a->problem, t, a->sample[s], &first, &count);
             for (int64_t i = first; i < first + count && !rejected; i++, at++)
-                rejected = is_rejected(a->decoys[d].value[t][at], a->value[t][i], limit ? &limit[i] : NULL,
-                                       model ? &model[i] : NULL, interval ? &interval[i] : NULL);
+                rejected =
+                    is_rejected(a->decoys[d].value[t][at], a->value[t][i], limit ? &limit[i] : NULL,
+                                model && (!modelled || modelled[i]) ? &model[i] : NULL, interval ? &interval[i] : NULL);
         }
         report->counted += counted;
         report->rejected += counted && rejected;

@@ -17,11 +17,12 @@ struct at_decoy_report {
  * scaled; a case of few or of special values says nothing of small errors everywhere): where |D - R| > max(16 ulp of the output, rms(row)/4) in some
  * sampled element. Decided from the exact values alone, before any limit; at_answer_decoys() asks it of what it makes. */
 void at_decoys_count(struct at_answer *answer, int tensor);
-/* A decoy that counts is rejected when |D - R| > 2 limit somewhere (a wrong kernel also rounds) or, where the model
+/* `modelled`: of a model that has values for some elements alone, those; NULL: all.
+ * A decoy that counts is rejected when |D - R| > 2 limit somewhere (a wrong kernel also rounds) or, where the model
  * decides, when it is off the model by more than twice the interval still allowed.
  * `limit` and `model`, `interval`: whole tensors; a NULL pointer means that reference does not decide. */
 void at_decoys_try(const struct at_answer *answer, int tensor, const double *limit, const double *model,
-                   const double *interval, struct at_decoy_report *report);
+                   const double *interval, const unsigned char *modelled, struct at_decoy_report *report);
 
 /* AT_DECOY_SCALED, should it have passed, is rejected when sums over the output see a scale error of `scale` (as of
  * at_aggregate) that is smaller. */

@@ -17,6 +17,10 @@
 
 static void repro_line(const struct at_job *j, char *text, size_t size) {
     const struct at_judge_options *o = j->context->options;
+    if (o->repro) {
+        snprintf(text, size, "%s", o->repro);
+        return;
+    }
     int at = snprintf(text, size, "attest replay '%s/%s %s'", j->v->family, j->v->name, j->context->item->c->id);
     if (o->seed && at > 0 && at < (int)size)
         at += snprintf(text + at, size - (size_t)at, " --seed %" PRIu64, o->seed);
@@ -106,8 +110,8 @@ static void note_ledger(const struct at_job *j, struct at_result *r) {
         return;
     const struct at_ledger_row *p = &a->ledger.stage[AT_STAGE_p];
     r->has_ledger = 1;
-    r->ledger_modelled = j->judgement.has_model;
-    r->ledger = j->judgement.has_model ? j->judgement.ledger : a->ledger;
+    r->ledger_modelled = j->judgement.has_model && !j->judgement.model_is_part;
+    r->ledger = r->ledger_modelled ? j->judgement.ledger : a->ledger;
     if (p->count)
         r->p_zero_share = (double)p->zero / (double)p->count;
 }
@@ -121,6 +125,7 @@ static at_status judge_tensor(struct at_job *j, int o, const char *inert) {
                                .want = a->value[t],
                                .limit = j->judgement.limit[t],
                                .model = j->judgement.model[t],
+                               .modelled = j->judgement.modelled[t],
                                .interval = j->judgement.interval[t],
                                .classes = j->judgement.classes[t],
                                .overflow = j->judgement.overflow[t],
@@ -156,9 +161,9 @@ static at_status judge_by_decoys(struct at_job *j) {
     char inert[256];
     AT_TRY(at_answer_decoys(a, &j->v->numerics, j->context->options->threads));
     for (int o = 0; o < a->n_outputs; o++) {
-        int t = a->outputs[o], modelled = j->judgement.has_model;
+        int t = a->outputs[o], modelled = j->judgement.has_model && !j->judgement.model_is_part;
         at_decoys_try(a, t, modelled ? NULL : j->judgement.limit[t], j->judgement.model[t], j->judgement.interval[t],
-                      &j->decoys[t]);
+                      j->judgement.modelled[t], &j->decoys[t]);
         at_decoys_try_scale(a, j->aggregates[t].scale, &j->decoys[t]);
     }
     required_inert(j, inert, sizeof inert);
@@ -180,7 +185,8 @@ static at_status declaration_failed(struct at_job *j, at_status status) {
 
 static at_status judge_outputs(struct at_job *j) {
     struct at_case_context *c = j->context;
-    at_status status = at_judgement_open(&c->answer, &j->v->numerics, c->options->threads, &j->judgement);
+    at_status status = at_judgement_open(&c->answer, &j->v->numerics, c->options->threads, c->options->model_rows,
+                                         at_job_seed(j, 0), &j->judgement);
     if (status != AT_OK)
         return declaration_failed(j, status);
     at_judgement_widen(&c->answer, c->options->limit_factor, &j->judgement);
@@ -192,6 +198,8 @@ static at_status judge_outputs(struct at_job *j) {
     pthread_mutex_unlock(&c->decoys);
     AT_TRY(status);
     AT_TRY(at_job_keep(j));
+    if (c->options->look)
+        AT_TRY(c->options->look(c->options->context, j->outputs.tensors, c->answer.value));
     if (c->options->dump)
         AT_TRY(at_dump_job(c->options->dump, &c->answer, &j->judgement, &j->outputs, &j->v->numerics));
     return AT_OK;

@@ -13,13 +13,19 @@ struct at_judge_options {
     int threads;         /* for references */
     double limit_factor; /* 1; a test makes limits wider by hand and must see VACUOUS */
     const char *runner_spec;
-    const char *dump; /* replay: write every intermediate of the (single) job to this HDF5 file; NULL otherwise */
-    int counters;     /* 1: count accesses of the judged launch, where the runner can */
+    int64_t
+        model_rows;    /* 0: a declared order is modelled on all rows; else on so many drawn ones where all take long */
+    const char *repro; /* how a result is had again; NULL: `attest replay` with its case */
+    const char *dump;  /* replay: write every intermediate of the (single) job to this HDF5 file; NULL otherwise */
+    int counters;      /* 1: count accesses of the judged launch, where the runner can */
     int launch_only; /* 1: launched once, and on parts of the batch without any row, unchecked; nothing is judged: who ran is SKIPPED */
     enum at_keep keep;
     const char *witness; /* folder for what is kept, which exists */
     /* Called after each job with its results, by the thread that judged it; owns nothing. */
     at_status (*emit)(void *context, const struct at_result *results, int n);
+    /* NULL, or called before that, with what the judged launch left and the exact values (owns neither): tensors by their
+     * index in the operator's table. */
+    at_status (*look)(void *context, const struct at_tensor *outputs, double *const *exact);
     void *context;
 };
 
@@ -27,6 +33,10 @@ struct at_judge_options {
 struct at_case_context;
 at_status at_case_context_create(const struct at_plan_case *item, const struct at_judge_options *options,
                                  struct at_case_context **context);
+/* The same for a problem whose inputs are there already (borrowed): the case names it, and is never built. Sums over outputs
+ * are not tested, since data of other seeds, which an alarm would take, are not to be had. */
+at_status at_case_context_create_given(const struct at_plan_case *item, const struct at_problem *problem,
+                                       const struct at_judge_options *options, struct at_case_context **context);
 void at_case_context_destroy(struct at_case_context *context); /* after its jobs; NULL is allowed */
 
 /* Judges item->variants[i] and emits its results. Several threads may judge jobs of one case, each with runners of its

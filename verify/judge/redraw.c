@@ -14,7 +14,8 @@ static at_status judge_again(struct at_job *j, int tensor, const struct at_case_
     struct at_answer answer;
     struct at_judgement judgement = { 0 };
     AT_TRY(at_answer_open(&data->problem, options->threads, options->seed, &answer));
-    at_status status = at_judgement_open(&answer, &j->v->numerics, options->threads, &judgement);
+    at_status status =
+        at_judgement_open(&answer, &j->v->numerics, options->threads, options->model_rows, options->seed, &judgement);
     if (status == AT_OK) {
         at_judgement_widen(&answer, options->limit_factor, &judgement);
         status = at_aggregate_judge(&answer, &j->v->numerics, tensor, &got->tensors[tensor], judgement.limit[tensor],
@@ -61,7 +62,8 @@ static at_status confirm(struct at_job *j, int tensor) {
 
 at_status at_job_aggregates(struct at_job *j) {
     const struct at_answer *a = &j->context->answer;
-    const int is_tested = !j->judgement.has_model && at_case_is_continuous(j->context->item->c);
+    const int is_tested =
+        !j->judgement.has_model && !j->context->is_given && at_case_is_continuous(j->context->item->c);
     for (int o = 0; o < a->n_outputs; o++) {
         const int t = a->outputs[o];
         j->aggregates[t] = (struct at_aggregate){ .scale = INFINITY };

@@ -17,10 +17,10 @@ double at_resolution(const struct at_answer *a, const struct at_judgement *j, in
     double smallest = scale;
     for (int64_t i = 0; i < a->count[t]; i++) {
         const double x = a->value[t][i], limit = j->limit[t][i];
-        if (!isfinite(x) || x == 0 || (j->has_model && !isfinite(j->model[t][i])))
+        const int modelled = j->has_model && (!j->modelled[t] || j->modelled[t][i]);
+        if (!isfinite(x) || x == 0 || (modelled && !isfinite(j->model[t][i])))
             continue;
-        const double seen =
-            j->has_model ? off_the_model(format, x, limit, j->model[t][i], j->interval[t][i]) : 2 * limit;
+        const double seen = modelled ? off_the_model(format, x, limit, j->model[t][i], j->interval[t][i]) : 2 * limit;
         smallest = fmin(smallest, seen / fabs(x));
     }
     return smallest < INFINITY ? smallest : NAN;

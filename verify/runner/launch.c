@@ -221,17 +221,28 @@ at_status at_guarded_launch_elsewhere(struct at_runner *runner, int variant, con
     return launch(runner, variant, problem, 1, turn, mode, seed, timeout, reply, outputs);
 }
 
-at_status at_ask(struct at_runner *runner, int variant, const struct at_problem *problem, int *takes) {
+static at_status question(struct at_runner *runner, int variant, const struct at_problem *problem,
+                          const struct at_run_mode *mode, struct at_run_reply *reply) {
     static const double SECONDS = 100;
-    const struct at_run_mode mode = { .ask = 1 };
-    struct at_run_reply reply;
     struct at_problem placed;
     struct at_buffer buffer;
     int64_t gap;
     AT_TRY(place(runner, problem, 0, 1, &placed, &buffer, &gap));
-    AT_TRY(at_runner_run(runner, variant, &placed, buffer.used, &mode, at_time_limit(SECONDS), &reply));
+    return at_runner_run(runner, variant, &placed, buffer.used, mode, at_time_limit(SECONDS), reply);
+}
+
+at_status at_ask(struct at_runner *runner, int variant, const struct at_problem *problem, int *takes) {
+    const struct at_run_mode mode = { .ask = 1 };
+    struct at_run_reply reply;
+    AT_TRY(question(runner, variant, problem, &mode, &reply));
     *takes = reply.outcome != AT_RUN_UNSUPPORTED;
     return AT_OK;
+}
+
+at_status at_dry_launch(struct at_runner *runner, int variant, const struct at_problem *problem,
+                        struct at_run_reply *reply) {
+    const struct at_run_mode mode = { .dry = 1 };
+    return question(runner, variant, problem, &mode, reply);
 }
 
 void at_outputs_release(struct at_outputs *outputs) {

@@ -28,6 +28,10 @@ at_status at_guarded_launch_elsewhere(struct at_runner *runner, int variant, con
 /* *takes = 0 when the variant declines this problem. A runner that does not know the question runs the variant; nothing
  * is looked at. */
 at_status at_ask(struct at_runner *runner, int variant, const struct at_problem *problem, int *takes);
+/* What the variant would launch on this problem: reply->launches, or AT_RUN_UNSUPPORTED with its reason. No CUDA kernel is run on
+ * the SIMT machine for it. A runner that does not know the question runs the variant; nothing is looked at. */
+at_status at_dry_launch(struct at_runner *runner, int variant, const struct at_problem *problem,
+                        struct at_run_reply *reply);
 void at_outputs_release(struct at_outputs *outputs);
 
 #endif

@@ -201,6 +201,7 @@ static void fill_reply(const struct at_reply *from, struct at_run_reply *to) {
                                  .seconds = from->seconds,
                                  .capturable = from->capturable,
                                  .path = from->path,
+                                 .launches = from->launches,
                                  .has_counters = from->has_counters,
                                  .counters = from->counters,
                                  .timing = from->timing };

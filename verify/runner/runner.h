@@ -41,6 +41,7 @@ struct at_run_reply {
     double seconds;   /* wall time of the launch as the runner saw it */
     int capturable;   /* the launch can be captured in a graph */
     int64_t path;     /* hash of what was launched; 0: not known */
+    int64_t launches; /* kernels; 0: none, or not known */
     int has_counters;
     struct at_counters counters;
     struct at_timing timing;

@@ -37,6 +37,7 @@ static void test_job(void **state) {
                                                 { .counters = 1 },
                                                 { .unchecked = 1 },
                                                 { .ask = 1 },
+                                                { .dry = 1 },
                                                 { .timings = 20 } };
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         const struct at_run_mode got = through(modes[i]);
@@ -45,15 +46,17 @@ static void test_job(void **state) {
         assert_int_equal(got.counters, modes[i].counters);
         assert_int_equal(got.unchecked, modes[i].unchecked);
         assert_int_equal(got.ask, modes[i].ask);
+        assert_int_equal(got.dry, modes[i].dry);
         assert_int_equal(got.timings, modes[i].timings);
     }
 }
 
 static void test_job_refuses(void **state) {
     (void)state;
-    static const char *const bad[][2] = { { "graph", "-1" },    { "order", "-5" },        { "counters", "2" },
-                                          { "unchecked", "x" }, { "timings", "1000001" }, { "graph", "" },
-                                          { "ask", "2" } };
+    static const char *const bad[][2] = { { "graph", "-1" },        { "order", "-5" },
+                                          { "counters", "2" },      { "unchecked", "x" },
+                                          { "timings", "1000001" }, { "graph", "" },
+                                          { "ask", "2" },           { "dry", "2" } };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct at_line line;
         struct at_message message;
@@ -67,7 +70,9 @@ static void test_job_refuses(void **state) {
 }
 
 static struct at_reply full(void) {
-    struct at_reply reply = { .kind = AT_REPLY_DONE, .seconds = 0.5, .capturable = 1, .path = 99, .has_counters = 1 };
+    struct at_reply reply = {
+        .kind = AT_REPLY_DONE, .seconds = 0.5, .capturable = 1, .path = 99, .launches = 3, .has_counters = 1
+    };
     int64_t n = 1;
 #define X(name, meaning) reply.counters.name = n++;
     AT_COUNTER_LIST(X)
@@ -88,7 +93,7 @@ static void test_reply(void **state) {
     at_assert_ok(at_message_parse(line.text, &message));
     at_assert_ok(at_reply_parse(&message, &got));
     assert_int_equal(got.capturable, 1);
-    assert_true(got.path == 99 && got.has_counters);
+    assert_true(got.path == 99 && got.launches == 3 && got.has_counters);
     assert_memory_equal(&got.counters, &sent.counters, sizeof got.counters);
     assert_true(got.timing.cold == sent.timing.cold && got.timing.hot == sent.timing.hot);
     assert_true(got.timing.copy_rate == sent.timing.copy_rate);
@@ -102,6 +107,7 @@ static void test_reply_refuses(void **state) {
     static const char *const bad[] = {
         "done id=0 bytes=0 seconds=0 counter.global_requests=1",
         "done id=0 bytes=0 seconds=0 path=-1",
+        "done id=0 bytes=0 seconds=0 launches=-1",
         "done id=0 bytes=0 seconds=0 capturable=2",
         "done id=0 bytes=0 seconds=0 replays=0 copies=1 cold=1 hot=1 copy_rate=1",
         "done id=0 bytes=0 seconds=0 replays=1 copies=1 cold=1 hot=1",

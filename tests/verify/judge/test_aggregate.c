@@ -66,7 +66,7 @@ static void open_bench(struct bench *b, const char *line, enum at_format p) {
     b->numerics.free_order = 1;
     b->numerics.p = (int)p;
     at_assert_ok(at_answer_open(problem, 1, 1, &b->answer));
-    at_assert_ok(at_judgement_open(&b->answer, &b->numerics, 1, &b->judgement));
+    at_assert_ok(at_judgement_open(&b->answer, &b->numerics, 1, 0, 0, &b->judgement));
     b->got = problem->tensors[o];
     b->got.data = calloc((size_t)at_tensor_count(&b->got) + 1, sizeof(double));
     assert_non_null(b->got.data);

@@ -1,0 +1,40 @@
+/* Running a stack: each step judged on what it got, each flow beside a run in double.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef AT_STACK_RUN_H
+#define AT_STACK_RUN_H
+
+#include "verify/result/record.h"
+#include "verify/stack/stack_values.h"
+
+/* One output of one step in one layer. */
+struct at_stack_row {
+    int64_t layer; /* -1: outside of the layers */
+    int64_t step;  /* place among the plan's */
+    char name[AT_STACK_NAME], kind[AT_STACK_NAME], family[64], variant[96], tensor[AT_STACK_NAME], flow[AT_STACK_NAME];
+    enum at_state state;
+    int64_t compared, wrong, modelled, on_model;
+    double ratio;  /* largest error over its limit; NaN: none */
+    int stands_in; /* the launch left nothing: the exact value, rounded, went on in its place */
+    int carried;   /* the flow goes from layer to layer */
+    struct at_stack_error error;
+};
+
+struct at_stack_options {
+    const char *runner_spec[AT_STACK_RUNNERS];
+    const char *repro; /* the command that repeats the run */
+    int64_t model_rows;
+    int quiet, threads;
+};
+
+struct at_stack_outcome {
+    struct at_run_record record; /* a result an output, of the judge */
+    struct at_stack_row *rows;
+    int64_t n_rows;
+};
+
+/* The whole plan, step by step. */
+at_status at_stack_run(const struct at_stack_plan *plan, const struct at_stack_options *options,
+                       struct at_stack_outcome *outcome);
+void at_stack_outcome_release(struct at_stack_outcome *outcome);
+
+#endif
