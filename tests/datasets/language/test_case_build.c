@@ -227,6 +227,22 @@ static void test_scenarios(void **state) {
         assert_int_equal(built.data.problem.sizes.max_sk, decode[i].sk);
         drop(&built);
     }
+    /* shorter, one step after the other, and a prompt of which one token stays */
+    for (int step = 0; step <= 2; step++) {
+        char line[128];
+        snprintf(line, sizeof line,
+                 "asynct_prefill scenario=mixed_prefill_b32 shrink=32 step=%d capacity=40 h=1 hk=1 d=8", step);
+        built = build(line);
+        assert_int_equal(built.data.problem.sizes.tokens, step ? 32 : 4 * 52);
+        assert_int_equal(built.data.problem.sizes.capacity, 48); /* whole pages */
+        for (int r = 0; r < 32; r++)
+            assert_int_equal(at_tensor_i32(&built.data.problem.tensors[AT_ATTN_SEQ_LENS], r),
+                             prompts[r % 8] / 32 + step);
+        drop(&built);
+    }
+    built = build("softmax_decode scenario=large_batch_short_b128 shrink=64 h=1 hk=1 d=8");
+    assert_int_equal(built.data.problem.sizes.max_sk, 2);
+    drop(&built);
 }
 
 /* Values of the file, rounded once, in the right rows. */

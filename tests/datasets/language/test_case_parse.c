@@ -48,8 +48,12 @@ static void test_defaults_are_filled_in(void **state) {
     assert_id("tensor_core stratum=special",
               "tensor_core tokens=32 instruction=hopper_mma_k16_f16_f32 stratum=special seed=1");
     assert_id("exp2 n=0", "exp2 n=0 data=normal seed=1");
-    assert_id("softmax_decode scenario=balanced_b32", "softmax_decode scenario=balanced_b32 h=8 hk=4 d=128 pad_d=0 "
-                                                      "page=16 causal=1 dtype=bf16 data=normal seed=1 scale=auto");
+    assert_id("softmax_decode scenario=balanced_b32",
+              "softmax_decode scenario=balanced_b32 step=128 h=8 hk=4 d=128 pad_d=0 "
+              "page=16 causal=1 dtype=bf16 data=normal seed=1 scale=auto");
+    assert_id(
+        "kv_write scenario=balanced_b32 step=1 shrink=32",
+        "kv_write scenario=balanced_b32 shrink=32 step=1 hk=4 d=128 page=16 padding=0 dtype=bf16 data=normal seed=1");
     assert_id("softmax_prefill dataset=minilm layer=3 dtype=f16",
               "softmax_prefill dataset=minilm layer=3 pad_d=0 page=0 causal=0 dtype=f16 seed=1 scale=auto");
 }
@@ -186,6 +190,12 @@ static const struct bad bad_lines[] = {
     { "asynct_decode expect=OVERFLOWED,LAUNDERED", "wanted LAUNDERED, OVERFLOWED or LAUNDERED,OVERFLOWED" },
     { "asynct_decode scenario=balanced_b3", "did you mean 'balanced_b32'" },
     { "asynct_decode scenario=balanced_b32 b=3", "b: given together with scenario" },
+    { "asynct_decode step=1", "step: given without scenario" },
+    { "asynct_prefill shrink=2", "shrink: given without scenario" },
+    { "asynct_decode scenario=balanced_b32 step=129", "step: found 129, wanted 1 to 128: the decode steps of balanced_b32" },
+    { "asynct_decode scenario=balanced_b32 step=0", "step: found 0, wanted 1 to 128" },
+    { "asynct_prefill scenario=balanced_b32 shrink=32 step=5", "step: found 5, wanted 0 to 4" },
+    { "rope scenario=balanced_b32 shrink=0", "shrink: found '0'" },
     { "asynct_decode dataset=minilm h=3", "h: given together with dataset" },
     { "asynct_decode dataset=../etc/passwd", "wanted a name of letters" },
     { "asynct_decode layer=3", "layer: given without dataset" },
@@ -334,7 +344,7 @@ static void test_help_ends(void **state) {
         at_assert_true(strlen(at_case_key_help(keys)) > 15, "%s", at_case_key_help(keys));
     for (; at_case_data_help(families); families++)
         exact += strstr(at_case_data_help(families), "exact ") == at_case_data_help(families);
-    assert_true(keys >= 40 && keys < 64);
+    assert_true(keys >= 40 && keys < 100);
     assert_int_equal(families, 22);
     assert_int_equal(exact, 1);
     assert_null(at_case_key_help(-1));
