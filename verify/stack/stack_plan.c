@@ -222,6 +222,16 @@ out:
     return status;
 }
 
+/* A step that is planned already, NULL if none has that name. */
+static const struct at_stack_step *step_of_name(const struct at_stack_plan *plan, const char *name) {
+    for (int i = 0; i < plan->n_steps; i++) {
+        const struct at_stack_step *step = plan->steps[i].text;
+        if (step && strcmp(step->name, name) == 0)
+            return step;
+    }
+    return NULL;
+}
+
 static at_status add_steps(struct at_stack_plan *plan, enum at_stack_part part) {
     const struct at_stack *s = plan->stack;
     for (int i = 0; i < s->n_steps; i++) {
@@ -229,10 +239,10 @@ static at_status add_steps(struct at_stack_plan *plan, enum at_stack_part part) 
         AT_TRY(at_stack_holds(s, s->steps[i].line, s->steps[i].condition, &holds));
         if (!holds || s->steps[i].part != part)
             continue;
-        for (int k = 0; k < plan->n_steps; k++)
-            if (strcmp(plan->steps[k].text->name, s->steps[i].name) == 0)
-                return AT_FAIL(AT_USAGE, "%s:%d: found step %s, which line %d has too; wanted another name, or when",
-                               s->path, s->steps[i].line, s->steps[i].name, plan->steps[k].text->line);
+        const struct at_stack_step *same = step_of_name(plan, s->steps[i].name);
+        if (same)
+            return AT_FAIL(AT_USAGE, "%s:%d: found step %s, which line %d has too; wanted another name, or when",
+                           s->path, s->steps[i].line, s->steps[i].name, same->line);
         plan->steps[plan->n_steps] = (struct at_stack_planned){ .text = &s->steps[i] };
         plan->n_steps++;
         AT_TRY(plan_step(plan, plan->n_steps - 1));
@@ -242,10 +252,13 @@ static at_status add_steps(struct at_stack_plan *plan, enum at_stack_part part) 
 
 /* Of what is there before the layers: what a step of a layer replaces. */
 static void mark_carried(struct at_stack_plan *plan, int n_before) {
-    for (int i = 0; i < plan->n_steps; i++)
-        for (int t = 0; plan->steps[i].text->part == AT_STACK_LAYERS && t < plan->steps[i].op->n_tensors; t++)
-            if (plan->steps[i].out[t] >= 0 && plan->steps[i].out[t] < n_before)
-                plan->flows[plan->steps[i].out[t]].carried = 1;
+    for (int i = 0; i < plan->n_steps; i++) {
+        const struct at_stack_planned *step = &plan->steps[i];
+        const int repeated = step->text && step->text->part == AT_STACK_LAYERS;
+        for (int t = 0; repeated && t < step->op->n_tensors; t++)
+            if (step->out[t] >= 0 && step->out[t] < n_before)
+                plan->flows[step->out[t]].carried = 1;
+    }
 }
 
 /* The activations' format: a stack's setting dtype. */
