@@ -254,25 +254,28 @@ static at_status read_line(struct parser *p, char *text) {
     return AT_OK;
 }
 
-/* A line and those that its '\' continues, without comments; 0 at the end. */
-static int next_line(FILE *file, struct parser *p, int *number, char *text) {
+/* A line and those that its '\' continues, without comments; *found is 0 at the end. */
+static at_status next_line(FILE *file, struct parser *p, int *number, char *text, int *found) {
     size_t used = 0;
+    *found = 0;
     p->line = *number + 1;
-    for (int more = 1, any = 0; more; any = 1) {
+    for (int more = 1; more; *found = 1) {
         char piece[LINE_MAX_BYTES];
         if (!fgets(piece, sizeof piece, file))
-            return any;
+            return AT_OK;
         ++*number;
+        const int is_cut = !strchr(piece, '\n') && !feof(file);
         piece[strcspn(piece, "#\r\n")] = 0;
         char *line = trimmed(piece);
         const size_t n = strlen(line);
+        if (is_cut || used + n + 2 > LINE_MAX_BYTES)
+            return refuse(p, line, "a line of at most 4094 characters, joined ones together");
         more = n > 0 && line[n - 1] == '\\';
         if (more)
             line[n - 1] = 0;
-        used += (size_t)snprintf(text + used, used < LINE_MAX_BYTES ? LINE_MAX_BYTES - used : 0, "%s ", line);
-        used = used < LINE_MAX_BYTES ? used : LINE_MAX_BYTES - 1;
+        used += (size_t)snprintf(text + used, LINE_MAX_BYTES - used, "%s ", line);
     }
-    return 1;
+    return AT_OK;
 }
 
 /* `shown`: the end of `path` that messages have. `is_base`: of another; a base has none itself. */
@@ -280,12 +283,16 @@ static at_status parse(FILE *file, const char *path, const char *shown, int is_b
     at_status status = AT_OK;
     struct parser p = { .stack = s, .file_path = path, .shown = shown };
     char text[LINE_MAX_BYTES];
-    int number = 0;
+    int number = 0, found;
     memset(s, 0, sizeof *s);
     snprintf(s->path, sizeof s->path, "%s", shown);
     const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
     snprintf(s->name, sizeof s->name, "%.*s", (int)strcspn(base, "."), base);
-    for (text[0] = 0; next_line(file, &p, &number, text); text[0] = 0) {
+    for (;;) {
+        text[0] = 0;
+        AT_TRY_OUT(next_line(file, &p, &number, text, &found));
+        if (!found)
+            break;
         char *line = trimmed(text);
         if (*line)
             AT_TRY_OUT(read_line(&p, line));

@@ -9,12 +9,13 @@
 #include "attest/names.h"
 #include "datasets/language/stack.h"
 
-enum { DEPTH_MAX = 16, NAMES_MAX = 128 };
+/* READ_MAX: settings that one expression may come to, each as often as it is read: few levels of sums are many. */
+enum { DEPTH_MAX = 16, NAMES_MAX = 128, READ_MAX = 10000 };
 
 /* An expression being read. `depth`: settings that are made of settings, and parentheses. */
 struct reading {
     const struct at_stack *stack;
-    int line, depth;
+    int line, depth, *left;
     const char *whole, *at;
 };
 
@@ -64,9 +65,11 @@ static at_status read_name(struct reading *r, double *value) {
     const struct at_stack_setting *setting = at_stack_setting(r->stack, name);
     if (!setting)
         return unknown(r->stack, r->line, name);
-    struct reading inner = { r->stack, setting->line, r->depth + 1, setting->value, setting->value };
+    struct reading inner = { r->stack, setting->line, r->depth + 1, r->left, setting->value, setting->value };
     if (inner.depth > DEPTH_MAX)
         return refuse(r, "settings that are not made of themselves");
+    if (--*r->left < 0)
+        return refuse(r, "an expression that comes to fewer settings");
     if (!setting->is_let && isalpha((unsigned char)setting->value[0]))
         return AT_FAIL(AT_USAGE, "%s:%d: found %s = %s in '%.60s', wanted a number", r->stack->path, r->line, name,
                        setting->value, r->whole);
@@ -125,7 +128,8 @@ static at_status read_sum(struct reading *r, double *value) {
 }
 
 at_status at_stack_number(const struct at_stack *s, int line, const char *expression, double *value) {
-    struct reading r = { s, line, 0, expression, expression };
+    int left = READ_MAX;
+    struct reading r = { s, line, 0, &left, expression, expression };
     AT_TRY(read_sum(&r, value));
     skip_spaces(&r);
     if (*r.at)

@@ -121,6 +121,8 @@ heads 1; says '^ +3 +1 '
 echo '{"paired": {"noise_factor": 0}}' > "$scratch/no_floor.json"
 drift "$scratch/loud1.h5" "$scratch/loud2.h5" "${floor[@]}" --limits "$scratch/no_floor.json"; [[ $? == 1 ]] || fail "0 times the floor leaves something"
 wants 2 'the mask of ' "$attest" drift "$scratch/noise1.h5" "$scratch/noise2.h5" --noise "$scratch/noise3.h5,$scratch/causal.h5"
+cp "$scratch/loud2.h5" "$scratch/loud2_again.h5"
+wants 2 'a change would be its own noise' "$attest" drift "$scratch/loud1.h5" "$scratch/loud2.h5" --noise "$scratch/loud2_again.h5,$scratch/loud3.h5,$scratch/loud1.h5"
 wants 2 'found 1 recordings, wanted 2 to 32' "$attest" drift "$scratch/noise1.h5" "$scratch/noise2.h5" --noise "$scratch/noise3.h5"
 wants 2 'more recordings belong to --noise' "$attest" drift "$scratch/noise1.h5" "$scratch/noise2.h5" "$scratch/noise3.h5"
 wants 2 'wanted the requests of A and B' "$attest" drift "$scratch/left.h5" "$scratch/left.h5" --noise "$scratch/right.h5,$scratch/right.h5"

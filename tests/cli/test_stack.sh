@@ -61,6 +61,50 @@ launches() { "$attest" stack asynct_35 --steps --set "$1" | tail -n 1; }
 [[ $(launches qk_norm=fused) == 'launches by kind: norm 106, gemm 210, rotary 35, cache 35, attention 35, mlp 35, 456 in all' ]] || fail "fused: $(launches qk_norm=fused)"
 wants 0 '14 steps run on the host' "$attest" stack asynct_3 --steps --layers 1 --use '*=00_*'
 
+# A step too large to be modelled whole: on drawn rows alone, which is not MODEL-EXACT; where sums may overflow all rows are.
+cat > "$scratch/one.stack" <<'STACK'
+input a [520,320] std=1
+input w [320,320] std=1
+layers 1
+    step gemm p gemm/01_mma_f32_sum m=520 n=320 k=320 : a=a b=w -> d=y
+end
+STACK
+wants 0 '1 modelled on drawn rows alone' "$attest" stack "$scratch/one.stack" --quiet --model-rows 2
+grep -q 'MODEL-EXACT 0 of 1' "$scratch/out" || fail "a product that is modelled on two rows: $(grep MODEL "$scratch/out")"
+cat > "$scratch/one.stack" <<'STACK'
+set dtype = f16
+input q [1000,1,64] std=200
+input k [1000,1,64] std=200
+input v [1000,1,64] std=1
+layers 1
+    step attention a asynct_prefill/04_mma_f16_sum b=1 h=1 hk=1 sq=1000 sk=1000 d=64 page=0 causal=1 : q=q k=k v=v -> o=o
+end
+STACK
+wants 1 '1 LAUNDERED' "$attest" stack "$scratch/one.stack" --quiet
+# A state that stays in f32 is a flow in double too; values that overflow leave no error that could be read as small.
+cat > "$scratch/one.stack" <<'STACK'
+set dtype = f32
+input q [2,2,40] std=1
+input k [2,2,40] std=1
+input v [2,2,36] std=1
+input s [2,2,40,36] std=1
+layers 2
+    step state ld lightning_decode/* b=2 h=2 d=40 e=36 : q=q k=k v=v kv=s -> o=y
+end
+STACK
+wants 0 '4 PASS' "$attest" stack "$scratch/one.stack" --quiet --json "$scratch/state.jsonl"
+grep -qE '^ +1 s +1\.[0-9]+ ' "$scratch/out" || fail "a state in double: $(grep -E '^ +1 s ' "$scratch/out")"
+cat > "$scratch/one.stack" <<'STACK'
+set dtype = f16
+input g [4,64] std=60000
+input u [4,64] std=60000
+layers 1
+    step mlp m silu_mul/* tokens=4 channels=64 halves=apart : gate=g up=u -> y=y
+end
+STACK
+wants 1 'OVERFLOWED' "$attest" stack "$scratch/one.stack" --quiet
+grep -qE '^m .*inf +-inf ' "$scratch/out" || fail "an overflow: $(grep -E '^m ' "$scratch/out")"
+
 # archives
 wants 0 'by layer' "$attest" show "$scratch/right.h5"
 wants 0 '' "$attest" export "$scratch/right.h5" --to csv --out "$scratch/csv"
@@ -79,4 +123,12 @@ wants 2 'wanted a variant that takes it; the last of 2 says: factors are f16' "$
 wants 2 "--use: found 'attention@3=*', wanted a step" "$attest" stack asynct_3 --use 'attention@3=*'
 wants 2 'not yet run on a device' "$attest" stack asynct_3 --runner cuda
 wants 3 'cannot' "$attest" stack asynct_3 --out /nowhere/at/all.h5
+wants 2 'wanted a whole number from 1 on' "$attest" stack asynct_3 --layers 0 --steps
+wants 2 'wanted at most 4096' "$attest" stack asynct_3 --layers 99999999 --steps
+{ echo 'let a0 = 1'
+  for i in {1..14}; do echo "let a$i = $(printf "a$((i - 1))+%.0s" {1..20})1"; done
+  echo 'input x [a14] std=1'; echo 'layers 1'; echo end; } > "$scratch/deep.stack"
+wants 2 'an expression that comes to fewer settings' timeout 20 "$attest" stack "$scratch/deep.stack" --steps
+{ echo 'layers 1'; printf 'step norm n uclip_norm/*%5000s: x=x -> y=y\n' ''; echo end; } > "$scratch/long.stack"
+wants 2 'a line of at most 4094 characters' "$attest" stack "$scratch/long.stack" --steps
 exit 0

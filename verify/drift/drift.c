@@ -200,6 +200,7 @@ at_status at_drift_compare(const char *path_a, const char *path_b, const struct 
     AT_TRY(at_drift_pair(options->pairing, &drift->a, &drift->b, &drift->paired, drift->why, sizeof drift->why));
     if (options->n_noise > 0 && !drift->paired)
         return AT_FAIL(AT_USAGE, "drift: --noise is for recordings of the same requests, found %s", drift->why);
+    AT_TRY(at_drift_check_noise(path_a, path_b, options->noise, options->n_noise));
     at_drift_limits_default(drift->paired, limits);
     if (options->limits)
         AT_TRY(at_drift_limits_read(options->limits, drift->paired, limits));

@@ -13,7 +13,9 @@
  * the same is measured by tests/verify/drift/test_drift_noise.c. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "verify/drift/drift_rows.h"
 
@@ -95,6 +97,36 @@ static void share_among_heads(struct at_drift *drift) {
             for (int m = 0; m < AT_DRIFT_METRICS; m++)
                 drift->rows[k].noise[m] = most[m];
     }
+}
+
+/* Two names of one file, or of two that hold the same bytes. A file that cannot be read is none: opening it says why. */
+static int same_file(const char *one, const char *other) {
+    char piece[2][65536];
+    size_t n[2] = { 1, 1 };
+    int same = 1;
+    FILE *file[2] = { fopen(one, "rbe"), fopen(other, "rbe") };
+    while (same && file[0] && file[1] && n[0] > 0) {
+        for (int i = 0; i < 2; i++)
+            n[i] = fread(piece[i], 1, sizeof piece[i], file[i]);
+        same = n[0] == n[1] && memcmp(piece[0], piece[1], n[0]) == 0;
+    }
+    same &= file[0] && file[1];
+    for (int i = 0; i < 2; i++)
+        if (file[i])
+            fclose(file[i]);
+    return same;
+}
+
+at_status at_drift_check_noise(const char *a, const char *b, const char *const *paths, int n) {
+    int has_a = 0, has_b = 0;
+    for (int i = 0; i < n && !same_file(a, b); i++) {
+        has_a |= same_file(a, paths[i]);
+        has_b |= same_file(b, paths[i]);
+    }
+    return has_a && has_b
+               ? AT_FAIL(AT_USAGE,
+                         "drift: --noise: found both %s and %s, wanted others: a change would be its own noise", a, b)
+               : AT_OK;
 }
 
 static at_status check_recording(const char *path, const struct at_distributions *d, const struct at_drift *drift) {

@@ -28,6 +28,9 @@ at_status at_drift_measure(struct at_drift_bench *bench, const struct at_distrib
 /* drift_noise.c: the largest of each metric between any two of the recordings `paths`, over the heads of each quantity
  * in each layer, goes to the rows' noise. AT_USAGE where they are not recordings of drift->a's requests, or differ in
  * what no noise moves. */
+/* AT_USAGE where both A and B are among the recordings of noise, under whatever name: what lies between the two would be its
+ * own floor, and nothing could be beyond. */
+at_status at_drift_check_noise(const char *a, const char *b, const char *const *paths, int n);
 at_status at_drift_measure_noise(const char *const *paths, int n, struct at_drift_bench *bench, struct at_drift *drift);
 /* What a row is held to, into row->limit: its rule's limit, and what chance or measured noise may leave beside it. */
 void at_drift_set_limits(const struct at_drift_limits *limits, int paired, struct at_drift_row *row);

@@ -257,7 +257,7 @@ at_status at_judgement_open(struct at_answer *a, const struct at_numerics *numer
     at_ledger_init(&j->ledger);
     AT_TRY_OUT(limits(a, numerics, threads, j));
     if (!numerics->free_order) {
-        if (wants_part(a, model_rows))
+        if (wants_part(a, model_rows) && inputs_finite(a->problem) && !lacks_limit(a, j))
             AT_TRY_OUT(model_some(a, numerics, threads, model_rows, seed, j));
         else
             AT_TRY_OUT(model_into(a, numerics, threads, j->model, j->interval, &j->ledger));

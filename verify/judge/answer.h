@@ -41,7 +41,7 @@ struct at_answer {
 /* What depends on the variant's declared numerics. */
 struct at_judgement {
     double *limit[AT_MAX_TENSORS]; /* +inf where the declared arithmetic has none */
-    int has_model, model_is_part;  /* is_part: of some rows; then the ledger stays empty */
+    int has_model, model_is_part;  /* is_part: of some rows, which are finite as all are; the ledger stays empty */
     double *model[AT_MAX_TENSORS], *interval[AT_MAX_TENSORS];
     unsigned char *modelled[AT_MAX_TENSORS]; /* 1: the element has a modelled value; NULL: all have */
     /* Without a declared order, where inputs are not finite: values of the modelled run in one order, whose NaNs and

@@ -253,7 +253,7 @@ at_status at_compare(struct at_comparison *c, struct at_result *r) {
     int exact_model = c->model != NULL;
     for (int64_t i = 0; exact_model && i < c->count; i++)
         exact_model = !has_model(c, i) || c->interval[i] == 0;
-    r->model_exact = exact_model && c->off_model == 0 && c->count > 0;
+    r->model_exact = exact_model && c->off_model == 0 && c->count > 0 && r->model_compared == c->count;
     r->within = c->beyond_limit == 0;
     if (s.finite_pairs) {
         r->err_rms = sqrt(s.error_square / (double)s.finite_pairs);

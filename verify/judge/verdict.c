@@ -156,7 +156,7 @@ static int is_vacuous(const struct at_evidence *e, struct at_result *r) {
         snprintf(text, sizeof text, "the case requires decoys that change nothing here: %.200s", e->required_inert);
     } else if (e->decoys->passed) {
         int at = snprintf(text, sizeof text, "the %s would have let these wrong results through:",
-                          r->judged_by_model ? "model's interval" : "limit");
+                          r->judged_by_limit ? "limit" : "model's interval");
         for (int d = 0; d < e->decoys->n && at < (int)sizeof text - 40; d++)
             if (e->decoys->fate[d] == AT_DECOY_PASSED)
                 at += snprintf(text + at, sizeof text - (size_t)at, " %s", e->answer->decoys[d].name);
@@ -169,7 +169,7 @@ static int is_vacuous(const struct at_evidence *e, struct at_result *r) {
 
 void at_verdict(const struct at_evidence *e, struct at_result *r) {
     r->judged_by_model = e->judgement->has_model;
-    r->judged_by_limit = !r->judged_by_model;
+    r->judged_by_limit = !r->judged_by_model || e->judgement->model_is_part;
     r->cause[0] = 0;
     if (e->dirty) {
         say(r, AT_STATE_DIRTY, e->dirty);

@@ -88,18 +88,21 @@ static void put_compared(const struct at_run_record *record, FILE *out) {
 
 /* How many results equal a reference of hardware's own arithmetic to the bit: the SIMT run, the declared model. */
 static void put_exact(const struct at_run_record *record, FILE *out) {
-    int64_t predicted = 0, bit_exact = 0, modelled = 0, model_exact = 0;
+    int64_t predicted = 0, bit_exact = 0, modelled = 0, model_exact = 0, in_part = 0;
     for (int64_t i = 0; i < record->n; i++) {
         const struct at_result *r = &record->results[i];
         predicted += r->predicted_compared > 0;
         bit_exact += r->predicted_compared > 0 && r->predicted_different == 0;
         modelled += r->model_compared > 0;
         model_exact += r->model_exact;
+        in_part += r->model_compared > 0 && r->model_compared < r->compared;
     }
     if (predicted)
         fprintf(out, "BIT-EXACT %" PRId64 " of %" PRId64 ", ", bit_exact, predicted);
     if (modelled)
         fprintf(out, "MODEL-EXACT %" PRId64 " of %" PRId64, model_exact, modelled);
+    if (in_part)
+        fprintf(out, "; %" PRId64 " modelled on drawn rows alone, WITHIN elsewhere", in_part);
     if (predicted || modelled)
         fputc('\n', out);
 }

@@ -58,7 +58,7 @@ static void put_ulp(char *text, uint64_t ulp) {
 static const char *met(const struct at_result *r) {
     if (r->model_exact)
         return "MODEL-EXACT";
-    if (r->model_compared > 0 && r->model_equal == r->model_compared)
+    if (r->model_compared > 0 && r->model_equal == r->model_compared && r->model_compared == r->compared)
         return "MODEL-WITHIN";
     return r->within ? "WITHIN" : "-";
 }

@@ -3,6 +3,7 @@
 #include "verify/reproduce/expression.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,7 +68,8 @@ static at_status product(struct reading *r, double *value) {
     for (skip_space(r); *r->at == '*' || *r->at == '/'; skip_space(r)) {
         const char operation = *r->at++;
         AT_TRY(factor(r, &right));
-        *value = operation == '*' ? *value * right : *value / right;
+        /* What is divided by nothing is no figure, and NaN is "not seen"; infinity would be above every bound. */
+        *value = operation == '*' ? *value * right : right == 0 ? NAN : *value / right;
     }
     return AT_OK;
 }

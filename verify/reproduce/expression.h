@@ -12,7 +12,7 @@ struct at_names {
 };
 
 /* The value of `text`, where names[i] stands for values[i]. AT_USAGE with `where`, the column and what is wanted there; a
- * division by zero is IEEE's. */
+ * division by zero is NaN. */
 at_status at_expression_value(const char *text, const char *where, const struct at_names *names, double *value);
 
 #endif

@@ -10,6 +10,8 @@
 #include "attest/names.h"
 #include "datasets/language/case_keys.h"
 
+enum { LAYERS_MAX = 4096 };
+
 /* ---- flows ---- */
 
 int at_stack_flow_find(const struct at_stack_plan *plan, const char *name) {
@@ -274,7 +276,10 @@ static at_status read_dtype(struct at_stack_plan *plan) {
 at_status at_stack_plan_make(struct at_stack_plan *plan) {
     const struct at_stack *s = plan->stack;
     AT_TRY(read_dtype(plan));
-    AT_TRY(at_stack_whole(s, s->layers_line, s->layers, 0, &plan->layers));
+    AT_TRY(at_stack_whole(s, s->layers_line, s->layers, 1, &plan->layers));
+    if (plan->layers > LAYERS_MAX)
+        return AT_FAIL(AT_USAGE, "%s:%d: found %" PRId64 " layers, wanted at most %d", s->path, s->layers_line,
+                       plan->layers, LAYERS_MAX);
     plan->steps = calloc((size_t)s->n_steps + 1, sizeof *plan->steps);
     if (!plan->steps)
         return AT_FAIL(AT_NO_MEMORY, "no memory for a plan");

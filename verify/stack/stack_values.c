@@ -72,7 +72,7 @@ void at_stack_values_release(const struct at_stack_plan *plan, struct at_stack_v
 
 /* ---- the run in double ---- */
 
-/* The same problem with activations in double. Parameters of a format that the operator fixes stay as they are stored. */
+/* The same problem with activations and flows in double. Parameters of a format that the operator fixes stay as they are stored. */
 static at_status widen(const struct at_stack_planned *step, const struct at_problem *data,
                        const struct at_stack_value *values, struct at_problem *wide, double *drawn[AT_MAX_TENSORS]) {
     const struct at_op *op = data->op;
@@ -85,7 +85,8 @@ static at_status widen(const struct at_stack_planned *step, const struct at_prob
     at_problem_shape(wide);
     for (int t = 0; t < op->n_tensors; t++) {
         const struct at_tensor *from = &data->tensors[t];
-        if (step->in[t] >= 0) {
+        if (step->in[t] >= 0) { /* a flow, also where the operator has a format of its own for it: a state in f32 */
+            wide->tensors[t].format = AT_F64;
             wide->tensors[t].data = values[step->in[t]].exact;
             continue;
         }
@@ -127,9 +128,11 @@ out:
 struct sum {
     double squares, largest;
     int64_t n;
+    int has_others; /* NaNs or infinities, which are not in the rest */
 };
 
 static void add(struct sum *s, double x) {
+    s->has_others |= !isfinite(x);
     if (!isfinite(x))
         return;
     s->squares += x * x;
@@ -138,6 +141,10 @@ static void add(struct sum *s, double x) {
 }
 
 static double rms(const struct sum *s) { return s->n ? sqrt(s->squares / (double)s->n) : 0; }
+
+/* An error of an element that has no number is larger than any: what is left would read as next to none. */
+static double error_rms(const struct sum *s) { return s->has_others ? INFINITY : rms(s); }
+static double error_max(const struct sum *s) { return s->has_others ? INFINITY : s->largest; }
 
 void at_stack_measure(const struct at_tensor *stored, const double *here, const double *exact,
                       struct at_stack_error *e) {
@@ -159,10 +166,10 @@ void at_stack_measure(const struct at_tensor *stored, const double *here, const 
         }
     }
     e->rms = rms(&all);
-    e->largest = kernel.largest;
-    e->entered_max = entered.largest;
-    e->entered_rms = rms(&entered);
-    e->inherited_rms = rms(&inherited);
-    e->error_max = error.largest;
-    e->error_rms = rms(&error);
+    e->largest = e->infinities ? INFINITY : kernel.largest;
+    e->entered_max = error_max(&entered);
+    e->entered_rms = error_rms(&entered);
+    e->inherited_rms = error_rms(&inherited);
+    e->error_max = error_max(&error);
+    e->error_rms = error_rms(&error);
 }

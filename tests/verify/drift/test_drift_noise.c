@@ -113,14 +113,13 @@ static unsigned false_alarms(double noise, double uneven, int floor, unsigned tr
     return alarms;
 }
 
-/* No more than one layer in a hundred: a share that is larger by chance alone fails once in ten thousand. */
+/* The layers are the same in every run: of those that are looked at without AT_DRIFT_TRIALS none is accused, of many no more
+ * than the two in a thousand that the page has. */
 static void assert_rare(unsigned alarms, unsigned trials) {
-    const double as_many = gsl_cdf_binomial_Q(alarms, 0.01, trials) + gsl_ran_binomial_pdf(alarms, 0.01, trials);
-    at_assert_true(as_many > 1e-4, "%u of %u layers accused, wanted 1 %%: chance of as many %g", alarms, trials,
-                   as_many);
+    at_assert_true(alarms <= trials / 500, "%u of %u layers accused, wanted at most %u", alarms, trials, trials / 500);
 }
 
-/* AT_DRIFT_TRIALS=600 measures the rates that verify/drift/README.md has. */
+/* AT_DRIFT_TRIALS=1000 measures the rates that verify/drift/README.md has. */
 static unsigned trials_of(void) {
     const char *asked = getenv("AT_DRIFT_TRIALS");
     return asked ? (unsigned)strtoul(asked, NULL, 10) : (unsigned)(4 * at_test_effort(5));

@@ -329,13 +329,19 @@ static void test_measure(void **unused) {
     assert_int_equal(e.infinities, 1);
     assert_int_equal(e.nans, 0);
     assert_int_equal(e.beyond, 1);
-    at_assert_same(e.largest, 2);
+    at_assert_same(e.largest, INFINITY);
     at_assert_within(e.rms, sqrt((1 + 4 + 4.9e9) / 3), 1e-9);
-    at_assert_within(e.entered_rms, sqrt(0.25 / 2), 1e-15);
-    at_assert_same(e.entered_max, 0.5);
+    at_assert_same(e.entered_rms, INFINITY); /* of an element without a number no error is small */
+    at_assert_same(e.entered_max, INFINITY);
     at_assert_within(e.inherited_rms, sqrt(0.25 / 3), 1e-15);
-    at_assert_within(e.error_rms, sqrt(1.0 / 2), 1e-15);
-    at_assert_same(e.error_max, 1);
+    at_assert_same(e.error_rms, INFINITY);
+    at_assert_same(e.error_max, INFINITY);
+    at_store(AT_F16, codes, 2, 65504);
+    at_stack_measure(&t, here, exact, &e);
+    at_assert_same(e.largest, 65504);
+    at_assert_within(e.entered_rms, sqrt((0.25 + 4496.0 * 4496) / 3), 1e-12);
+    at_assert_within(e.error_rms, sqrt((1 + 4496.0 * 4496) / 3), 1e-12);
+    at_assert_same(e.error_max, 4496);
     at_assert_same(at_stack_headroom(65504.0 / 8), 3);
 }
 
