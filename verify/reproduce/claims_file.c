@@ -176,7 +176,7 @@ static at_status read_file(FILE *stream, const char *path, struct at_claims *cla
             line[--length] = 0;
         if (length == 0 || line[0] == '#')
             continue;
-        if (claims->n && strncmp(line, "claim", strcspn(line, " \t")) == 0)
+        if (claims->n && strcspn(line, " \t") == 5 && strncmp(line, "claim", 5) == 0)
             AT_TRY(whole(last(&f)));
         AT_TRY(read_line(&f, line));
     }
