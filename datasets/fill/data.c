@@ -46,7 +46,7 @@ static const struct at_data_family families[] = {
     { "cancel", "large terms that cancel: small results with the error of large ones", ALL, 0,
       at_cancel_query, at_cancel_key, at_cancel_value, at_norm_cancel,
       at_cancel_query, at_cancel_key },
-    { "swamped", "equal weights, and V that cancels but for values 13 bits smaller: the order of a sum shows", AT_DATA_ATTENTION, 0,
+    { "swamped", "equal weights, V that cancels but for values 13 bits smaller, or is subnormal: orders of sums show, and how a quotient is made", AT_DATA_ATTENTION, 0,
       at_swamped_query, at_swamped_key, at_swamped_value, NULL },
     { "ties", "values half-way between two of the format: rounding to even, not away", ALL, 0,
       at_ties_query, at_ties_key, at_ties_value, at_norm_ties,

@@ -47,7 +47,7 @@ struct trial {
     const struct at_numerics *declared;
     int n_outputs, outputs[AT_MAX_TENSORS];
     int64_t count[AT_MAX_TENSORS];
-    struct values want, limit, model, interval, got;
+    struct values want, limit, model, interval, got, got_interval;
     struct at_tensor kernel[AT_MAX_TENSORS]; /* what a kernel with the neighbour's arithmetic leaves */
     int64_t n_rows, *row;
 };
@@ -63,6 +63,7 @@ static void close_trial(struct trial *t) {
     release_values(&t->model);
     release_values(&t->interval);
     release_values(&t->got);
+    release_values(&t->got_interval);
     for (int i = 0; i < AT_MAX_TENSORS; i++)
         free(t->kernel[i].data);
     free(t->row);
@@ -141,15 +142,23 @@ static at_status open_trial(struct trial *t, double work) {
     }
     if (!op->declares)
         return AT_OK;
-    struct values *all[] = { &t->want, &t->limit, &t->model, &t->interval, &t->got };
+    struct values *all[] = { &t->want, &t->limit, &t->model, &t->interval, &t->got, &t->got_interval };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         AT_TRY(open_values(t, all[i]));
     AT_TRY(choose_rows(t, work));
     return judge_declared(t);
 }
 
-/* Would a kernel that leaves these values in the row have been rejected? */
-static int is_rejected(struct trial *t, int64_t row) {
+/* Is element e rejected when a kernel leaves this value there? */
+static int rejects(const struct at_comparison *c, int64_t e, double value) {
+    at_store_code(c->got->format, c->got->data, (size_t)e, at_encode(c->got->format, value));
+    return at_compare_rejects(c, e);
+}
+
+/* Would a kernel with the neighbour's arithmetic have been rejected in the row? Where the neighbour's value is a range (a C
+ * library's exponential), no kernel may be let off: its middle and both ends are rejected, on one side of the model. Of
+ * `ranged` fields the range is itself what the neighbour is told by, and its middle alone is looked at. */
+static int is_rejected(struct trial *t, int64_t row, int ranged) {
     for (int o = 0; o < t->n_outputs; o++) {
         const int i = t->outputs[o];
         const int modelled = !t->declared->free_order;
@@ -162,8 +171,13 @@ static int is_rejected(struct trial *t, int64_t row) {
         int64_t first, count;
         t->problem->op->row_span(t->problem, i, row, &first, &count);
         for (int64_t e = first; e < first + count; e++) {
-            at_store_code(c.got->format, c.got->data, (size_t)e, at_encode(c.got->format, t->got.of[i][e]));
-            if (at_compare_rejects(&c, e))
+            const double mid = t->got.of[i][e], width = ranged ? 0 : t->got_interval.of[i][e];
+            if (!rejects(&c, e, mid))
+                continue;
+            if (!(width > 0))
+                return 1;
+            const int below = mid + width<c.want[e], above = mid - width> c.want[e];
+            if ((below || above) && rejects(&c, e, mid - width) && rejects(&c, e, mid + width))
                 return 1;
         }
     }
@@ -195,11 +209,12 @@ static at_status try_limit(struct trial *t, const struct at_numerics *neighbour,
 }
 
 /* *is = 1 when the comparison tells the neighbour from the declaration, on the first row that does; -1: no model. */
-static at_status try_neighbour(struct trial *t, const struct at_numerics *neighbour, int *is) {
+static at_status try_neighbour(struct trial *t, const struct at_numerics *neighbour, int ranged, int *is) {
     struct at_numerics ordered = *neighbour;
     struct at_eval eval = { 0 };
     ordered.free_order = 0; /* of a declaration without an order, a kernel that has some order */
     memcpy(eval.value, t->got.of, sizeof eval.value);
+    memcpy(eval.limit, t->got_interval.of, sizeof eval.limit);
     *is = t->n_rows > 0 ? 0 : -1; /* nothing to model anything on */
     if (t->declared->free_order)
         AT_TRY(try_limit(t, neighbour, is));
@@ -210,7 +225,7 @@ static at_status try_neighbour(struct trial *t, const struct at_numerics *neighb
             return AT_OK;
         }
         AT_TRY(status);
-        *is = is_rejected(t, t->row[i]);
+        *is = is_rejected(t, t->row[i], ranged);
     }
     return AT_OK;
 }
@@ -220,7 +235,7 @@ static at_status try_field(struct trial *t, int field, struct at_declared_test *
     at_neighbours(t->declared, field, &near);
     for (int i = 0; i < near.n; i++) {
         int is;
-        AT_TRY(try_neighbour(t, &near.of[i], &is));
+        AT_TRY(try_neighbour(t, &near.of[i], field == AT_FIELD_exp || field == AT_FIELD_lse, &is));
         test->has_model[field] |= (unsigned)(is >= 0) << i;
         test->rejected[field] |= (unsigned)(is > 0) << i;
     }

@@ -131,12 +131,13 @@ static void test_cancelling(void **state) {
     at_drop_case(&built);
 }
 
-/* Keys of a kv head are one and the same; in the even channels V is small or has its negative beside it, and is far larger. */
+/* Keys of a kv head are one and the same; in the even channels V is small or has its negative beside it, and is far larger;
+ * every fourth channel is subnormal, with some of its values more than a few units. */
 static void test_swamped(void **state) {
     (void)state;
     struct at_built_case built = at_build_line("softmax_decode b=2 h=2 hk=1 sk=90/31 d=32 data=swamped dtype=f16");
     const struct at_attn_row at = at_attn_row(&built.data.problem, 0);
-    double largest = 0, small = 0;
+    double largest = 0, small = 0, subnormal = 0;
     for (int64_t t = 0; t < 90; t++)
         for (int64_t c = 0; c < 32; c++) {
             const double v = at_built_kv(&built, AT_ATTN_V, at, t, c);
@@ -144,11 +145,14 @@ static void test_swamped(void **state) {
             assert_true(isfinite(v));
             if (t >= 6 && t % 3 == 2 && c % 2 == 0)
                 assert_true(v == -at_built_kv(&built, AT_ATTN_V, at, t - 1, c));
-            if (t % 3 == 0 || t < 6 || c % 2)
+            if (c % 4 == 3)
+                subnormal = fmax(subnormal, fabs(v));
+            else if (t % 3 == 0 || t < 6 || c % 2)
                 small = fmax(small, fabs(v));
             else
                 largest = fmax(largest, fabs(v));
         }
+    at_assert_true(subnormal > 0x1p-18 && subnormal < 0x1p-14, "largest subnormal %g", subnormal);
     at_assert_true(small < 6 && largest > 1000 * small && largest < 65504, "%g beside %g", largest, small);
     at_drop_case(&built);
 }
