@@ -1,4 +1,4 @@
-/* AsyncT prefill on mma.sync: the steps that kernels 04 to 09 are composed of.
+/* AsyncT prefill on mma.sync: the steps that kernels 04 to 09 and 23 are composed of.
  * SPDX-License-Identifier: Apache-2.0
  *
  * A warp has 16 queries of one head; the warps of a block share the tiles of keys.
@@ -15,13 +15,15 @@
 #include "kernels/attention/attention_mma.h"
 
 /* The numerics that kernels on tensor cores declare: the unit of both products, the format of P, keys of a step of P V,
- * and the guard of sums in f16. */
-#define AT_ASYNCT_MMA_NUMERICS(UNIT, P, CHUNK, GUARD) \
+ * the guard of sums in f16, and where the scale is applied. */
+#define AT_ASYNCT_MMA_SCALED_NUMERICS(UNIT, P, CHUNK, GUARD, SCALE_ON) \
     { \
-        .qk_unit = UNIT, .qk_lanes = 1, .scale_on = AT_SCALE_ON_SCORE, .fir_order = AT_FIR_ORDER_TAPS, .fir_fma = 1, \
-        .p = P, .gamma_on = AT_GAMMA_ON_P, .clamp = AT_CLAMP_FMINMAX, .pv_unit = UNIT, .pv_chunk = CHUNK, \
-        .guard = GUARD, .repeats = 1, .batch_invariant = 1, .tail = AT_TAIL_UNREAD, .pv_zero = AT_PV_ZERO_MULTIPLIED, \
+        .qk_unit = UNIT, .qk_lanes = 1, .scale_on = SCALE_ON, .fir_order = AT_FIR_ORDER_TAPS, .fir_fma = 1, .p = P, \
+        .gamma_on = AT_GAMMA_ON_P, .clamp = AT_CLAMP_FMINMAX, .pv_unit = UNIT, .pv_chunk = CHUNK, .guard = GUARD, \
+        .repeats = 1, .batch_invariant = 1, .tail = AT_TAIL_UNREAD, .pv_zero = AT_PV_ZERO_MULTIPLIED, \
     }
+#define AT_ASYNCT_MMA_NUMERICS(UNIT, P, CHUNK, GUARD) \
+    AT_ASYNCT_MMA_SCALED_NUMERICS(UNIT, P, CHUNK, GUARD, AT_SCALE_ON_SCORE)
 /* bf16, 16 products a step, sums in f32. */
 #define AT_ASYNCT_MMA_BF16_NUMERICS AT_ASYNCT_MMA_NUMERICS(AT_UNIT_TC_F32, AT_BF16, 16, AT_GUARD_NONE)
 

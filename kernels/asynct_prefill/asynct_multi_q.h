@@ -1,4 +1,4 @@
-/* AsyncT prefill by tiles of queries of one head, 8 threads a query: the steps that kernels 02 and 03 are composed of.
+/* AsyncT prefill by tiles of queries of one head, 8 threads a query: the steps of kernels 02, 03 and 22.
  * SPDX-License-Identifier: Apache-2.0
  *
  * A block loads keys and rows of V to shared memory once for all queries of its tile (at_stage_keys). A query's q and o
@@ -11,14 +11,16 @@
 
 constexpr int AT_MULTI_Q_GROUP = 8;
 
-/* What they declare: q.k is eight chains of fmaf joined by a butterfly; P in f32; keys with p = 0 are left out. */
-#define AT_ASYNCT_MULTI_Q_NUMERICS \
+/* What they declare: q.k is eight chains of fmaf joined by a butterfly; P in f32; keys with p = 0 are left out. SCALE_ON:
+ * where the scale is applied. */
+#define AT_ASYNCT_MULTI_Q_SCALED_NUMERICS(SCALE_ON) \
     { \
-        .qk_unit = AT_UNIT_F32_FMA, .qk_lanes = 8, .qk_tree = AT_TREE_BUTTERFLY, .scale_on = AT_SCALE_ON_SCORE, \
+        .qk_unit = AT_UNIT_F32_FMA, .qk_lanes = 8, .qk_tree = AT_TREE_BUTTERFLY, .scale_on = SCALE_ON, \
         .fir_order = AT_FIR_ORDER_TAPS, .fir_fma = 1, .p = AT_F32, .gamma_on = AT_GAMMA_ON_P, \
         .clamp = AT_CLAMP_FMINMAX, .pv_unit = AT_UNIT_F32_FMA, .pv_chunk = 1, .repeats = 1, .batch_invariant = 1, \
         .tail = AT_TAIL_UNREAD, .pv_zero = AT_PV_ZERO_SKIPPED, \
     }
+#define AT_ASYNCT_MULTI_Q_NUMERICS AT_ASYNCT_MULTI_Q_SCALED_NUMERICS(AT_SCALE_ON_SCORE)
 
 /* Queries [first, end) of request blockIdx.y for query head blockIdx.x; each group of threads has one or is idle. */
 template <int QUERIES> struct at_query_tile {

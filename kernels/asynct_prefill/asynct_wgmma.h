@@ -1,4 +1,4 @@
-/* AsyncT prefill on wgmma: the steps that kernels 10 to 20 are composed of.
+/* AsyncT prefill on wgmma: the steps that kernels 10 to 20 and 24 are composed of.
  * SPDX-License-Identifier: Apache-2.0
  *
  * A block is a warpgroup with 64 queries of one head. It walks the keys in tiles of 16; a barrier ends each tile.

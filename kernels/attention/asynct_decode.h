@@ -21,6 +21,15 @@ template <class T> struct at_decode_query : at_decode_query_of<T, at_asynct_view
     }
 };
 
+/* The same when q has been scaled: q.k is the score. */
+template <class T> struct at_decode_scaled_query : at_decode_query<T> {
+    using at_decode_query<T>::at_decode_query;
+    using at_decode_query<T>::a;
+    __device__ explicit at_decode_scaled_query(const at_decode_query<T> &query) : at_decode_query<T>(query) {}
+
+    __device__ float r(float dot) const { return a.relu_pre ? fmaxf(dot, 0.0f) : dot; }
+};
+
 template <class T>
 __device__ void at_decode_gates(const at_decode_query<T> &query, const float *row, int first, int begin, int end,
                                 float *p) {

@@ -153,6 +153,12 @@ template <int D, int LANES, int GROUP = LANES> struct at_query_run {
             for (int i = 0; i < RUN; i++)
                 q[n][i] = at_float(from[(lane + n * GROUP) * RUN + i]);
     }
+    /* Puts f(x) in the place of each x of q. */
+    template <class F> __device__ void map(F f) {
+        for (int n = 0; n < HELD; n++)
+            for (int i = 0; i < RUN; i++)
+                q[n][i] = f(q[n][i]);
+    }
     /* The chain of held lane n, k read two channels at a time. */
     template <class T> __device__ float chain(const T *k, int n) const {
         float sum = 0.0f;

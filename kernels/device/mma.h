@@ -37,8 +37,8 @@ struct at_sum_f32 {
     }
 };
 
-/* Sums in f16. GUARD, an at_guard of attest/numerics.h, says what becomes of a sum that overflowed in a step. (Source
- * 004 replaces an infinity by 65500, which is 65504 in f16.) */
+/* Sums in f16. GUARD, an at_guard of attest/numerics.h, says what becomes of a sum that overflowed in a step, or with
+ * AT_GUARD_SCORE by the time it is read. (Source 004 replaces an infinity by 65500, which is 65504 in f16.) */
 template <int GUARD> struct at_sum_f16 {
     uint32_t x[2] = {};
 
@@ -50,11 +50,14 @@ template <int GUARD> struct at_sum_f16 {
     }
     template <class T> __device__ void add(const uint32_t (&a)[4], const uint32_t (&b)[2]) {
         at_mma_16816(x, a, b, x, T{});
-        if (GUARD != AT_GUARD_NONE)
+        if (GUARD != AT_GUARD_NONE && GUARD != AT_GUARD_SCORE)
             for (int i = 0; i < 2; i++)
                 x[i] = guarded(x[i] & 0xffffu) | guarded(x[i] >> 16) << 16;
     }
-    __device__ float operator[](int i) const { return at_float(at_f16{ (uint16_t)(x[i / 2] >> 16 * (i % 2)) }); }
+    __device__ float operator[](int i) const {
+        const uint32_t bits = x[i / 2] >> 16 * (i % 2) & 0xffffu;
+        return at_float(at_f16{ (uint16_t)(GUARD == AT_GUARD_SCORE ? guarded(bits) : bits) });
+    }
     /* A product rounded once to f16: where the f32 product is inexact it is first rounded to odd, so that the second
      * rounding gives what one rounding of the exact product would. */
     __device__ static uint32_t scaled(uint32_t bits, float factor) {

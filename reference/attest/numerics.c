@@ -295,7 +295,7 @@ at_status at_numerics_check(const struct at_numerics *numerics) {
         return AT_FAIL(AT_USAGE, "numerics: rsqrt=%s with qk_unit=f64, wanted f32: the instruction takes no other",
                        rsqrt_words[numerics->rsqrt].name);
     if (numerics->guard != AT_GUARD_NONE && !is_f16_accumulator(numerics->qk_unit) &&
-        !is_f16_accumulator(numerics->pv_unit))
+        (numerics->guard == AT_GUARD_SCORE || !is_f16_accumulator(numerics->pv_unit)))
         return AT_FAIL(AT_USAGE, "numerics: guard=%s with qk_unit=%s pv_unit=%s, wanted an f16 accumulator to guard",
                        guard_words[numerics->guard].name, unit_words[numerics->qk_unit].name,
                        unit_words[numerics->pv_unit].name);

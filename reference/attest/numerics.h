@@ -69,9 +69,10 @@
 /* What f16 accumulation does at its end of range. */
 #define AT_GUARD_LIST(X)                                                                                       \
     X(NONE,     "none",     "nothing")                                                                         \
-    X(ISINF,    "isinf",    "the source's isinf test, which writes +-65500; NaN passes")                       \
+    X(ISINF,    "isinf",    "an infinity after a step is written as +-65504; NaN passes")                      \
     X(NAN_SAFE, "nan_safe", "the same with NaN written as 0")                                                  \
-    X(SATURATE, "saturate", "every store saturates")
+    X(SATURATE, "saturate", "every store saturates")                                                           \
+    X(SCORE,    "score",    "isinf once, on the finished q.k alone: the source's, whose 65500 is 65504 in f16")
 /* What may stand in key/value rows past seq_lens. */
 #define AT_TAIL_LIST(X)                                                                                        \
     X(UNREAD, "unread", "anything: never read")                                                                \

@@ -40,7 +40,7 @@ struct at_order at_order_pv(const struct at_numerics *numerics) {
         .run = 0,
         .tree = AT_TREE_SEQUENTIAL,
         .chunk = numerics->pv_chunk,
-        .guard = (enum at_guard)numerics->guard,
+        .guard = numerics->guard == AT_GUARD_SCORE ? AT_GUARD_NONE : (enum at_guard)numerics->guard,
         .input = (enum at_format)numerics->p,
     };
 }
@@ -107,7 +107,7 @@ static void watch_step(struct terms *t, int64_t step, double value, int finite) 
 }
 
 double at_guarded(enum at_guard guard, double x) {
-    if (guard == AT_GUARD_NONE)
+    if (guard == AT_GUARD_NONE || guard == AT_GUARD_SCORE)
         return x;
     if (isnan(x))
         return guard == AT_GUARD_NAN_SAFE ? 0.0 : x;
@@ -230,6 +230,8 @@ double at_accumulate(const struct at_order *order, int64_t n, const double *a, p
         sum = join_butterfly(&t, 0, 1, c);
     else
         sum = join_in_order(&t, c);
+    if (order->guard == AT_GUARD_SCORE && at_unit_format(order->unit) == AT_F16)
+        sum = at_guarded(AT_GUARD_ISINF, sum);
     if (t.was_infinite && !isinf(sum) && watch->ledger)
         watch->ledger->inf_cancelled++;
     return sum;

@@ -23,7 +23,7 @@ struct at_order {
     int lanes, run;
     enum at_tree tree;
     int chunk;
-    enum at_guard guard; /* applied to each stored f16 accumulator value (tc_f16, f16_fma) */
+    enum at_guard guard; /* applied to each stored f16 accumulator value (tc_f16, f16_fma); score: to the last alone */
     /* Tensor-core units: format of a and b, which decides how operands below 2^-14 are aligned. at_order_pv
      * takes the format of P; at_order_qk cannot know it: the caller sets it to problem->dtype. Left at 0
      * (AT_F64) every operand counts as normal, which is right for bf16 and for f16 without subnormals. */
@@ -61,8 +61,8 @@ struct at_sum_error at_accumulate_error(const struct at_order *order, int64_t n)
  * are subnormal in the tensor core's input format cost beside large ones (at_accumulate_error assumes
  * the largest value of the format there). */
 struct at_sum_error at_accumulate_error_within(const struct at_order *order, int64_t n, double largest);
-/* What is stored where a step of an f16 accumulator gives x. The largest finite f16 is what the source's 65500 becomes
- * when it is written as f16. */
+/* What is stored where a step of an f16 accumulator gives x (score: x, as no step ends the sum). The largest finite f16
+ * is what the source's 65500 becomes when it is written as f16. */
 double at_guarded(enum at_guard guard, double x);
 /* The format results are held in between steps: AT_F64, AT_F32 or AT_F16. */
 enum at_format at_unit_format(enum at_unit unit);

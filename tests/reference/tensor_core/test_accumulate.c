@@ -119,9 +119,11 @@ static void test_chunks_and_strides(void **state) {
 
 static void test_guards(void **state) {
     (void)state;
-    static const double want[4][2] = { { INFINITY, NAN }, { 65504, NAN }, { 65504, 0 }, { 65504, NAN } };
+    static const double want[5][2] = {
+        { INFINITY, NAN }, { 65504, NAN }, { 65504, 0 }, { 65504, NAN }, { 65504, NAN }
+    };
     for (int unit = AT_UNIT_TC_F16; unit <= AT_UNIT_F16_FMA; unit++)
-        for (int guard = AT_GUARD_NONE; guard <= AT_GUARD_SATURATE; guard++) {
+        for (int guard = AT_GUARD_NONE; guard <= AT_GUARD_SCORE; guard++) {
             struct at_order order = order_of((enum at_unit)unit, 1, 0, AT_TREE_SEQUENTIAL);
             order.guard = (enum at_guard)guard;
             const double big[1] = { 60000 }, two[1] = { 2 }, nan[1] = { NAN };
@@ -130,6 +132,24 @@ static void test_guards(void **state) {
             at_assert_same(sum_of(order, 1, minus, two, 0), -want[guard][0]);
             at_assert_same(sum_of(order, 1, nan, two, 0), want[guard][1]);
         }
+}
+
+/* A guard of the finished score leaves what becomes of an infinity on the way, and P V. */
+static void test_guard_of_a_score(void **state) {
+    (void)state;
+    struct at_numerics numerics = at_numerics_default();
+    numerics.qk_unit = numerics.pv_unit = AT_UNIT_TC_F16;
+    numerics.pv_chunk = 16;
+    numerics.guard = AT_GUARD_SCORE;
+    at_assert_ok(at_numerics_check(&numerics));
+    const struct at_order qk = at_order_qk(&numerics), pv = at_order_pv(&numerics);
+    double a[17] = { 40000, 40000 };
+    at_assert_same(sum_of(qk, 17, a, ones, 0), 65504.0);
+    at_assert_same(sum_of(pv, 17, a, ones, 0), (double)INFINITY);
+    a[16] = -40000; /* no way back from infinity, which a guard of each step has */
+    at_assert_same(sum_of(qk, 17, a, ones, 0), 65504.0);
+    a[16] = -INFINITY;
+    at_assert_same(sum_of(qk, 17, a, ones, 0), (double)NAN);
 }
 
 /* Two chunks, 40000 + 40000, then -40000: infinite and staying so, or guarded and back in range. */
@@ -247,6 +267,7 @@ int main(void) {
         cmocka_unit_test(test_f16_tensor_core_is_mma),
         cmocka_unit_test(test_chunks_and_strides),
         cmocka_unit_test(test_guards),
+        cmocka_unit_test(test_guard_of_a_score),
         cmocka_unit_test(test_ledger),
         cmocka_unit_test(test_place_of_overflow),
         cmocka_unit_test(test_nan_and_cancelled),
