@@ -62,12 +62,12 @@ SIMT_FLAGS = -std=c++20 -O2 -g1 -fsanitize=thread -fsanitize=bounds-strict -fno-
              $(filter-out -Wstrict-prototypes -Wmissing-prototypes -Wshadow -Werror,$(WARN)) $(DEFS) -Ireference -I.
 
 # --- sources, all found by path ----------------------------------------------------------------
-OPERATORS := $(sort $(filter-out attest tensor_core special fast norm gated,$(notdir $(patsubst %/,%,$(wildcard reference/*/)))))
+OPERATORS := $(sort $(filter-out attest tensor_core special fast norm gated rotation cache,$(notdir $(patsubst %/,%,$(wildcard reference/*/)))))
 FAMILIES := $(shell sed -n 's/^\([a-z][a-z0-9_]*\) .*/\1/p' kernels/families.txt 2>/dev/null)
 VARIANTS := $(sort $(foreach f,$(FAMILIES),$(wildcard kernels/$(f)/[0-9][0-9]_*.c)))
 DEVICE_VARIANTS := $(sort $(foreach f,$(FAMILIES),$(wildcard kernels/$(f)/[0-9][0-9]_*.cu)))
 
-REFERENCE_SRC := $(wildcard $(foreach r,attest tensor_core special norm gated,reference/$(r)/*.c)) \
+REFERENCE_SRC := $(wildcard $(foreach r,attest tensor_core special norm gated rotation cache,reference/$(r)/*.c)) \
                  $(foreach o,$(OPERATORS),$(wildcard reference/$(o)/*.c))
 FAST_SRC := $(wildcard reference/fast/*.c)
 found = $(sort $(shell find $(1) -name '$(2)'))

@@ -7,7 +7,7 @@
 of_variant() {
     if [[ -f "kernels/$1.c" ]]; then variant_source=kernels/$1.c variant_folders=(kernels/host)
     elif [[ -f "kernels/$1.cu" ]]; then
-        variant_source=kernels/$1.cu variant_folders=(kernels/device kernels/attention kernels/norm kernels/gated "kernels/${1%%/*}")
+        variant_source=kernels/$1.cu variant_folders=(kernels/device kernels/attention kernels/norm kernels/gated kernels/rotation "kernels/${1%%/*}")
     else return 1; fi
 }
 is_host() { [[ "$variant_source" == *.c ]]; }

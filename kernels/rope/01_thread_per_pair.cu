@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(AT_ROPE_THREADS)
 
 int launch(const struct at_launch *launch) {
     const struct at_problem *p = launch->problem;
-    return at_rope_launch(launch, [=]<class T, class TABLE>(const TABLE *table) {
+    return at_rope_launch(launch, AT_ROPE_COS_SIN, [=]<class T, class TABLE>(const TABLE *table) {
         const at_rope_head h = at_rope_head::of(p);
         const auto turn = [=](const at_rope_side<T> &side) {
             const int64_t pieces = p->sizes.tokens * side.heads * (h.d - h.rot / 2);

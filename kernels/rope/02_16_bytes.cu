@@ -9,7 +9,8 @@
  * too.
  * Limits: activations f32, f16 or bf16; what is rotated (half_split: each half of it) and d are whole vectors.
  * Source: ours. */
-#include "kernels/rope/rope_vectors.h"
+#include "kernels/rope/rope_steps.h"
+#include "kernels/rotation/rotation_vectors.h"
 
 namespace {
 
@@ -26,7 +27,7 @@ __global__ void __launch_bounds__(AT_ROPE_THREADS) rotate(at_rope_head h, const 
 
 int launch(const struct at_launch *launch) {
     const struct at_problem *p = launch->problem;
-    return at_rope_launch(launch, [=]<class T, class TABLE>(const TABLE *table) {
+    return at_rope_launch(launch, AT_ROPE_COS_SIN, [=]<class T, class TABLE>(const TABLE *table) {
         const at_rope_head h = at_rope_head::of(p);
         const auto turn = [=](const at_rope_side<T> &side) {
             const int vectors = at_rope_vectors<T>(h);

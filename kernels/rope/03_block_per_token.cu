@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(AT_ROPE_THREADS)
 
 int launch(const struct at_launch *launch) {
     const struct at_problem *p = launch->problem;
-    return at_rope_launch(launch, [=]<class T, class TABLE>(const TABLE *table) {
+    return at_rope_launch(launch, AT_ROPE_COS_SIN, [=]<class T, class TABLE>(const TABLE *table) {
         const at_rope_head h = at_rope_head::of(p);
         return at_launch(rotate<T, TABLE>, dim3{ (unsigned)p->sizes.tokens, 1, 1 }, dim3{ AT_ROPE_THREADS, 1, 1 },
                          h.rot * sizeof(float), launch->stream, h, at_rope_positions(p), table, at_rope_q<T>(p),

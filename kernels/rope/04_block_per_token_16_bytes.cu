@@ -7,7 +7,8 @@
  * heads of q and of k (02_16_bytes) take it from there, a thread each in turn; one barrier.
  * Limits: activations f32, f16 or bf16; what is rotated (half_split: each half of it) and d are whole vectors.
  * Source: ours. */
-#include "kernels/rope/rope_vectors.h"
+#include "kernels/rope/rope_steps.h"
+#include "kernels/rotation/rotation_vectors.h"
 
 namespace {
 
@@ -31,7 +32,7 @@ __global__ void __launch_bounds__(AT_ROPE_THREADS) rotate(at_rope_head h, const 
 
 int launch(const struct at_launch *launch) {
     const struct at_problem *p = launch->problem;
-    return at_rope_launch(launch, [=]<class T, class TABLE>(const TABLE *table) {
+    return at_rope_launch(launch, AT_ROPE_COS_SIN, [=]<class T, class TABLE>(const TABLE *table) {
         const at_rope_head h = at_rope_head::of(p);
         return at_launch(rotate<T, TABLE>, dim3{ (unsigned)p->sizes.tokens, 1, 1 }, dim3{ AT_ROPE_THREADS, 1, 1 },
                          h.rot * sizeof(float), launch->stream, h, at_rope_positions(p), table, at_rope_q<T>(p),

@@ -8,7 +8,6 @@
  * zero its sign. */
 #include "kv_write/kv_write.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* clang-format off */
@@ -19,27 +18,13 @@ static const struct at_tensor_spec tensors[] = {
     { "k", AT_INOUT, AT_FORMAT_DTYPE, { AT_DIM_slots, AT_DIM_hk, AT_DIM_d }, "cached keys", AT_FILL_ROWS },
     { "v", AT_INOUT, AT_FORMAT_DTYPE, { AT_DIM_slots, AT_DIM_hk, AT_DIM_d }, "cached values", AT_FILL_ROWS },
 };
-static const struct at_decoy_spec decoys[] = {
-    { "not_written", "the cache stays as it was" },
-    { "next_slot", "each token goes to the slot after its own" },
-    { "page_start", "each token goes to the first slot of its page" },
-    { "padding_written", "a token of slot -1 goes to the last slot" },
-    { "k_and_v_swapped", "keys go to v, values to k" },
-};
+static const struct at_decoy_spec decoys[AT_CACHE_FAULTS] = { AT_CACHE_DECOYS(0) };
 /* clang-format on */
-
-enum { RIGHT = -1, NOT_WRITTEN, NEXT_SLOT, PAGE_START, PADDING_WRITTEN, K_AND_V_SWAPPED };
 
 static int64_t row_elements(const struct at_problem *p) { return p->sizes.hk * p->sizes.d; }
 
-/* Where a token goes; -1: nowhere. */
 static int64_t slot_of(const struct at_problem *p, int fault, int64_t token) {
-    const int64_t slot = at_tensor_i32(&p->tensors[AT_KV_WRITE_SLOT_MAPPING], token), page = p->sizes.page;
-    if (slot < 0)
-        return fault == PADDING_WRITTEN ? p->sizes.slots - 1 : -1;
-    if (fault == NEXT_SLOT)
-        return (slot + 1) % p->sizes.slots;
-    return fault == PAGE_START && page > 0 ? slot / page * page : slot;
+    return at_cache_slot_of(p, AT_KV_WRITE_SLOT_MAPPING, fault, token);
 }
 
 static void put_row(const struct at_problem *p, const struct at_tensor *from, int64_t from_row, int64_t row,
@@ -51,12 +36,12 @@ static void put_row(const struct at_problem *p, const struct at_tensor *from, in
 
 static at_status write_rows(const struct at_problem *p, int fault, int64_t row0, int64_t row1, struct at_eval *eval) {
     for (int t = AT_KV_WRITE_K; t <= AT_KV_WRITE_V; t++) {
-        const int swapped = fault == K_AND_V_SWAPPED, is_k = (t == AT_KV_WRITE_K) != swapped;
+        const int swapped = fault == AT_CACHE_K_AND_V_SWAPPED, is_k = (t == AT_KV_WRITE_K) != swapped;
         const struct at_tensor *from = &p->tensors[is_k ? AT_KV_WRITE_NEW_K : AT_KV_WRITE_NEW_V];
         double *value = eval->value[t];
         for (int64_t row = row0; value && row < row1; row++)
             put_row(p, &p->tensors[t], row, row, value);
-        for (int64_t token = 0; value && fault != NOT_WRITTEN && token < p->sizes.tokens; token++) {
+        for (int64_t token = 0; value && fault != AT_CACHE_NOT_WRITTEN && token < p->sizes.tokens; token++) {
             const int64_t slot = slot_of(p, fault, token);
             if (slot >= row0 && slot < row1)
                 put_row(p, from, token, slot, value);
@@ -70,7 +55,7 @@ static at_status write_rows(const struct at_problem *p, int fault, int64_t row0,
 static at_status evaluate(const struct at_problem *p, const struct at_numerics *numerics, int64_t row0, int64_t row1,
                           struct at_eval *eval) {
     (void)numerics;
-    return write_rows(p, RIGHT, row0, row1, eval);
+    return write_rows(p, AT_CACHE_RIGHT, row0, row1, eval);
 }
 
 static at_status decoy(const struct at_problem *p, const struct at_numerics *numerics, int which, int64_t row0,
@@ -85,7 +70,7 @@ static void bits(const struct at_problem *p, int t, void *codes, unsigned char *
     const size_t row = (size_t)row_elements(p) * at_format_info(p->tensors[t].format)->bytes;
     memcpy(codes, p->tensors[t].data, (size_t)p->sizes.slots * row);
     for (int64_t token = 0; token < p->sizes.tokens; token++) {
-        const int64_t slot = slot_of(p, RIGHT, token);
+        const int64_t slot = slot_of(p, AT_CACHE_RIGHT, token);
         if (slot >= 0)
             memcpy((char *)codes + (size_t)slot * row, (const char *)from->data + (size_t)token * row, row);
     }
@@ -105,40 +90,14 @@ static at_status check_shape(const struct at_problem *p, int i) {
     return AT_OK;
 }
 
-/* With two tokens for one slot the result would depend on which is written last. */
-static at_status check_mapping(const struct at_problem *p) {
-    at_status status = AT_OK;
-    char *taken = calloc((size_t)p->sizes.slots + 1, 1);
-    if (!taken)
-        return AT_FAIL(AT_NO_MEMORY, "kv_write: no memory for a map of %lld slots", (long long)p->sizes.slots);
-    for (int64_t token = 0; token < p->sizes.tokens; token++) {
-        const int64_t slot = at_tensor_i32(&p->tensors[AT_KV_WRITE_SLOT_MAPPING], token);
-        if (slot < -1 || slot >= p->sizes.slots)
-            AT_FAIL_OUT(AT_USAGE, "kv_write: slot_mapping[%lld] is %lld, wanted -1 to %lld", (long long)token,
-                        (long long)slot, (long long)p->sizes.slots - 1);
-        if (slot >= 0 && taken[slot]++)
-            AT_FAIL_OUT(AT_USAGE,
-                        "kv_write: slot_mapping[%lld] is %lld, as that of a token before it; wanted each once",
-                        (long long)token, (long long)slot);
-    }
-out:
-    free(taken);
-    return status;
-}
-
 static at_status check(const struct at_problem *p) {
     const struct at_sizes *s = &p->sizes;
-    if (s->tokens < 0 || s->slots < 0 || s->page < 0)
-        return AT_FAIL(AT_USAGE, "kv_write: tokens, slots, page are %lld, %lld, %lld, wanted 0 or more",
-                       (long long)s->tokens, (long long)s->slots, (long long)s->page);
+    AT_TRY(at_cache_check_sizes(p));
     if (s->hk < 1 || s->d < 1)
         return AT_FAIL(AT_USAGE, "kv_write: hk, d are %lld, %lld, wanted 1 or more", (long long)s->hk, (long long)s->d);
-    if (s->page > 0 && s->slots % s->page)
-        return AT_FAIL(AT_USAGE, "kv_write: %lld slots are not whole pages of %lld", (long long)s->slots,
-                       (long long)s->page);
     for (int i = 0; i < p->op->n_tensors; i++)
         AT_TRY(check_shape(p, i));
-    return check_mapping(p);
+    return at_cache_check_mapping(p, AT_KV_WRITE_SLOT_MAPPING);
 }
 
 static int64_t rows(const struct at_problem *p) { return p->sizes.slots; }
@@ -156,7 +115,7 @@ static double row_work(const struct at_problem *p, int64_t row) {
 
 /* A token's row is its slot; a token without one leaves nothing to compare. */
 static void unit_rows(const struct at_problem *p, int64_t token, int64_t *first, int64_t *count) {
-    const int64_t slot = slot_of(p, RIGHT, token);
+    const int64_t slot = slot_of(p, AT_CACHE_RIGHT, token);
     *first = slot >= 0 ? slot : token;
     *count = slot >= 0;
 }
@@ -190,7 +149,7 @@ const struct at_op at_op_kv_write = {
     .tensors = tensors,
     .n_tensors = sizeof tensors / sizeof *tensors,
     .decoys = decoys,
-    .n_decoys = sizeof decoys / sizeof *decoys,
+    .n_decoys = AT_CACHE_FAULTS,
     .kind = AT_KIND_COPY,
     .uses = AT_USES(b) | AT_USES(hk) | AT_USES(d) | AT_USES(tokens) | AT_USES(slots) | AT_USES(page) |
             AT_USES(max_pages) | AT_USES(max_sq) | AT_USES(max_sk) | AT_USES(capacity),

@@ -3,7 +3,7 @@
 #ifndef AT_KV_WRITE_H
 #define AT_KV_WRITE_H
 
-#include "attest/op.h"
+#include "cache/cache.h"
 
 enum {
     AT_KV_WRITE_NEW_K,

@@ -55,10 +55,20 @@ wants 0 'PASS' "$attest" stack softmax_28 --strict --quiet --layers 1 \
 [[ $(column name "$scratch/soft.jsonl" | tr '\n' ' ') == *'q_norm k_norm rope'* ]] || fail "no norms of q and k apart"
 wants 0 'PASS' "$attest" stack asynct_3 --set phase=prefill,peri=v1,qk_norm=apart --layers 1 --quiet --strict
 
+# one launch for rotation and write: as every other step, so the cache and what attends to it are the same, but for where errors of
+# keys enter
+wants 0 'MODEL-EXACT 53 of 53' "$attest" stack asynct_3 --set kv_write=inline --strict --json "$scratch/inline.jsonl"
+rows "$scratch/inline.jsonl" > "$scratch/inline"
+cmp <(awk '$2 !~ /^(rope|kv_write)$/' "$scratch/right") <(awk '$2 != "rope"' "$scratch/inline") || fail "inline, other steps moved"
+cmp <(awk '$2 == "kv_write" { print $1, $7, $8 }' "$scratch/right") <(awk '$3 ~ /_cache$/ { print $1, $7, $8 }' "$scratch/inline") ||
+    fail "inline, the cache is another"
+wants 0 'PASS' "$attest" stack asynct_3 --set phase=prefill,kv_write=inline --layers 1 --quiet --strict
+
 # plans: norms and all launches of the pairs; nothing is judged
 launches() { "$attest" stack asynct_35 --steps --set "$1" | tail -n 1; }
 [[ $(launches qk_norm=apart) == 'launches by kind: norm 141, gemm 210, rotary 35, cache 35, attention 35, mlp 35, 491 in all' ]] || fail "apart: $(launches qk_norm=apart)"
 [[ $(launches qk_norm=fused) == 'launches by kind: norm 106, gemm 210, rotary 35, cache 35, attention 35, mlp 35, 456 in all' ]] || fail "fused: $(launches qk_norm=fused)"
+[[ $(launches kv_write=inline) == 'launches by kind: norm 106, gemm 210, rotary 35, attention 35, mlp 35, 421 in all' ]] || fail "inline: $(launches kv_write=inline)"
 wants 0 '14 steps run on the host' "$attest" stack asynct_3 --steps --layers 1 --use '*=00_*'
 
 # A step too large to be modelled whole: on drawn rows alone, which is not MODEL-EXACT; where sums may overflow all rows are.

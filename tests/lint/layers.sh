@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 3
-operators=$(find reference -mindepth 1 -maxdepth 1 -type d -printf '%f\n' | grep -vxE 'attest|tensor_core|special|fast|norm|gated' | paste -sd'|')
+operators=$(find reference -mindepth 1 -maxdepth 1 -type d -printf '%f\n' | grep -vxE 'attest|tensor_core|special|fast|norm|gated|rotation|cache' | paste -sd'|')
 
 sources() { git ls-files 'reference/*.[ch]' 'datasets/*.[ch]' 'kernels/*.[ch]' 'kernels/*.cu' 'verify/*.[ch]' 'notebooks_export/*.[ch]'; }
 
@@ -20,7 +20,10 @@ rule() { # folder -> sets own, outside
         reference/fast) own="attest/|fast/|($operators)/" outside='cblas.h' ;;
         reference/norm) own='attest/|tensor_core/|special/|norm/' outside='' ;;
         reference/gated) own='attest/|gated/' outside='' ;;
+        reference/rotation) own='attest/|rotation/' outside='' ;;
+        reference/cache) own='attest/|cache/' outside='' ;;
         reference/silu_mul | reference/reglu) own="attest/|special/|gated/|${1#reference/}/" outside='' ;;
+        reference/rope | reference/kv_write | reference/rope_kv_write) own="attest/|rotation/|cache/|${1#reference/}/" outside='' ;;
         reference/*norm | reference/*uclip | reference/*uclip_in_place) own="attest/|norm/|${1#reference/}/" outside='' ;;
         reference/*) own="attest/|tensor_core/|special/|${1#reference/}/" outside='' ;;
         datasets/*) own='attest/|tensor_core/|datasets/' outside='gsl/|Random123/|jansson.h|zlib.h' ;;
@@ -30,7 +33,8 @@ rule() { # folder -> sets own, outside
         kernels/runner) own='attest/|kernels/runner/|kernels/simt/simt_job.h|build_info.h' outside='cuda_runtime_api.h|gcov.h' ;;
         kernels/attention | kernels/norm) own="attest/|kernels/device/|$1/|($operators)/" outside='' ;;
         kernels/gated) own="attest/|gated/|kernels/device/|$1/" outside='' ;;
-        kernels/*) own="attest/|gated/|kernels/(host|device|attention|norm|gated)/|$1/|($operators)/" outside='' ;;
+        kernels/rotation) own="attest/|rotation/|kernels/(device|norm)/|$1/" outside='' ;;
+        kernels/*) own="attest/|gated/|kernels/(host|device|attention|norm|gated|rotation)/|$1/|($operators)/" outside='' ;;
         notebooks_export/plots) own='notebooks_export/plots/' outside='' ;;
         verify) own='attest/|verify/|build_info.h' outside='' ;;
         verify/cli) own="attest/|$(rooms cli)" outside='' ;;

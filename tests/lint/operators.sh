@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 3
-operators=$(find reference -mindepth 1 -maxdepth 1 -type d -printf '%f\n' | grep -vxE 'attest|tensor_core|special|fast|norm|gated' | paste -sd'|')
+operators=$(find reference -mindepth 1 -maxdepth 1 -type d -printf '%f\n' | grep -vxE 'attest|tensor_core|special|fast|norm|gated|rotation|cache' | paste -sd'|')
 
 guesses() { # files...: where an operator is told by its name, a tensor's or a dimension's
     grep -nE -- 'strn?(case)?(cmp|str)\(.*op->name, *"|strstr\(.*->name|tensor_index\([^)]*"\) *(>=|<) *0|dims\[0\] == AT_DIM_' "$@"

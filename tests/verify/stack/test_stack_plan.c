@@ -147,6 +147,8 @@ static void test_pairs(void **state) {
     assert_int_equal(after, (3 + 6 + 1 + 1 + 1 + 1) * LAYERS + LAST);
     /* In place or with a residual of its own is one launch each; two operators are two. */
     assert_int_equal(launches("asynct_35", SET("peri=v1"), "norm"), 3 * LAYERS + LAST);
+    assert_int_equal(launches("asynct_35", SET("kv_write=inline"), NULL), after - LAYERS);
+    assert_int_equal(launches("asynct_35", SET("kv_write=inline"), "rotary"), LAYERS);
     assert_int_equal(launches("asynct_35", SET("peri=apart"), "norm"), 4 * LAYERS + LAST);
     /* 28 layers: two adds with RMS, q and k in two launches; attention splits its keys and merges. */
     assert_int_equal(launches("softmax_28", SET("layers=28"), "norm"), 4 * 28 + LAST);

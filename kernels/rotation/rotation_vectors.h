@@ -1,9 +1,9 @@
-/* Rotations by accesses of 16 bytes: what the rope kernels that take vectors share.
+/* Rotations by accesses of 16 bytes: what kernels that take vectors share.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef AT_ROPE_VECTORS_H
-#define AT_ROPE_VECTORS_H
+#ifndef AT_DEVICE_ROTATION_VECTORS_H
+#define AT_DEVICE_ROTATION_VECTORS_H
 
-#include "kernels/rope/rope_steps.h"
+#include "kernels/rotation/rotation.h"
 
 template <class T> constexpr int AT_ROPE_VECTOR = 16 / (int)sizeof(T);
 
