@@ -57,7 +57,7 @@ FACTOR(at_attn_near, "near", "below it, at it, above it", AT_FACTOR_TRIPLES,
     .any = "$near=-15..60");
 FACTOR(at_attn_batch, "batch", "lengths of requests", AT_FACTOR_DECODE | AT_FACTOR_TRIPLES,
     .classes = AT_CLASSES("b=1 sk={keys+near}", "b=3 sk={keys+near}/1/33", "b=2 sk=19/{keys+near}",
-                          "b=5 sk=0/1/{keys+near}/17/0 | b=4 sq=1/0 sk={keys+near}/17"),
+                          "b=5 sk=0/1/{keys+near}/17/0 | b=4 sq=1/0 sk={keys+near}/17/9"),
     .far = AT_CLASSES("b=1 sk=2049,2300,4097", "b=129,130,150 sk=3/1/0/18/2/7"));
 FACTOR(at_attn_rows_tile, "rows", "tile of queries that lengths lie about", AT_FACTOR_PREFILL,
     .classes = AT_CLASSES("$rows=8", "$rows=16"),
