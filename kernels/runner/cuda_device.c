@@ -12,25 +12,42 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { WORKSPACE_OVERRUN = 100001, GUARD = 256, POISON = 0xff, GUARD_BYTE = 0xa5 };
 
 static struct at_cuda_device *cuda_of(struct at_device *device) { return (struct at_cuda_device *)device->state; }
 
+/* Runners of one device share its memory: what a large case takes of it is given back by the runner that had it when a
+ * smaller one comes. Waits at most WAIT_MS; an allocation that fails is no lasting error. */
+static int allocate(uint8_t **memory, int64_t bytes) {
+    enum { STEP_MS = 20, WAIT_MS = 60000 };
+    const struct timespec step = { 0, STEP_MS * 1000000 };
+    for (int waited = 0;; waited += STEP_MS) {
+        const int code = (int)cudaMalloc((void **)memory, (size_t)bytes);
+        if (code == cudaSuccess)
+            return code;
+        cudaGetLastError();
+        if (code != (int)cudaErrorMemoryAllocation || waited >= WAIT_MS)
+            return code;
+        nanosleep(&step, NULL);
+    }
+}
+
+/* Enough is kept as it is, unless it is large and four times what is wanted. */
 static int grow(uint8_t **memory, int64_t *have, int64_t bytes) {
-    if (*memory && bytes <= *have)
+    enum { LARGE = 1 << 30 };
+    if (*memory && bytes <= *have && (*have < LARGE || *have / 4 < bytes))
         return cudaSuccess;
     if (*memory) /* it may be had again at the same address: nothing that was kept of it shall read right values */
         cudaMemset(*memory, POISON, (size_t)*have);
     cudaFree(*memory);
     *memory = NULL;
     *have = 0;
-    const int code = (int)cudaMalloc((void **)memory, (size_t)bytes);
+    const int code = allocate(memory, bytes);
     if (code == cudaSuccess)
         *have = bytes;
-    else
-        cudaGetLastError(); /* too little memory is no lasting error */
     return code;
 }
 

@@ -2,6 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/simt/hooks.h"
 
+#include <float.h>
+#include <math.h>
+
 #include "kernels/simt/counters.h"
 #include "kernels/simt/finding.h"
 #include "kernels/simt/shadow.h"
@@ -103,9 +106,14 @@ uint32_t at_simt_atomic_exchange_u32(uint32_t *address, uint32_t value) {
     return before;
 }
 
+static float without_subnormals(float x) { return fabsf(x) < FLT_MIN ? copysignf(0, x) : x; }
+
 float at_simt_atomic_add_f32(float *address, float value) {
     access(address, 4, AT_ACCESS_ATOMIC, HERE);
+    const struct at_simt_thread *self = at_simt_thread();
     const float before = *address;
-    *address = before + value;
+    *address = self && at_memory_in_arena(self->in, address)
+                   ? before + value
+                   : without_subnormals(without_subnormals(before) + without_subnormals(value));
     return before;
 }

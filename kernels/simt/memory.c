@@ -133,7 +133,7 @@ static int in_variables(struct at_simt_block *like, int64_t at, int bytes) {
 
 static int in_arena(const uint8_t *address, int bytes, struct at_spot *spot, const void *where) {
     struct at_simt_block *self = at_simt_thread()->in, *block = self, *like;
-    if ((uint64_t)(address - block->arena) >= AT_ARENA_BYTES) {
+    if (!at_memory_in_arena(block, address)) {
         block = at_simt_machine.cluster > 1 ? at_cluster_reach(address, where) : NULL;
         if (!block)
             return 0;

@@ -55,6 +55,11 @@ static inline int at_memory_of_launch(const struct at_simt_thread *self, const u
            (uint64_t)(address - (const uint8_t *)at_simt_machine.arguments) < (uint64_t)at_simt_machine.arguments_bytes;
 }
 
+/* Whether this is the block's own shared memory. */
+static inline int at_memory_in_arena(const struct at_simt_block *block, const void *address) {
+    return (uint64_t)((const uint8_t *)address - block->arena) < AT_ARENA_BYTES;
+}
+
 /* Whether these bytes are of the input that this call read last. */
 static inline int at_memory_in_input(const uint8_t *address, int bytes, const void *where) {
     const struct at_memory_input *input = at_memory_input_of(where);

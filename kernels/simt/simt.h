@@ -151,7 +151,8 @@ void at_simt_mbarrier_init(void *at, uint32_t count, struct at_simt_place place)
 void at_simt_mbarrier_arrive(void *at, struct at_simt_place place);
 void at_simt_mbarrier_wait(void *at, uint32_t parity, struct at_simt_place place);
 
-/* 32-bit atomics on shared or global memory: the value before. */
+/* 32-bit atomics on shared or global memory: the value before. f32 in global memory: subnormal terms and sums count as a zero
+ * of their sign, as the units beside the L2 cache have it (PTX, `atom`; seen on an H100); in shared memory they do not. */
 uint32_t at_simt_atomic_add_u32(uint32_t *address, uint32_t value);
 float at_simt_atomic_add_f32(float *address, float value);
 uint32_t at_simt_atomic_exchange_u32(uint32_t *address, uint32_t value);

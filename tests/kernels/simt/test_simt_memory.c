@@ -210,6 +210,33 @@ static void reads_the_sum(void *unused) {
     PUT(at_simt_scene.out[BID * 64 + TID], GET(at_simt_scene.both[3]));
 }
 
+/* ---- f32 atomics: in global memory subnormal terms and sums are zeros of their sign, in shared memory they are themselves ---- */
+
+static float atomic_sums[2][4];
+static void adds_to_both(void *unused) {
+    static const float before[4] = { 0x1p-130f, 0x1.8p-126f, -0x1p-130f, 1.0f },
+                       more[4] = { 0x1p-126f, -0x1p-126f, -0.0f, 0x1p-140f };
+    float *shared = at_simt_shared(&atomic_sums, sizeof before, 4), *const global = (float *)&at_simt_scene.out[0];
+    (void)unused;
+    for (int i = 0; i < 4; i++) {
+        PUT(shared[i], before[i]);
+        PUT(global[i], before[i]);
+        (void)at_simt_atomic_add_f32(&shared[i], more[i]);
+        (void)at_simt_atomic_add_f32(&global[i], more[i]);
+        atomic_sums[0][i] = GET(shared[i]);
+        atomic_sums[1][i] = GET(global[i]);
+    }
+}
+
+static void test_atomics_flush_in_global_memory(void **state) {
+    static const float wanted[2][4] = { { 0x1.1p-126f, 0x1p-127f, -0x1p-130f, 1.0f },
+                                        { 0x1p-126f, 0.0f, -0.0f, 1.0f } };
+    (void)state;
+    at_simt_scene_run(adds_to_both, 1, 1, 1);
+    at_simt_scene_expect(AT_FINDING_NONE, NULL);
+    assert_memory_equal(atomic_sums, wanted, sizeof wanted);
+}
+
 /* When the count of synchronisations begins anew, what threads knew of each other by the old one is forgotten. */
 static void test_time_begins_anew(void **state) {
     (void)state;
@@ -390,11 +417,16 @@ static void test_exchange(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order_rules),      cmocka_unit_test(test_which_bytes),
-        cmocka_unit_test(test_what_a_race_says), cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_order_rules),
+        cmocka_unit_test(test_which_bytes),
+        cmocka_unit_test(test_what_a_race_says),
+        cmocka_unit_test(test_bytes),
 
-        cmocka_unit_test(test_time_begins_anew), cmocka_unit_test(test_launches_are_ordered),
-        cmocka_unit_test(test_blocks_are_not),   cmocka_unit_test(test_unwritten),
+        cmocka_unit_test(test_atomics_flush_in_global_memory),
+        cmocka_unit_test(test_time_begins_anew),
+        cmocka_unit_test(test_launches_are_ordered),
+        cmocka_unit_test(test_blocks_are_not),
+        cmocka_unit_test(test_unwritten),
         cmocka_unit_test(test_exchange),
 
     };
