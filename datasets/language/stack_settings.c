@@ -7,22 +7,17 @@
 #include <string.h>
 
 #include "attest/names.h"
+#include "datasets/language/expression.h"
 #include "datasets/language/stack.h"
 
 /* READ_MAX: settings that one expression may come to, each as often as it is read: few levels of sums are many. */
 enum { DEPTH_MAX = 16, NAMES_MAX = 128, READ_MAX = 10000 };
 
-/* An expression being read. `depth`: settings that are made of settings, and parentheses. */
+/* An expression being read: where, how many settings made of settings lie around it, and how many more may be read. */
 struct reading {
     const struct at_stack *stack;
     int line, depth, *left;
-    const char *whole, *at;
 };
-
-static at_status refuse(const struct reading *r, const char *wanted) {
-    return AT_FAIL(AT_USAGE, "%s:%d: found '%.40s' in '%.60s', wanted %s", r->stack->path, r->line,
-                   *r->at ? r->at : "its end", r->whole, wanted);
-}
 
 static at_status unknown(const struct at_stack *s, int line, const char *name) {
     const char *names[NAMES_MAX];
@@ -50,91 +45,40 @@ const struct at_stack_setting *at_stack_setting(const struct at_stack *s, const 
     return NULL;
 }
 
-static void skip_spaces(struct reading *r) { r->at += strspn(r->at, " \t"); }
+static at_status read_expression(const struct reading *r, const char *text, double *value);
 
-static at_status read_sum(struct reading *r, double *value);
-
-static at_status read_name(struct reading *r, double *value) {
-    char name[AT_STACK_NAME];
-    size_t n = 0;
-    while (isalnum((unsigned char)r->at[n]) || r->at[n] == '_')
-        n++;
-    if (n >= sizeof name)
-        return refuse(r, "a shorter name");
-    snprintf(name, sizeof name, "%.*s", (int)n, r->at);
+static at_status read_setting(const void *context, const char *at, int length, double *value) {
+    const struct reading *r = context;
+    char name[AT_STACK_TEXT];
+    snprintf(name, sizeof name, "%.*s", length, at);
     const struct at_stack_setting *setting = at_stack_setting(r->stack, name);
     if (!setting)
         return unknown(r->stack, r->line, name);
-    struct reading inner = { r->stack, setting->line, r->depth + 1, r->left, setting->value, setting->value };
-    if (inner.depth > DEPTH_MAX)
-        return refuse(r, "settings that are not made of themselves");
+    if (r->depth >= DEPTH_MAX)
+        return AT_FAIL(AT_USAGE, "%s:%d: found '%s', wanted settings that are not made of themselves", r->stack->path,
+                       r->line, name);
     if (--*r->left < 0)
-        return refuse(r, "an expression that comes to fewer settings");
+        return AT_FAIL(AT_USAGE, "%s:%d: found '%s', wanted an expression that comes to fewer settings", r->stack->path,
+                       r->line, name);
     if (!setting->is_let && isalpha((unsigned char)setting->value[0]))
-        return AT_FAIL(AT_USAGE, "%s:%d: found %s = %s in '%.60s', wanted a number", r->stack->path, r->line, name,
-                       setting->value, r->whole);
-    AT_TRY(read_sum(&inner, value));
-    skip_spaces(&inner);
-    if (*inner.at)
-        return refuse(&inner, "an operation or the end");
-    r->at += n;
-    return AT_OK;
+        return AT_FAIL(AT_USAGE, "%s:%d: found %s = %s, wanted a number", r->stack->path, r->line, name,
+                       setting->value);
+    return read_expression(&(struct reading){ r->stack, setting->line, r->depth + 1, r->left }, setting->value, value);
 }
 
-static at_status read_term(struct reading *r, double *value) {
-    skip_spaces(r);
-    if (*r->at == '(') {
-        r->at++;
-        if (++r->depth > DEPTH_MAX)
-            return refuse(r, "fewer parentheses");
-        AT_TRY(read_sum(r, value));
-        skip_spaces(r);
-        if (*r->at != ')')
-            return refuse(r, "')'");
-        r->depth--;
-        r->at++;
-        return AT_OK;
-    }
-    if (isalpha((unsigned char)*r->at))
-        return read_name(r, value);
-    if (!isdigit((unsigned char)*r->at) && *r->at != '.')
-        return refuse(r, "a number, a setting or '('");
-    char *end;
-    *value = strtod(r->at, &end);
-    r->at = end;
-    return AT_OK;
-}
-
-static at_status read_product(struct reading *r, double *value) {
-    AT_TRY(read_term(r, value));
-    for (skip_spaces(r); *r->at == '*' || *r->at == '/'; skip_spaces(r)) {
-        const char operation = *r->at++;
-        double next;
-        AT_TRY(read_term(r, &next));
-        *value = operation == '*' ? *value * next : *value / next;
-    }
-    return AT_OK;
-}
-
-static at_status read_sum(struct reading *r, double *value) {
-    AT_TRY(read_product(r, value));
-    for (skip_spaces(r); *r->at == '+' || *r->at == '-'; skip_spaces(r)) {
-        const char operation = *r->at++;
-        double next;
-        AT_TRY(read_product(r, &next));
-        *value = operation == '+' ? *value + next : *value - next;
-    }
-    return AT_OK;
+static at_status read_expression(const struct reading *r, const char *text, double *value) {
+    char where[256];
+    const struct at_expression_names settings = { read_setting, r };
+    snprintf(where, sizeof where, "%.200s:%d", r->stack->path, r->line);
+    return at_expression_value(text, where, &settings, value);
 }
 
 at_status at_stack_number(const struct at_stack *s, int line, const char *expression, double *value) {
     int left = READ_MAX;
-    struct reading r = { s, line, 0, &left, expression, expression };
-    AT_TRY(read_sum(&r, value));
-    skip_spaces(&r);
-    if (*r.at)
-        return refuse(&r, "an operation or the end");
-    return isfinite(*value) ? AT_OK : refuse(&r, "a finite number");
+    AT_TRY(read_expression(&(struct reading){ s, line, 0, &left }, expression, value));
+    return isfinite(*value)
+               ? AT_OK
+               : AT_FAIL(AT_USAGE, "%s:%d: '%.60s' is %g, wanted a finite number", s->path, line, expression, *value);
 }
 
 at_status at_stack_whole(const struct at_stack *s, int line, const char *expression, int64_t least, int64_t *value) {

@@ -6,7 +6,10 @@
 #ifndef AT_CLAIM_H
 #define AT_CLAIM_H
 
-#include "verify/reproduce/expression.h"
+#include <stddef.h>
+#include <stdint.h>
+
+#include "attest/status.h"
 
 enum { AT_CLAIM_TERMS = 12, AT_TERM_WORDS = 24, AT_CLAIM_CONDITIONS = 4 };
 
@@ -49,6 +52,10 @@ struct at_claims {
 /* AT_USAGE with file and line, what was found and what is wanted: an unknown key, kind or name, an id that is there twice, a
  * claim without what it needs, an expression that cannot be read. */
 at_status at_claims_load(const char *path, struct at_claims *claims);
+
+/* What the claim's expression comes to, where values[i] is that of its term i; NULL: 1 for each. AT_USAGE as of
+ * at_expression_value(). */
+at_status at_claim_ours(const struct at_claim *claim, const double *values, double *value);
 void at_claims_release(struct at_claims *claims);
 
 /* "above 1.5 and within 2" into `claim`; `where` is for messages. claims_rule.c */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "attest/names.h"
+#include "datasets/language/expression.h"
 #include "verify/reproduce/terms.h"
 
 enum { LINE_BYTES = 1024 };
@@ -57,17 +58,45 @@ static at_status read_source(struct file *f, const char *text) {
     return copy(section, last(f)->section, sizeof last(f)->section, "source", f->where);
 }
 
+/* The first n terms by name, with values[i]; NULL: 1 for each. */
+struct known_terms {
+    const struct at_claim *claim;
+    const char *where;
+    const double *values;
+    int n;
+};
+
+static at_status term_value(const void *context, const char *at, int length, double *value) {
+    const struct known_terms *known = context;
+    for (int i = 0; i < known->n; i++) {
+        const char *name = known->claim->terms[i].name;
+        if ((int)strlen(name) != length || strncmp(name, at, (size_t)length) != 0)
+            continue;
+        *value = known->values ? known->values[i] : 1;
+        return AT_OK;
+    }
+    return AT_FAIL(AT_USAGE, "%s: found \"%.*s\", wanted %s", known->where, length, at,
+                   known->n ? "the name of a term of this claim" : "a number: this has no terms");
+}
+
+static at_status arithmetic(const char *text, const struct known_terms *known, double *value) {
+    return at_expression_value(text, known->where, &(struct at_expression_names){ term_value, known }, value);
+}
+
+at_status at_claim_ours(const struct at_claim *claim, const double *values, double *value) {
+    return arithmetic(claim->ours, &(struct known_terms){ claim, claim->where, values, claim->n_terms }, value);
+}
+
 /* "41.64 / 33.07 x": arithmetic, and a unit as its last word where that is no number. */
 static at_status read_figure(struct file *f, const char *text) {
     struct at_claim *claim = last(f);
-    const struct at_names none = { NULL, NULL, 0 };
     AT_TRY(copy(text, claim->figure_text, sizeof claim->figure_text, "figure", f->where));
     char *unit = strrchr(claim->figure_text, ' ');
     if (unit && (isalpha((unsigned char)unit[1]) || unit[1] == '%')) {
         snprintf(claim->unit, sizeof claim->unit, "%s", unit + 1);
         *unit = 0;
     }
-    return at_expression_value(claim->figure_text, f->where, &none, &claim->figure);
+    return arithmetic(claim->figure_text, &(struct known_terms){ claim, f->where, NULL, 0 }, &claim->figure);
 }
 
 /* "NAME = KIND WORD..." */
@@ -140,13 +169,7 @@ static at_status read_line(struct file *f, char *line) {
 
 /* A claim that has ended has all it needs, and its expression reads. */
 static at_status whole(const struct at_claim *c) {
-    const char *names[AT_CLAIM_TERMS];
-    double ones[AT_CLAIM_TERMS], value;
-    const struct at_names all = { names, ones, c->n_terms };
-    for (int i = 0; i < c->n_terms; i++) {
-        names[i] = c->terms[i].name;
-        ones[i] = 1;
-    }
+    double value;
     if (!*c->source || !*c->what)
         return AT_FAIL(AT_USAGE, "%s: claim %s: wanted a line `%s`", c->where, c->id, *c->source ? "what" : "source");
     if (*c->unseen) {
@@ -161,7 +184,7 @@ static at_status whole(const struct at_claim *c) {
     /* A figure typed here would never be measured again. */
     if (c->n_terms == 0)
         return AT_FAIL(AT_USAGE, "%s: claim %s: found no `let`, wanted ours to come from terms", c->where, c->id);
-    return at_expression_value(c->ours, c->where, &all, &value);
+    return at_claim_ours(c, NULL, &value);
 }
 
 static at_status read_file(FILE *stream, const char *path, struct at_claims *claims) {

@@ -93,11 +93,7 @@ static at_status find_measured(struct at_term_sources *sources, struct at_findin
 
 static at_status judge(struct at_finding *f) {
     const struct at_claim *claim = f->claim;
-    const char *names[AT_CLAIM_TERMS];
-    const struct at_names values = { names, f->values, claim->n_terms };
-    for (int i = 0; i < claim->n_terms; i++)
-        names[i] = claim->terms[i].name;
-    AT_TRY(at_expression_value(claim->ours, claim->where, &values, &f->ours));
+    AT_TRY(at_claim_ours(claim, f->values, &f->ours));
     if (isnan(f->ours)) {
         snprintf(f->why, sizeof f->why, "its terms give no number: %.200s", claim->ours);
         return AT_OK;

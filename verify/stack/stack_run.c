@@ -124,6 +124,14 @@ static at_status stand_in(struct work *w) {
 
 /* ---- rows ---- */
 
+/* A launch that did not end, or whose outputs have no elements. */
+static int left_nothing(const struct work *w) {
+    for (int i = 0; i < w->n_results; i++)
+        if (w->results[i].compared > 0)
+            return 0;
+    return 1;
+}
+
 static at_status add_row(struct work *w, int t, const struct at_result *r) {
     struct at_stack_outcome *o = w->run->outcome;
     struct at_stack_row *grown = realloc(o->rows, ((size_t)o->n_rows + 1) * sizeof *grown), *row;
@@ -142,7 +150,7 @@ static at_status add_row(struct work *w, int t, const struct at_result *r) {
                                   .modelled = r->model_compared,
                                   .on_model = r->model_equal,
                                   .ratio = r->ratio_max,
-                                  .stands_in = r->compared == 0,
+                                  .stands_in = left_nothing(w),
                                   .carried = flow >= 0 && w->run->plan->flows[flow].carried };
     snprintf(row->name, sizeof row->name, "%s", step->text->name);
     snprintf(row->kind, sizeof row->kind, "%s", step->text->kind);
@@ -206,7 +214,7 @@ static at_status run_step(struct run *run, int index, int64_t layer) {
     AT_TRY_OUT(feed(&w));
     AT_TRY_OUT(at_stack_variant(run->plan, index, layer, &w.data.problem, &w.choice));
     AT_TRY_OUT(judge(&w));
-    if (w.results[0].compared == 0)
+    if (left_nothing(&w))
         AT_TRY_OUT(stand_in(&w));
     AT_TRY_OUT(at_stack_evaluate(step_of(&w), &w.data.problem, run->values, run->options->threads, w.exact));
     AT_TRY_OUT(add_rows(&w));

@@ -125,11 +125,12 @@ static void test_bad_values(void **state) {
     at_assert_fails(at_stack_set(&s, "count", "--set"), AT_USAGE, "found 'count', wanted SETTING=VALUE");
     at_assert_fails(at_stack_number(&s, 7, "cuont", &value), AT_USAGE,
                     "dir/t.stack:7: found 'cuont', wanted a setting");
-    at_assert_fails(at_stack_number(&s, 7, "2*(count", &value), AT_USAGE, "wanted ')'");
+    at_assert_fails(at_stack_number(&s, 7, "2*(count", &value), AT_USAGE, "wanted a closing parenthesis");
     at_assert_fails(at_stack_number(&s, 7, "2 count", &value), AT_USAGE,
-                    "found 'count' in '2 count', wanted an operation");
-    at_assert_fails(at_stack_number(&s, 7, "2+", &value), AT_USAGE, "found 'its end' in '2+', wanted a number");
-    at_assert_fails(at_stack_number(&s, 7, "way", &value), AT_USAGE, "found way = near in 'way', wanted a number");
+                    "found \"count\" at column 3 of \"2 count\", wanted an operation");
+    at_assert_fails(at_stack_number(&s, 7, "2+", &value), AT_USAGE,
+                    "found \"the end\" at column 3 of \"2+\", wanted a number");
+    at_assert_fails(at_stack_number(&s, 7, "way", &value), AT_USAGE, "found way = near, wanted a number");
     at_assert_fails(at_stack_number(&s, 7, "loop", &value), AT_USAGE,
                     "wanted settings that are not made of themselves");
     at_assert_fails(at_stack_number(&s, 7, "1/(count-3)", &value), AT_USAGE, "wanted a finite number");

@@ -1,6 +1,6 @@
-/* Arithmetic of claims, by recursive descent.
+/* Arithmetic in claims and stacks, by recursive descent.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "verify/reproduce/expression.h"
+#include "datasets/language/expression.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -11,7 +11,7 @@ enum { DEEPEST = 32 };
 
 struct reading {
     const char *text, *at, *where;
-    const struct at_names *names;
+    const struct at_expression_names *names;
     int depth;
 };
 
@@ -25,16 +25,12 @@ static at_status misread(const struct reading *r, const char *wanted) {
 }
 
 static at_status name_value(struct reading *r, double *value) {
-    size_t length = 0;
+    int length = 0;
     while (isalnum((unsigned char)r->at[length]) || r->at[length] == '_')
         length++;
-    for (int i = 0; i < r->names->n; i++)
-        if (strlen(r->names->names[i]) == length && strncmp(r->names->names[i], r->at, length) == 0) {
-            *value = r->names->values[i];
-            r->at += length;
-            return AT_OK;
-        }
-    return misread(r, r->names->n ? "the name of a term of this claim" : "a number: this has no terms");
+    AT_TRY(r->names->value(r->names->context, r->at, length, value));
+    r->at += length;
+    return AT_OK;
 }
 
 static at_status factor(struct reading *r, double *value) {
@@ -85,7 +81,8 @@ static at_status sum(struct reading *r, double *value) {
     return AT_OK;
 }
 
-at_status at_expression_value(const char *text, const char *where, const struct at_names *names, double *value) {
+at_status at_expression_value(const char *text, const char *where, const struct at_expression_names *names,
+                              double *value) {
     struct reading r = { .text = text, .at = text, .where = where, .names = names };
     AT_TRY(sum(&r, value));
     return *r.at ? misread(&r, "an operation or the end") : AT_OK;
