@@ -197,6 +197,7 @@ static const struct {
     { "reglu tokens=20 channels=64 halves=together dtype=f32 data=nonfinite seed=2", "" },
     { "kv_write b=2 sq=3 prefix=4 hk=1 d=16 page=16", "" },
     { "rope b=2 sq=3 prefix=4 h=2 hk=1 d=16 dtype=f32", "fir_fma=1" },
+    { "rope_kv_write b=2 sq=3 prefix=4 h=2 hk=1 d=16 page=16 dtype=f32", "fir_fma=1" },
     { "tensor_core instruction=hopper_mma_k16_f16_f32 tokens=50", "" },
     { "score_counts h=1 sq=20 sk=30 d=16 dtype=f16 what=raw:p", "" },
 };
