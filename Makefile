@@ -78,8 +78,8 @@ EXPORT_SRC := $(filter-out notebooks_export/template_put.c,$(wildcard notebooks_
 TEMPLATES := $(sort $(wildcard notebooks_export/templates/*.py notebooks_export/templates/*.css))
 HOST_SRC := $(wildcard kernels/host/*.c)
 SIMT_SRC := $(wildcard kernels/simt/*.c) kernels/device/tensor_box.c
-CUDA_SRC := kernels/runner/main_cuda.c kernels/runner/cuda_device.c kernels/runner/cuda_graph.c # make/cuda.mk builds them
-RUNNER_SHARED_SRC := kernels/runner/serve.c kernels/runner/block.c kernels/runner/main_shared.c
+CUDA_SRC := kernels/runner/main_cuda.c $(addprefix kernels/runner/cuda_,device.c graph.c sequence.c) # make/cuda.mk builds them
+RUNNER_SHARED_SRC := $(addprefix kernels/runner/,serve.c job.c sequence.c block.c main_shared.c)
 RUNNER_SRC := $(filter-out kernels/runner/main_%.c kernels/runner/coverage.c $(CUDA_SRC),$(wildcard kernels/runner/*.c))
 ORACLE_SRC := $(wildcard tests/oracle/*.c) \
               $(filter-out tests/support/make_%.c,$(wildcard tests/support/*.c))

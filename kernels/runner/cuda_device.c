@@ -6,6 +6,7 @@
 #include "kernels/runner/cuda_device.h"
 
 #include "kernels/runner/cuda_graph.h"
+#include "kernels/runner/cuda_sequence.h"
 
 #include <cuda_runtime_api.h>
 #include <stdio.h>
@@ -177,6 +178,30 @@ static int time_launch(struct at_device *device, const struct at_kernel *kernel,
     return code;
 }
 
+static int sequence(struct at_device *device, const struct at_device_step *steps, int n, int64_t used, int replays,
+                    struct at_step_cost *costs, struct at_reply *reply, int *step) {
+    struct at_cuda_device *cuda = cuda_of(device);
+    struct at_cuda_sequence all = { .steps = steps,
+                                    .n = n,
+                                    .replays = replays,
+                                    .block = cuda->block,
+                                    .used = used,
+                                    .stream = (cudaStream_t)cuda->stream };
+    int64_t most = 0;
+    for (int i = 0; i < n; i++)
+        most = steps[i].workspace_bytes > most ? steps[i].workspace_bytes : most;
+    int code = workspace(device, most, &all.workspace);
+    if (code == cudaSuccess)
+        code = at_cuda_replay(&all, costs, &reply->seconds, step);
+    const int done = (int)cudaDeviceSynchronize();
+    if (done != cudaSuccess)
+        give_up("while replaying a sequence", done);
+    cudaGetLastError();
+    for (int i = 0; i < n; i++)
+        reply->launches += (int64_t)costs[i].kernels;
+    return code == cudaSuccess && guard_damaged(cuda) ? WORKSPACE_OVERRUN : code;
+}
+
 static const char *error_text(int code) {
     return code == WORKSPACE_OVERRUN ? "the kernel wrote past the workspace it asked for"
                                      : cudaGetErrorString((cudaError_t)code);
@@ -188,6 +213,7 @@ int at_cuda_device_init(struct at_cuda_device *cuda, char *text, size_t size) {
                                                  .workspace = workspace,
                                                  .run = run,
                                                  .time = time_launch,
+                                                 .sequence = sequence,
                                                  .store = store,
                                                  .error = error_text } };
     cuda->device.state = cuda;

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/runner/serve.h"
 
-#include "kernels/runner/block.h"
+#include "kernels/runner/job.h"
+#include "kernels/runner/sequence.h"
 
 #include <errno.h>
 #include <math.h>
@@ -22,7 +23,8 @@ struct session {
     struct at_inbox inbox;
     struct at_line line;
     struct at_block block;
-    int ended; /* the other side closed its end */
+    struct at_sequence sequence; /* jobs that wait for the one that runs them */
+    int ended;                   /* the other side closed its end */
 };
 
 int at_serve_claim_stdout(void) {
@@ -131,7 +133,9 @@ static at_status send_variant(struct session *s, int i) {
 }
 
 static at_status greet(struct session *s) {
-    struct at_hello hello = { .version = AT_PROTOCOL_VERSION, .transport = { 1, 1 }, .variants = s->serve->kernels.n };
+    struct at_hello hello = {
+        .version = AT_PROTOCOL_VERSION, .transport = { 1, 1 }, .variants = s->serve->kernels.n, .sequences = 1
+    };
     copy_text(hello.name, sizeof hello.name, s->serve->name);
     copy_text(hello.device, sizeof hello.device, s->serve->device_text);
     AT_TRY(at_hello_format(&hello, &s->line));
@@ -160,77 +164,6 @@ static at_status handle_open(struct session *s, const struct at_message *message
 
 /* ---- jobs ---- */
 
-static void device_failed(const struct at_device *device, const char *doing, int code, struct at_reply *reply) {
-    reply->kind = AT_REPLY_FAILED;
-    snprintf(reply->reason, sizeof reply->reason, "%s: error %d, %s", doing, code, device->error(code));
-}
-
-static void fill_problem(const struct at_job *job, uint8_t *base, struct at_problem *problem) {
-    *problem = job->problem;
-    for (int i = 0; i < job->n_tensors; i++) {
-        const struct at_job_tensor *from = &job->tensor[i];
-        problem->tensors[from->index] = from->shape;
-        problem->tensors[from->index].data = base + from->offset;
-    }
-}
-
-/* What no kernel of a family takes; cases cannot say it, other clients can. NULL: nothing. */
-static const char *family_declines(const char *name, const struct at_problem *problem) {
-    const struct at_family *family = at_family_find(name);
-    return family && family->decode && problem->sizes.max_sq > 1 ? "decode takes at most one query a request" : NULL;
-}
-
-/* Runs the variant on the block as it stands; every way out fills the reply. */
-static void run_job(struct session *s, const struct at_job *job, struct at_reply *reply) {
-    const struct at_kernel *kernel = s->serve->kernels.at(job->variant)->kernel;
-    struct at_device *device = s->serve->device;
-    void *base;
-    int code = device->load(device, s->block.base, job->used, &base);
-    if (code) {
-        device_failed(device, "copying the block to the device", code, reply);
-        return;
-    }
-    struct at_problem problem;
-    fill_problem(job, (uint8_t *)base, &problem);
-    if (job->mode.graph)
-        problem.sizes.max_sk = job->mode.graph_max_sk;
-    const char *refusal = job->mode.timings && !device->time ? "this runner has no clock worth reading" : NULL;
-    if (!refusal)
-        refusal = family_declines(s->serve->kernels.at(job->variant)->family, &problem);
-    if (!refusal && kernel->supports)
-        refusal = kernel->supports(&problem);
-    if (refusal) {
-        reply->kind = AT_REPLY_UNSUPPORTED;
-        copy_text(reply->reason, sizeof reply->reason, refusal);
-        return;
-    }
-    if (job->mode.ask)
-        return;
-    struct at_launch launch = { .problem = &problem };
-    launch.workspace_bytes = kernel->workspace ? kernel->workspace(&problem) : 0;
-    code = device->workspace(device, launch.workspace_bytes, &launch.workspace);
-    if (code) {
-        device_failed(device, "allocating the workspace", code, reply);
-        return;
-    }
-    if (job->mode.timings) {
-        code = device->time(device, kernel, &launch, job->used, job->mode.timings, &reply->timing);
-        if (code)
-            device_failed(device, "timing the kernel", code, reply);
-        return;
-    }
-    code = device->run(device, kernel, &launch, &job->mode, reply);
-    if (device->found && device->found(device, &reply->kind, reply->reason, sizeof reply->reason))
-        return;
-    if (code) {
-        device_failed(device, "running the kernel", code, reply);
-        return;
-    }
-    code = device->store(device, s->block.base, job->used);
-    if (code)
-        device_failed(device, "copying the block from the device", code, reply);
-}
-
 /* An operator that this runner does not know, or that has come to have a size since. */
 static int declines(const struct at_job *job, struct at_reply *reply) {
     if (job->problem.op && !job->lacks[0])
@@ -244,13 +177,27 @@ static int declines(const struct at_job *job, struct at_reply *reply) {
     return 1;
 }
 
+/* A job alone ends a sequence that was begun. */
+static void run(struct session *s, const struct at_job *job, struct at_reply *reply) {
+    if (job->mode.hold) {
+        at_sequence_hold(&s->sequence, job, reply);
+        return;
+    }
+    if (job->mode.replays)
+        at_sequence_run(&s->sequence, s->serve, &s->block, job, reply);
+    else
+        at_job_run(s->serve, &s->block, job, reply);
+    at_sequence_release(&s->sequence);
+}
+
 static at_status handle_job(struct session *s, const struct at_message *message) {
     struct at_job job;
     AT_TRY(at_job_parse(message, &job));
-    int sent_inline = s->block.transport == AT_TRANSPORT_INLINE;
-    if (!sent_inline && job.memory < job.used)
+    const int sent_inline = s->block.transport == AT_TRANSPORT_INLINE && !job.mode.hold;
+    if (s->block.transport == AT_TRANSPORT_MEMFD && job.memory < job.used)
         return AT_FAIL(AT_PROTOCOL, "memory=%lld is less than used=%lld", (long long)job.memory, (long long)job.used);
-    AT_TRY(at_block_reserve(&s->block, sent_inline ? job.used : job.memory));
+    if (!job.mode.hold)
+        AT_TRY(at_block_reserve(&s->block, sent_inline ? job.used : job.memory));
     if (sent_inline)
         AT_TRY(read_payload(s, job.used));
     struct at_reply reply = { .kind = AT_REPLY_DONE, .id = job.id };
@@ -259,7 +206,7 @@ static at_status handle_job(struct session *s, const struct at_message *message)
     } else if (job.variant < s->serve->kernels.n) {
         double most = ceil(job.timeout) + ALARM_GRACE_SECONDS;
         alarm(most < ALARM_MAX_SECONDS ? (unsigned)most : ALARM_MAX_SECONDS);
-        run_job(s, &job, &reply);
+        run(s, &job, &reply);
         alarm(0);
         if (s->serve->after_job)
             s->serve->after_job(s->serve->kernels.at(job.variant));
@@ -317,6 +264,7 @@ at_status at_serve(const struct at_serve *serve) {
     }
     if (status != AT_OK)
         report_error(&s);
+    at_sequence_release(&s.sequence);
     at_block_release(&s.block);
     return status;
 }

@@ -9,6 +9,13 @@
 #include "attest/kernel.h"
 #include "attest/protocol.h"
 
+/* One step of a sequence, its tensors where the device has them. */
+struct at_device_step {
+    const struct at_kernel *kernel;
+    struct at_problem problem;
+    int64_t workspace_bytes;
+};
+
 /* What the loop needs of a device. Errors are numbers of the device's own; 0 is success. */
 struct at_device {
     void *state;
@@ -23,6 +30,11 @@ struct at_device {
     /* Times the launch over copies of the block's first `used` bytes. NULL: this device has no clock worth reading. */
     int (*time)(struct at_device *device, const struct at_kernel *kernel, const struct at_launch *launch, int64_t used,
                 int replays, struct at_timing *timing);
+    /* Replays all steps as one graph, each time on the block's first `used` bytes as they were loaded; the last replay's results
+     * stay. Fills seconds and launches of the reply, and costs of the steps. NULL: this device has no graphs; steps are run one by
+     * one. An error is that of step *step. */
+    int (*sequence)(struct at_device *device, const struct at_device_step *steps, int n, int64_t used, int replays,
+                    struct at_step_cost *costs, struct at_reply *reply, int *step);
     /* Puts what kernels wrote back into the host's bytes. */
     int (*store)(struct at_device *device, void *host, int64_t used);
     /* 1 when the last run broke a rule that the device watches: *kind and what happened. May be NULL. */

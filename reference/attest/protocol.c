@@ -38,6 +38,8 @@ at_status at_hello_format(const struct at_hello *hello, struct at_line *line) {
     at_line_text(line, "device", hello->device);
     at_line_text(line, "transports", list);
     at_line_i64(line, "variants", hello->variants);
+    if (hello->sequences)
+        at_line_i64(line, "sequences", 1);
     return at_line_end(line);
 }
 
@@ -66,9 +68,11 @@ at_status at_hello_parse(const struct at_message *message, struct at_hello *hell
     AT_TRY(at_message_text(message, "name", hello->name, sizeof hello->name));
     AT_TRY(at_message_text(message, "device", hello->device, sizeof hello->device));
     AT_TRY(parse_transports(message, hello));
-    int64_t variants;
+    int64_t variants, sequences;
     AT_TRY(at_message_i64(message, "variants", 0, AT_MAX_VARIANTS, &variants));
     hello->variants = (int)variants;
+    AT_TRY(at_message_optional_i64(message, "sequences", 1, &sequences));
+    hello->sequences = (int)sequences;
     return AT_OK;
 }
 

@@ -92,6 +92,7 @@ struct at_hello {
     char name[64], device[256];
     int transport[AT_TRANSPORT_COUNT]; /* 1 for each one the runner speaks */
     int variants;
+    int sequences; /* it knows `hold` and `replays` */
 };
 at_status at_hello_format(const struct at_hello *hello, struct at_line *line);
 at_status at_hello_parse(const struct at_message *message, struct at_hello *hello);

@@ -65,6 +65,12 @@ at_status at_job_format(const struct at_job *job, struct at_line *line) {
         at_line_i64(line, "dry", 1);
     if (job->mode.timings)
         at_line_i64(line, "timings", job->mode.timings);
+    if (job->mode.hold)
+        at_line_i64(line, "hold", 1);
+    if (job->mode.replays)
+        at_line_i64(line, "replays", job->mode.replays);
+    if (job->mode.steps)
+        at_line_i64(line, "steps", job->mode.steps);
     for (int i = 0; i < job->n_tensors; i++)
         format_tensor(&job->tensor[i], line);
     return at_line_end(line);
@@ -179,7 +185,7 @@ static at_status parse_tensors(const struct at_message *message, struct at_job *
 }
 
 static at_status parse_mode(const struct at_message *message, struct at_run_mode *mode) {
-    int64_t counters, timings, unchecked, ask, dry;
+    int64_t counters, timings, unchecked, ask, dry, hold, replays;
     mode->graph = at_message_get(message, "graph") != NULL;
     AT_TRY(at_message_optional_i64(message, "graph", AT_PROTOCOL_MAX_BYTES, &mode->graph_max_sk));
     AT_TRY(at_message_optional_i64(message, "order", INT64_MAX, &mode->order));
@@ -188,11 +194,18 @@ static at_status parse_mode(const struct at_message *message, struct at_run_mode
     AT_TRY(at_message_optional_i64(message, "unchecked", 1, &unchecked));
     AT_TRY(at_message_optional_i64(message, "ask", 1, &ask));
     AT_TRY(at_message_optional_i64(message, "dry", 1, &dry));
+    AT_TRY(at_message_optional_i64(message, "hold", 1, &hold));
+    AT_TRY(at_message_optional_i64(message, "replays", 1000000, &replays));
+    AT_TRY(at_message_optional_i64(message, "steps", AT_PROTOCOL_MAX_BYTES, &mode->steps));
+    if (mode->steps % (int64_t)sizeof(double))
+        return AT_FAIL(AT_PROTOCOL, "steps=%lld; wanted a multiple of %zu", (long long)mode->steps, sizeof(double));
     mode->counters = (int32_t)counters;
     mode->unchecked = (int32_t)unchecked;
     mode->dry = (int32_t)dry;
     mode->ask = (int32_t)ask;
     mode->timings = (int32_t)timings;
+    mode->hold = (int32_t)hold;
+    mode->replays = (int32_t)replays;
     return AT_OK;
 }
 

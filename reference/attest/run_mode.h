@@ -18,6 +18,9 @@ struct at_run_mode {
         dry; /* 1: the launches of a CUDA kernel are counted, and none is run; a C variant runs. Outputs are not defined */
     int32_t unchecked; /* the SIMT machine only runs: for its own speed with and without checks */
     int32_t timings;   /* graph replays to time with cold and with hot caches; 0: none. Outputs are then not defined. */
+    int32_t hold;      /* 1: kept as the next step of a sequence; nothing is launched */
+    int32_t replays;   /* of the steps held, this job behind them, as one graph; 0: this job alone */
+    int64_t steps; /* where the runner writes a struct at_step_cost a step: bytes from the block's start; 0: nowhere */
 };
 
 /* What a kernel does to memory, warp by warp: lanes that reach the same access the same number of times after a barrier
@@ -40,6 +43,13 @@ struct at_counters {
 #define X(name, meaning) int64_t name;
     AT_COUNTER_LIST(X)
 #undef X
+};
+
+/* What a step of a sequence took: three f64 in the block, since a line has no room for hundreds of steps. */
+struct at_step_cost {
+    double seconds; /* median over replays with an event behind each step; 0: the runner has no clock worth reading */
+    double kernels; /* nodes of the graph that are kernels; where there is no graph, launches */
+    double others;  /* memory sets and copies */
 };
 
 /* Seconds of one launch among graph replays: medians; cold: inputs rotate past the caches, hot: one set of them. */

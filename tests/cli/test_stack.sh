@@ -131,7 +131,6 @@ wants 2 '--set: found '\''way'\'', wanted a setting' "$attest" stack asynct_3 --
 wants 2 '--set: found peri=v3, wanted peri=v2|v1|apart' "$attest" stack asynct_3 --set peri=v3
 wants 2 'wanted a variant that takes it; the last of 2 says: factors are f16' "$attest" stack asynct_3 --sums f16
 wants 2 "--use: found 'attention@3=*', wanted a step" "$attest" stack asynct_3 --use 'attention@3=*'
-wants 2 'not yet run on a device' "$attest" stack asynct_3 --runner cuda
 wants 3 'cannot' "$attest" stack asynct_3 --out /nowhere/at/all.h5
 wants 2 'wanted a whole number from 1 on' "$attest" stack asynct_3 --layers 0 --steps
 wants 2 'wanted at most 4096' "$attest" stack asynct_3 --layers 99999999 --steps

@@ -188,6 +188,7 @@ void at_runner_close(struct at_runner *runner) {
 /* ---- looking and running ---- */
 
 const char *at_runner_device(const struct at_runner *runner) { return runner->greeting.device; }
+int at_runner_has_sequences(const struct at_runner *runner) { return runner->greeting.sequences; }
 int at_runner_variant_count(const struct at_runner *runner) { return runner->greeting.n; }
 
 const struct at_variant *at_runner_variant(const struct at_runner *runner, int i) {

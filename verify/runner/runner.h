@@ -28,6 +28,8 @@ struct at_variant {
 at_status at_runner_open(const char *spec, struct at_runner **runner);
 void at_runner_close(struct at_runner *runner);
 const char *at_runner_device(const struct at_runner *runner);
+/* 1 when it knows jobs that are held and replayed as one graph. */
+int at_runner_has_sequences(const struct at_runner *runner);
 int at_runner_variant_count(const struct at_runner *runner);
 const struct at_variant *at_runner_variant(const struct at_runner *runner, int i);
 

@@ -58,6 +58,7 @@ static at_status read_hello(struct at_child *child, struct at_greeting *greeting
     AT_TRY(at_hello_parse(&message, hello));
     memcpy(greeting->name, hello->name, sizeof greeting->name);
     memcpy(greeting->device, hello->device, sizeof greeting->device);
+    greeting->sequences = hello->sequences;
     greeting->variants = calloc((size_t)hello->variants + 1, sizeof *greeting->variants);
     if (!greeting->variants)
         return AT_FAIL(AT_NO_MEMORY, "no memory for %d variants", hello->variants);
@@ -159,7 +160,7 @@ at_status at_wire_run(struct at_child *child, const struct at_job *job, enum at_
                       struct at_reply *reply, struct at_countdown *countdown) {
     struct at_line line;
     struct at_message message;
-    int is_inline = transport == AT_TRANSPORT_INLINE;
+    int is_inline = transport == AT_TRANSPORT_INLINE && !job->mode.hold;
     AT_TRY(at_job_format(job, &line));
     AT_TRY(at_child_write(child, line.text, line.n, countdown));
     if (is_inline)

@@ -19,6 +19,7 @@ struct at_greeting {
     struct at_variant *variants;
     int n;
     enum at_transport transport;
+    int sequences; /* it takes jobs that are held and replayed as one graph */
 };
 void at_greeting_release(struct at_greeting *greeting);
 

@@ -21,7 +21,14 @@ static const struct at_option options[] = {
     { "--use", "S=V,...",
       "step S (a glob) by variant V (a glob: the last one that takes it) instead of the file's; S@LAYER=V in one "
       "layer" },
-    { "--runner", "R", "cpu (default), or any command line that speaks the protocol" },
+    { "--graph", NULL,
+      "then all steps as one graph, its bits beside theirs; on a GPU: its nodes, and the time of a replay and of each "
+      "step" },
+    { "--replays", "N", "of the graph, to time (default 20)" },
+    { "--against", "A=B,...", "a second graph with these settings too, the two replayed in turns" },
+    { "--judge", "N",
+      "judge N layers alone, from the first on; the rest is launched, for --graph to compare with (default: all)" },
+    { "--runner", "R", "cpu (default), cuda, or any command line that speaks the protocol" },
     { "--also", "R", "a second runner, for variants that the first one lacks" },
     { "--model-rows", "N",
       "of a step with more than 4e7 multiply-adds the declared order is modelled on N drawn rows (default 64; 0: all); "
@@ -34,12 +41,25 @@ static const struct at_option options[] = {
     { NULL, NULL, NULL },
 };
 
-struct command {
+/* The stack with its settings, or with those of --against too. */
+struct side {
+    const char *settings; /* of --against; "" */
     struct at_stack stack;
     struct at_stack_plan plan;
-    struct at_stack_options options;
     struct at_stack_outcome outcome;
+    struct at_stack_graph *graph;
+    struct at_stack_replayed replayed; /* the last time, without its costs */
+};
+
+enum { SIDES = 2, ROUNDS = 5 };
+
+struct command {
+    struct side side[SIDES];
+    int n_sides;
+    struct at_stack_options options;
     struct at_stack_plan_row *plan_rows;
+    struct at_stack_cost *costs; /* of all sides and rounds */
+    int64_t n_costs, replays;
     char repro[1024];
 };
 
@@ -53,29 +73,29 @@ static at_status set_one(struct at_stack *stack, const char *name, const char *v
     return at_stack_set(stack, text, option);
 }
 
-static at_status set_all(struct at_stack *stack, const char *list) {
+static at_status set_all(struct at_stack *stack, const char *list, const char *option) {
     for (const char *at = list; at && *at;) {
         char text[2 * AT_STACK_TEXT];
         const size_t n = strcspn(at, ",");
         snprintf(text, sizeof text, "%.*s", (int)(n < sizeof text ? n : sizeof text - 1), at);
-        AT_TRY(at_stack_set(stack, text, "--set"));
+        AT_TRY(at_stack_set(stack, text, option));
         at += n + (at[n] == ',');
     }
     return AT_OK;
 }
 
-static at_status read_stack(const struct at_args *args, struct command *c) {
-    AT_TRY(at_stack_load(args->words[0], &c->stack));
-    AT_TRY(set_all(&c->stack, at_args_get(args, "--set")));
-    AT_TRY(set_one(&c->stack, "layers", at_args_get(args, "--layers"), "--layers"));
-    AT_TRY(set_one(&c->stack, "dtype", at_args_get(args, "--dtype"), "--dtype"));
-    return set_one(&c->stack, "sums", at_args_get(args, "--sums"), "--sums");
+static at_status read_stack(const struct at_args *args, struct at_stack *stack) {
+    AT_TRY(at_stack_load(args->words[0], stack));
+    AT_TRY(set_all(stack, at_args_get(args, "--set"), "--set"));
+    AT_TRY(set_one(stack, "layers", at_args_get(args, "--layers"), "--layers"));
+    AT_TRY(set_one(stack, "dtype", at_args_get(args, "--dtype"), "--dtype"));
+    return set_one(stack, "sums", at_args_get(args, "--sums"), "--sums");
 }
 
 /* The command that repeats the run: what changes its results. */
 static void write_repro(const struct at_args *args, struct command *c) {
-    static const char *const kept[] = { "--layers", "--set",  "--dtype",      "--sums", "--use",
-                                        "--runner", "--also", "--model-rows", "--seed" };
+    static const char *const kept[] = { "--layers", "--set",  "--dtype",      "--sums",  "--use",
+                                        "--runner", "--also", "--model-rows", "--judge", "--seed" };
     size_t used = (size_t)snprintf(c->repro, sizeof c->repro, "attest stack %s", args->words[0]);
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
         const char *value = at_args_get(args, kept[i]);
@@ -87,21 +107,24 @@ static void write_repro(const struct at_args *args, struct command *c) {
 static at_status open_runners(const struct at_args *args, struct command *c) {
     const char *runner = at_args_get(args, "--runner"), *also = at_args_get(args, "--also");
     const char *specs[AT_STACK_RUNNERS] = { runner ? runner : "cpu", also };
-    if (strcmp(specs[0], "cuda") == 0 || (also && strcmp(also, "cuda") == 0))
-        return AT_FAIL(AT_UNSUPPORTED,
-                       "stack: found runner cuda, wanted cpu or a command line: steps of a stack are not yet "
-                       "run on a device");
     for (int r = 0; r < AT_STACK_RUNNERS && specs[r]; r++) {
         c->options.runner_spec[r] = specs[r];
-        AT_TRY(at_runner_open(specs[r], &c->plan.runner[r]));
-        c->plan.n_runners++;
+        AT_TRY(at_runner_open(specs[r], &c->side[0].plan.runner[r]));
+        c->side[0].plan.n_runners++;
+    }
+    for (int s = 1; s < c->n_sides; s++) {
+        memcpy(c->side[s].plan.runner, c->side[0].plan.runner, sizeof c->side[s].plan.runner);
+        c->side[s].plan.n_runners = c->side[0].plan.n_runners;
     }
     return AT_OK;
 }
 
 static at_status read_options(const struct at_args *args, struct command *c) {
     const char *written[] = { at_args_get(args, "--out"), at_args_get(args, "--json") };
+    const char *against = at_args_get(args, "--against");
     int64_t seed;
+    if ((against || at_args_has(args, "--replays")) && !at_args_has(args, "--graph"))
+        return AT_FAIL(AT_USAGE, "stack: found %s, wanted --graph with it", against ? "--against" : "--replays");
     if (written[1] && strcmp(written[1], "-") == 0)
         written[1] = NULL;
     AT_TRY(at_atomic_check_files(written, 2, NULL, 0));
@@ -109,12 +132,20 @@ static at_status read_options(const struct at_args *args, struct command *c) {
     AT_TRY(at_args_int(args, "--model-rows", 0, INT64_MAX, 64, &c->options.model_rows));
     c->options.quiet = at_args_has(args, "--quiet");
     c->options.threads = at_threads();
-    AT_TRY(read_stack(args, c));
+    AT_TRY(at_args_int(args, "--replays", 1, 100000, 20, &c->replays));
+    AT_TRY(at_args_int(args, "--judge", 1, INT64_MAX, -1, &c->options.judge_layers));
     write_repro(args, c);
     c->options.repro = c->repro;
-    c->plan.stack = &c->stack;
-    c->plan.use = at_args_get(args, "--use");
-    c->plan.seed = (uint64_t)seed;
+    c->n_sides = against ? 2 : 1;
+    for (int s = 0; s < c->n_sides; s++) {
+        struct side *side = &c->side[s];
+        side->settings = s ? against : "";
+        AT_TRY(read_stack(args, &side->stack));
+        AT_TRY(set_all(&side->stack, side->settings, "--against"));
+        side->plan.stack = &side->stack;
+        side->plan.use = at_args_get(args, "--use");
+        side->plan.seed = (uint64_t)seed;
+    }
     return AT_OK;
 }
 
@@ -131,32 +162,34 @@ static json_t *settings_of(const struct at_stack *s) {
 
 static at_status write_request(const struct command *c, struct at_run_record *record) {
     json_t *request =
-        json_pack("{s:s, s:o, s:I, s:s, s:s, s:s, s:I}", "stack", c->stack.name, "settings", settings_of(&c->stack),
-                  "seed", (json_int_t)c->plan.seed, "runner", c->options.runner_spec[0], "also",
-                  c->options.runner_spec[1] ? c->options.runner_spec[1] : "", "use", c->plan.use ? c->plan.use : "",
-                  "model_rows", (json_int_t)c->options.model_rows);
+        json_pack("{s:s, s:o, s:I, s:s, s:s, s:s, s:I}", "stack", c->side[0].stack.name, "settings",
+                  settings_of(&c->side[0].stack), "seed", (json_int_t)c->side[0].plan.seed, "runner",
+                  c->options.runner_spec[0], "also", c->options.runner_spec[1] ? c->options.runner_spec[1] : "", "use",
+                  c->side[0].plan.use ? c->side[0].plan.use : "", "model_rows", (json_int_t)c->options.model_rows);
     record->request = request ? json_dumps(request, JSON_SORT_KEYS | JSON_COMPACT) : NULL;
     json_decref(request);
     if (!record->request)
         return AT_FAIL(AT_NO_MEMORY, "no memory for the run's description");
-    return at_provenance_build(at_runner_device(c->plan.runner[0]), &record->provenance);
+    return at_provenance_build(at_runner_device(c->side[0].plan.runner[0]), &record->provenance);
 }
 
 static at_status write_files(const struct at_args *args, struct command *c) {
     const char *json = at_args_get(args, "--json"), *out = at_args_get(args, "--out");
-    const struct at_table_rows tables[] = { { &at_stack_table_steps, c->outcome.rows, c->outcome.n_rows },
-                                            { &at_stack_table_plan, c->plan_rows, c->plan.n_steps } };
+    struct side *own = &c->side[0];
+    const struct at_table_rows tables[] = { { &at_stack_table_steps, own->outcome.rows, own->outcome.n_rows },
+                                            { &at_stack_table_plan, c->plan_rows, own->plan.n_steps },
+                                            { &at_stack_table_graph, c->costs, c->n_costs } };
     if (json)
-        AT_TRY(at_stack_put_json(c->outcome.rows, c->outcome.n_rows, json));
+        AT_TRY(at_stack_put_json(own->outcome.rows, own->outcome.n_rows, json));
     if (!out)
         return AT_OK;
-    AT_TRY(write_request(c, &c->outcome.record));
-    return at_archive_write_tables(tables, 2, &c->outcome.record, out);
+    AT_TRY(write_request(c, &own->outcome.record));
+    return at_archive_write_tables(tables, own->graph ? 3 : 2, &own->outcome.record, out);
 }
 
-static void put_head(const struct command *c) {
-    const struct at_stack *s = &c->stack;
-    int column = printf("stack %s: %" PRId64 " layers;", s->name, c->plan.layers);
+static void put_head(const struct side *side) {
+    const struct at_stack *s = &side->stack;
+    int column = printf("stack %s: %" PRId64 " layers;", s->name, side->plan.layers);
     char text[1024] = "";
     size_t used = 0;
     for (int i = 0; i < s->n_settings && used < sizeof text; i++)
@@ -166,46 +199,129 @@ static void put_head(const struct command *c) {
     at_put_indented(text, column, 4, stdout);
 }
 
+/* ---- graphs ---- */
+
+static at_status keep_costs(struct command *c, const struct side *side, int round, struct at_stack_replayed *r) {
+    struct at_stack_cost *grown = realloc(c->costs, (size_t)(c->n_costs + r->n_costs + 1) * sizeof *grown);
+    if (!grown)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for what steps took");
+    c->costs = grown;
+    for (int i = 0; i < r->n_costs; i++) {
+        grown[c->n_costs] = r->costs[i];
+        grown[c->n_costs].round = round;
+        snprintf(grown[c->n_costs].side, sizeof grown->side, "%.90s", side->settings);
+        c->n_costs++;
+    }
+    return AT_OK;
+}
+
+/* One after the other, and that a few times: what drifts meanwhile drifts for both. */
+static at_status replay(struct command *c) {
+    for (int round = 0; round < (c->n_sides > 1 ? ROUNDS : 1); round++)
+        for (int s = 0; s < c->n_sides; s++) {
+            struct side *side = &c->side[s];
+            AT_TRY(at_stack_graph_run(side->graph, (int)c->replays, &side->replayed));
+            const at_status status = keep_costs(c, side, round, &side->replayed);
+            free(side->replayed.costs);
+            side->replayed.costs = NULL;
+            AT_TRY(status);
+            if (side->replayed.reason[0] || side->replayed.differ)
+                return AT_OK;
+        }
+    return AT_OK;
+}
+
+static int graph_failed(const struct command *c) {
+    for (int s = 0; s < c->n_sides; s++)
+        if (c->side[s].graph && (c->side[s].replayed.reason[0] || c->side[s].replayed.differ))
+            return 1;
+    return 0;
+}
+
+static void put_graphs(const struct command *c) {
+    const struct at_stack_cost *at = c->costs;
+    for (int s = 0; s < c->n_sides && c->side[s].graph; s++) {
+        const struct side *side = &c->side[s];
+        int64_t n = 0;
+        while (at + n < c->costs + c->n_costs && at[n].round == 0 && strncmp(at[n].side, side->settings, 90) == 0)
+            n++;
+        if (side->settings[0])
+            printf("\nwith %s\n", side->settings);
+        at_stack_put_replayed(&side->replayed, stdout);
+        if (n)
+            at_stack_put_costs(at, n, stdout);
+        at += n;
+    }
+    at_stack_put_sides(c->costs, c->n_costs, stdout);
+}
+
+/* Sides have their verdicts one after the other. */
+static at_status judge_sides(const struct at_args *args, struct command *c) {
+    for (int s = 0; s < c->n_sides; s++) {
+        struct side *side = &c->side[s];
+        if (at_args_has(args, "--graph"))
+            AT_TRY(at_stack_graph_open(c->options.runner_spec[0], &side->plan, &side->graph));
+        c->options.graph = side->graph;
+        AT_TRY(at_stack_run(&side->plan, &c->options, &side->outcome));
+    }
+    return at_args_has(args, "--graph") ? replay(c) : AT_OK;
+}
+
+static void put_side(const struct side *side, int strict, int colour) {
+    put_head(side);
+    at_report_table_brief(&side->outcome.record, strict, colour, stdout);
+    at_stack_put_steps(side->outcome.rows, side->outcome.n_rows, stdout);
+    at_stack_put_layers(side->outcome.rows, side->outcome.n_rows, stdout);
+}
+
 static at_status run_and_tell(const struct at_args *args, struct command *c, int *code) {
     const int strict = at_args_has(args, "--strict"), colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
     const int to_stdout = at_args_has(args, "--json") && strcmp(at_args_get(args, "--json"), "-") == 0;
-    AT_TRY(at_stack_run(&c->plan, &c->options, &c->outcome));
+    AT_TRY(judge_sides(args, c));
     AT_TRY(write_files(args, c));
-    *code = at_run_record_exit_code(&c->outcome.record, strict);
-    if (to_stdout)
-        return AT_OK;
-    put_head(c);
-    at_report_table_brief(&c->outcome.record, strict, colour, stdout);
-    at_stack_put_steps(c->outcome.rows, c->outcome.n_rows, stdout);
-    at_stack_put_layers(c->outcome.rows, c->outcome.n_rows, stdout);
+    *code = graph_failed(c);
+    for (int s = 0; s < c->n_sides; s++) {
+        const int of_side = at_run_record_exit_code(&c->side[s].outcome.record, strict);
+        *code = *code ? *code : of_side;
+    }
+    for (int s = 0; s < c->n_sides && !to_stdout; s++)
+        put_side(&c->side[s], strict, colour);
+    if (!to_stdout)
+        put_graphs(c);
     return AT_OK;
 }
 
 static at_status stack(const struct at_args *args, struct command *c, int *code) {
     AT_TRY(read_options(args, c));
     AT_TRY(open_runners(args, c));
-    AT_TRY(at_stack_plan_make(&c->plan));
-    AT_TRY(at_stack_plan_rows(&c->plan, &c->plan_rows));
+    for (int s = 0; s < c->n_sides; s++)
+        AT_TRY(at_stack_plan_make(&c->side[s].plan));
+    AT_TRY(at_stack_plan_rows(&c->side[0].plan, &c->plan_rows));
     if (!at_args_has(args, "--steps"))
         return run_and_tell(args, c, code);
-    put_head(c);
-    at_stack_put_plan(c->plan_rows, c->plan.n_steps, stdout);
+    put_head(&c->side[0]);
+    at_stack_put_plan(c->plan_rows, c->side[0].plan.n_steps, stdout);
     return AT_OK;
 }
 
 static int run(const struct at_args *args) {
-    struct command c = { .outcome = { .n_rows = 0 } };
+    struct command c = { .n_sides = 0 };
     int code = 0;
-    at_run_record_init(&c.outcome.record);
+    for (int s = 0; s < SIDES; s++)
+        at_run_record_init(&c.side[s].outcome.record);
     const at_status status = stack(args, &c, &code);
     if (status != AT_OK)
         code = at_report_failure(status);
-    at_stack_outcome_release(&c.outcome);
     free(c.plan_rows);
-    at_stack_plan_release(&c.plan);
-    for (int r = 0; r < c.plan.n_runners; r++)
-        at_runner_close(c.plan.runner[r]);
-    at_stack_release(&c.stack);
+    free(c.costs);
+    for (int s = 0; s < SIDES; s++) {
+        at_stack_graph_close(c.side[s].graph);
+        at_stack_outcome_release(&c.side[s].outcome);
+        at_stack_plan_release(&c.side[s].plan);
+        at_stack_release(&c.side[s].stack);
+    }
+    for (int r = 0; r < c.side[0].plan.n_runners; r++)
+        at_runner_close(c.side[0].plan.runner[r]);
     return code;
 }
 

@@ -13,6 +13,7 @@
 #include "attest/buffer.h"
 #include "verify/cli/progress.h"
 #include "verify/judge/case_context.h"
+#include "verify/runner/launch.h"
 
 struct run {
     const struct at_stack_plan *plan;
@@ -122,6 +123,31 @@ static at_status stand_in(struct work *w) {
     return AT_OK;
 }
 
+/* ---- launching alone ---- */
+
+/* Between guard bands, once; what it leaves is not looked at. */
+static at_status launch_alone(struct work *w) {
+    static const double SECONDS = 100;
+    struct at_outputs outputs;
+    struct at_run_reply reply;
+    const struct at_stack_planned *step = step_of(w);
+    char why[sizeof reply.reason] = "";
+    AT_TRY(at_guarded_launch(w->run->plan->runner[w->choice.runner], w->choice.variant, &w->data.problem,
+                             AT_POISON_JUDGED, NULL, w->run->plan->seed, SECONDS, &reply, &outputs));
+    if (reply.outcome != AT_RAN)
+        snprintf(why, sizeof why, "%s", reply.reason);
+    for (int t = 0; t < step->op->n_tensors && !why[0]; t++) {
+        if (outputs.dirty[t][0])
+            snprintf(why, sizeof why, "%s", outputs.dirty[t]);
+        w->left[t] = outputs.tensors[t].data;
+        outputs.tensors[t].data = NULL;
+    }
+    at_outputs_release(&outputs);
+    return why[0] ? AT_FAIL(AT_ENVIRONMENT, "layer %" PRId64 ", step %s, which was not judged: %s", w->layer,
+                            step->text->name, why)
+                  : AT_OK;
+}
+
 /* ---- rows ---- */
 
 /* A launch that did not end, or whose outputs have no elements. */
@@ -205,6 +231,22 @@ static void pass_on(struct work *w) {
     }
 }
 
+static int is_judged(const struct run *run, enum at_stack_part part, int64_t layer) {
+    const int64_t layers = run->options->judge_layers;
+    if (layers < 0 || part == AT_STACK_BEFORE)
+        return 1;
+    return part == AT_STACK_LAYERS ? layer < layers : layers >= run->plan->layers;
+}
+
+/* The verdict, and what lies between the kernel and the run in double. */
+static at_status judge_and_measure(struct work *w) {
+    AT_TRY(judge(w));
+    if (left_nothing(w))
+        AT_TRY(stand_in(w));
+    AT_TRY(at_stack_evaluate(step_of(w), &w->data.problem, w->run->values, w->run->options->threads, w->exact));
+    return add_rows(w);
+}
+
 static at_status run_step(struct run *run, int index, int64_t layer) {
     at_status status = AT_OK;
     struct work w = { .run = run, .index = index, .layer = layer };
@@ -213,11 +255,9 @@ static at_status run_step(struct run *run, int index, int64_t layer) {
     AT_TRY_OUT(at_case_build_around(&w.list.items[0], step_of(&w)->given, &w.data));
     AT_TRY_OUT(feed(&w));
     AT_TRY_OUT(at_stack_variant(run->plan, index, layer, &w.data.problem, &w.choice));
-    AT_TRY_OUT(judge(&w));
-    if (left_nothing(&w))
-        AT_TRY_OUT(stand_in(&w));
-    AT_TRY_OUT(at_stack_evaluate(step_of(&w), &w.data.problem, run->values, run->options->threads, w.exact));
-    AT_TRY_OUT(add_rows(&w));
+    AT_TRY_OUT(is_judged(run, step_of(&w)->text->part, layer) ? judge_and_measure(&w) : launch_alone(&w));
+    if (run->options->graph)
+        AT_TRY_OUT(at_stack_graph_step(run->options->graph, index, layer, &w.choice, &w.data.problem, w.left));
     int64_t failed = 0;
     for (int i = 0; i < w.n_results; i++)
         failed |= at_state_fails(w.results[i].state, "", 0);
@@ -239,6 +279,8 @@ out:
 
 static at_status run_part(struct run *run, enum at_stack_part part, int64_t layer) {
     AT_TRY(at_stack_draw(run->plan, part, layer, run->values));
+    if (run->options->graph)
+        AT_TRY(at_stack_graph_inputs(run->options->graph, part, run->values));
     for (int i = 0; i < run->plan->n_steps; i++)
         if (run->plan->steps[i].text->part == part)
             AT_TRY(run_step(run, i, layer));

@@ -4,7 +4,7 @@
 #define AT_STACK_RUN_H
 
 #include "verify/result/record.h"
-#include "verify/stack/stack_values.h"
+#include "verify/stack/stack_graph.h"
 
 /* One output of one step in one layer. */
 struct at_stack_row {
@@ -23,6 +23,9 @@ struct at_stack_options {
     const char *runner_spec[AT_STACK_RUNNERS];
     const char *repro; /* the command that repeats the run */
     int64_t model_rows;
+    int64_t
+        judge_layers; /* so many from the first on; the rest, and what stands behind them, is launched alone. -1: all */
+    struct at_stack_graph *graph; /* gets every input and step; NULL: none */
     int quiet, threads;
 };
 

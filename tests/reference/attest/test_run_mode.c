@@ -38,7 +38,9 @@ static void test_job(void **state) {
                                                 { .unchecked = 1 },
                                                 { .ask = 1 },
                                                 { .dry = 1 },
-                                                { .timings = 20 } };
+                                                { .timings = 20 },
+                                                { .hold = 1 },
+                                                { .replays = 20, .steps = 4096 } };
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         const struct at_run_mode got = through(modes[i]);
         assert_int_equal(got.graph, modes[i].graph);
@@ -48,15 +50,18 @@ static void test_job(void **state) {
         assert_int_equal(got.ask, modes[i].ask);
         assert_int_equal(got.dry, modes[i].dry);
         assert_int_equal(got.timings, modes[i].timings);
+        assert_int_equal(got.hold, modes[i].hold);
+        assert_int_equal(got.replays, modes[i].replays);
+        assert_true(got.steps == modes[i].steps);
     }
 }
 
 static void test_job_refuses(void **state) {
     (void)state;
-    static const char *const bad[][2] = { { "graph", "-1" },        { "order", "-5" },
-                                          { "counters", "2" },      { "unchecked", "x" },
-                                          { "timings", "1000001" }, { "graph", "" },
-                                          { "ask", "2" },           { "dry", "2" } };
+    static const char *const bad[][2] = { { "graph", "-1" },    { "order", "-5" },        { "counters", "2" },
+                                          { "unchecked", "x" }, { "timings", "1000001" }, { "graph", "" },
+                                          { "ask", "2" },       { "dry", "2" },           { "hold", "2" },
+                                          { "replays", "-1" },  { "steps", "12" } };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct at_line line;
         struct at_message message;
