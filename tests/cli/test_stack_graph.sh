@@ -21,10 +21,14 @@ wants 0 '18 results: 18 PASS' "$attest" stack asynct_3 --quiet --graph --judge 1
 wants 0 'all end with the bits' "$attest" stack asynct_3 --quiet --graph --seed 1 --judge 1
 [[ $(hash_of) != "$whole" ]] || fail "another seed has the same bits"
 # two sides
-wants 0 'with qk_norm=apart' "$attest" stack asynct_3 --quiet --graph --layers 2 --judge 1 --against qk_norm=apart
+wants 0 'qk_norm=apart' "$attest" stack asynct_3 --quiet --graph --layers 2 --judge 1 --against qk_norm=apart
 [[ $(grep -c 'all end with the bits' "$scratch/out") == 2 ]] || fail "not two graphs"
 [[ $(grep -oE '^by kind: norm [0-9]+' "$scratch/out" | tr '\n' ' ') == 'by kind: norm 7 by kind: norm 9 ' ]] || fail "norms of the sides: $(grep 'by kind' "$scratch/out")"
 
+cp datasets/stacks/softmax_28.stack "$scratch"
+printf '%s\n' 'base softmax_28' 'set layers = 1' 'set b = 3' 'set keys = 40' 'set pages = 3' 'set spare = 2' 'set hidden = 128' 'set h = 2' \
+    'set hk = 1' 'set d = 64' 'set inter = 192' > "$scratch/twin.stack"
+wants 0 'stack twin: 1 layers' "$attest" stack asynct_3 --quiet --graph --layers 1 --against "$scratch/twin.stack"
 # A runner whose held steps multiply by another variant than the steps alone: other bits, from its first product on.
 of=$("$BUILD/attest-cpu" --list | grep -n '^gemm/03_wgmma_f32_sum ' | cut -d: -f1) to=$("$BUILD/attest-cpu" --list | grep -n '^gemm/02_mma_f16_sum ' | cut -d: -f1)
 wants 1 'DIFFER from what the steps one by one left there, the first: layer 0, step kv_write, tensor' "$attest" stack asynct_3 --quiet --graph --judge 1 --dtype f16 \

@@ -25,7 +25,8 @@ static const struct at_option options[] = {
       "then all steps as one graph, its bits beside theirs; on a GPU: its nodes, and the time of a replay and of each "
       "step" },
     { "--replays", "N", "of the graph, to time (default 20)" },
-    { "--against", "A=B,...", "a second graph with these settings too, the two replayed in turns" },
+    { "--against", "A=B,...|S",
+      "a second graph, with these settings too or of another stack (its name), the two replayed in turns" },
     { "--judge", "N",
       "judge N layers alone, from the first on; the rest is launched, for --graph to compare with (default: all)" },
     { "--runner", "R", "cpu (default), cuda, or any command line that speaks the protocol" },
@@ -41,9 +42,9 @@ static const struct at_option options[] = {
     { NULL, NULL, NULL },
 };
 
-/* The stack with its settings, or with those of --against too. */
+/* The stack with its settings; with those of --against too, or its stack. */
 struct side {
-    const char *settings; /* of --against; "" */
+    const char *name; /* AT_STACK_OWN, or what --against says */
     struct at_stack stack;
     struct at_stack_plan plan;
     struct at_stack_outcome outcome;
@@ -84,9 +85,14 @@ static at_status set_all(struct at_stack *stack, const char *list, const char *o
     return AT_OK;
 }
 
-static at_status read_stack(const struct at_args *args, struct at_stack *stack) {
-    AT_TRY(at_stack_load(args->words[0], stack));
-    AT_TRY(set_all(stack, at_args_get(args, "--set"), "--set"));
+/* `against`: NULL for the stack itself. Another stack has settings of its own. */
+static at_status read_stack(const struct at_args *args, const char *against, struct at_stack *stack) {
+    const int other = against && !strchr(against, '=');
+    AT_TRY(at_stack_load(other ? against : args->words[0], stack));
+    if (!other)
+        AT_TRY(set_all(stack, at_args_get(args, "--set"), "--set"));
+    if (against && !other)
+        AT_TRY(set_all(stack, against, "--against"));
     AT_TRY(set_one(stack, "layers", at_args_get(args, "--layers"), "--layers"));
     AT_TRY(set_one(stack, "dtype", at_args_get(args, "--dtype"), "--dtype"));
     return set_one(stack, "sums", at_args_get(args, "--sums"), "--sums");
@@ -139,9 +145,8 @@ static at_status read_options(const struct at_args *args, struct command *c) {
     c->n_sides = against ? 2 : 1;
     for (int s = 0; s < c->n_sides; s++) {
         struct side *side = &c->side[s];
-        side->settings = s ? against : "";
-        AT_TRY(read_stack(args, &side->stack));
-        AT_TRY(set_all(&side->stack, side->settings, "--against"));
+        side->name = s ? against : AT_STACK_OWN;
+        AT_TRY(read_stack(args, s ? against : NULL, &side->stack));
         side->plan.stack = &side->stack;
         side->plan.use = at_args_get(args, "--use");
         side->plan.seed = (uint64_t)seed;
@@ -209,7 +214,8 @@ static at_status keep_costs(struct command *c, const struct side *side, int roun
     for (int i = 0; i < r->n_costs; i++) {
         grown[c->n_costs] = r->costs[i];
         grown[c->n_costs].round = round;
-        snprintf(grown[c->n_costs].side, sizeof grown->side, "%.90s", side->settings);
+        snprintf(grown[c->n_costs].stack, sizeof grown->stack, "%.31s", c->side[0].stack.name);
+        snprintf(grown[c->n_costs].side, sizeof grown->side, "%.90s", side->name);
         c->n_costs++;
     }
     return AT_OK;
@@ -243,10 +249,10 @@ static void put_graphs(const struct command *c) {
     for (int s = 0; s < c->n_sides && c->side[s].graph; s++) {
         const struct side *side = &c->side[s];
         int64_t n = 0;
-        while (at + n < c->costs + c->n_costs && at[n].round == 0 && strncmp(at[n].side, side->settings, 90) == 0)
+        while (at + n < c->costs + c->n_costs && at[n].round == 0 && strncmp(at[n].side, side->name, 90) == 0)
             n++;
-        if (side->settings[0])
-            printf("\nwith %s\n", side->settings);
+        if (s)
+            printf("\n%s\n", side->name);
         at_stack_put_replayed(&side->replayed, stdout);
         if (n)
             at_stack_put_costs(at, n, stdout);

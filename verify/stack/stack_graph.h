@@ -12,12 +12,14 @@
 
 struct at_stack_graph;
 
-/* The name of the row that is the whole graph. */
+/* The name of the row that is the whole graph; the side that is not --against's. */
 #define AT_STACK_REPLAY "replay"
+#define AT_STACK_OWN "own"
 
 /* What a step took, over its layers. */
 struct at_stack_cost {
-    char side[AT_STACK_TEXT]; /* settings of --against; "": the stack's own */
+    char stack[AT_STACK_NAME];
+    char side[AT_STACK_TEXT]; /* AT_STACK_OWN, or what --against says */
     int64_t round;            /* the sides take turns */
     char name[AT_STACK_NAME], kind[AT_STACK_NAME];
     int64_t times;

@@ -8,7 +8,8 @@
 /* kind, name, member, units, meaning */
 /* clang-format off */
 #define GRAPH_FIELDS(X)                                                                                  \
-    X(TEXT, side,    side,    "1", "settings of --against; none: the stack's own")                       \
+    X(TEXT, stack,   stack,   "1", "what --against is beside")                                             \
+    X(TEXT, side,    side,    "1", "own; or the settings or the stack of --against")                       \
     X(I64,  round,   round,   "1", "the sides take turns")                                               \
     X(TEXT, name,    name,    "1", "step; replay: the whole graph, without events between steps")        \
     X(TEXT, kind,    kind,    "1", "kind of the step, as the stack has it")                              \
@@ -136,12 +137,12 @@ static double replay_of(const struct at_stack_cost *rows, int64_t n, const char 
 void at_stack_put_sides(const struct at_stack_cost *rows, int64_t n, FILE *out) {
     const char *other = "";
     for (int64_t i = 0; i < n; i++)
-        other = rows[i].side[0] ? rows[i].side : other;
+        other = strcmp(rows[i].side, AT_STACK_OWN) != 0 ? rows[i].side : other;
     if (!other[0])
         return;
-    fprintf(out, "\nin turns, us of a replay, and with %s over without:", other);
+    fprintf(out, "\nin turns, us of a replay, %s over own:", other);
     for (int64_t round = 0;; round++) {
-        const double own = replay_of(rows, n, "", round), its = replay_of(rows, n, other, round);
+        const double own = replay_of(rows, n, AT_STACK_OWN, round), its = replay_of(rows, n, other, round);
         if (!(own > 0 && its > 0))
             break;
         fprintf(out, "%s %.1f, %.1f: %.4f", round ? ";" : "", own * 1e6, its * 1e6, its / own);
@@ -160,7 +161,7 @@ static void show(const struct at_table_rows *table, const struct at_run_record *
             next++;
         if (rows[i].round > 0)
             continue;
-        fprintf(out, "\nas one graph%s%s\n", rows[i].side[0] ? ", with " : "", rows[i].side);
+        fprintf(out, "\nas one graph, %s\n", rows[i].side);
         at_stack_put_costs(rows + i, next - i, out);
     }
     at_stack_put_sides(rows, table->n, out);
