@@ -123,9 +123,9 @@ def asynct_attention(q, k, v, taps, gamma, clip=(0.0, 1.0), p_dtype=None):
     return (o.float() * gamma[:, None]).to(q.dtype)
 
 
-def softmax_attention(q, k, v, p_dtype=None):
+def softmax_attention(q, k, v, p_dtype=None, with_lse=False):
     """The same with softmax; p_dtype None: PyTorch's own. Else P is rounded to p_dtype as exp(s - maximum), and divided by the sum
-    of the weights before rounding after the second product: flash attention with one tile."""
+    of the weights before rounding after the second product: flash attention with one tile. with_lse: (o, lse [b, queries, h])."""
     b, t, h, d = q.shape
     hk, keys = k.shape[2], k.shape[1]
     if p_dtype is None:
@@ -133,10 +133,12 @@ def softmax_attention(q, k, v, p_dtype=None):
         return functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True).transpose(1, 2)
     s = torch.matmul(group(q, hk).float(), k.permute(0, 2, 3, 1).float()).view(b, h, t, keys) * (1 / math.sqrt(d))
     s = s.masked_fill(~visible(t, keys, q.device), -math.inf)
-    e = torch.exp(s - s.amax(-1, keepdim=True))
-    p = e.to(p_dtype).float()
+    most = s.amax(-1, keepdim=True)
+    e = torch.exp(s - most)
+    p, total = e.to(p_dtype).float(), e.sum(-1, keepdim=True)
     o = torch.matmul(p.view(b, hk, h // hk * t, keys), v.transpose(1, 2).float()).view(b, h, t, d)
-    return (o / e.sum(-1, keepdim=True)).transpose(1, 2).to(q.dtype)
+    o = (o / total).transpose(1, 2).to(q.dtype)
+    return (o, (most + total.log())[..., 0].transpose(1, 2)) if with_lse else o
 
 
 # ---- a layer ----
@@ -247,7 +249,7 @@ class Model(torch.nn.Module):
     def forward(self, ids, dtype=torch.float32, run=None, drop=0.0, attend=own_attention, see=None):
         """run: layer(), or a compiled one. see(layer, name, tensor)."""
         x = self.embedding[ids].to(dtype)
-        res = torch.zeros_like(x)
+        res = x - x  # zeros with a gradient, as every layer's residual stream has one: layers compile once
         cos, sin = self.cos[:ids.shape[1]], self.sin[:ids.shape[1]]
         for n, w in enumerate(self.weights()):
             if run is not None:

@@ -127,6 +127,13 @@ def read_corpus(path):
     return facts, rest[:facts["train_bytes"]], rest[facts["train_bytes"]:], hashlib.sha256(packed).hexdigest()
 
 
+def pack(train, held_out, sources):
+    """The bytes of a docs.xz, and its facts."""
+    facts = {"sources": sources, "train_bytes": len(train), "held_out_bytes": len(held_out)}
+    whole = json.dumps(facts, sort_keys=True).encode() + b"\n" + train + held_out
+    return lzma.compress(whole, format=lzma.FORMAT_XZ, preset=9), facts
+
+
 def make(folder, packages):
     """Writes docs.xz and the licences."""
     os.makedirs(packages, exist_ok=True)
@@ -146,9 +153,7 @@ def make(folder, packages):
         sources.append({"package": os.path.basename(package), "sha256": digest, "licence": licence, "pages": count - first,
                         "bytes": sum(map(len, train)) + sum(map(len, held_out)) - before})
         shutil.rmtree(unpacked)
-    facts = {"sources": sources, "train_bytes": sum(map(len, train)), "held_out_bytes": sum(map(len, held_out))}
-    whole = json.dumps(facts, sort_keys=True).encode() + b"\n" + b"".join(train) + b"".join(held_out)
-    packed = lzma.compress(whole, format=lzma.FORMAT_XZ, preset=9)
+    packed, facts = pack(b"".join(train), b"".join(held_out), sources)
     with open(os.path.join(folder, "docs.xz"), "wb") as out:
         out.write(packed)
     print(json.dumps(facts, indent=1))

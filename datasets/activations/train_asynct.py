@@ -34,9 +34,9 @@ import asynct_model as model_of
 import docs_corpus
 
 KINDS = ("asynct", "softmax")
-TINY = {"layers": 2, "hidden": 32, "h": 2, "hk": 1, "d": 16, "inter": 48, "context": 256}
+TINY = {"layers": 2, "hidden": 32, "h": 2, "hk": 1, "d": 16, "inter": 48, "context": 64}
 WARM_UP, PACE_FROM, PACE_STEPS, SAY_EVERY = 100, 30, 30, 50
-PROMPTS, STEPS_BEHIND = (17, 48, 200), ((48, 2), (200, 1))
+PROMPTS, STEPS_BEHIND = (17, 48, 200), (0, 2, 1)  # tokens of a prompt, and decode steps behind it
 
 
 def elapsed():
@@ -221,17 +221,17 @@ class Trainer:
 
 # ---- after training ----
 
-def prompts_of(text, vocabulary=256):
-    """A prompt of each length: beginnings of held-out pages, evenly spaced."""
+def prompts_of(text, context):
+    """A prompt of each length: beginnings of held-out pages, evenly spaced. Shorter where the context is."""
     pages = [p for p in text.split(b"\0") if len(p) >= max(PROMPTS)]
     chosen = [pages[i * len(pages) // len(PROMPTS)] for i in range(len(PROMPTS))]
-    return {n: list(page[:n]) for n, page in zip(PROMPTS, chosen)}
+    return [list(page[:min(n, context - max(STEPS_BEHIND))]) for n, page in zip(PROMPTS, chosen)]
 
 
 def measure_and_record(trainer, held_out, facts):
     options, results, device = trainer.options, trainer.results, trainer.device
     windows = measure.windows_of(held_out, trainer.c.context, options.windows, device)
-    prompts, found = prompts_of(held_out), {k: {} for k in KINDS}
+    prompts, found = prompts_of(held_out, trainer.c.context), {k: {} for k in KINDS}
     metadata = {"made_by": "datasets/activations/train_asynct.py", "corpus_sha256": facts["corpus_sha256"],
                 "scale": repr(1 / math.sqrt(trainer.c.d)), "causal": "1", "captured_at": "attention", "torch": torch.__version__,
                 "text": "pages of Python's and PostgreSQL's manuals (PSF and PostgreSQL licences), token_ids are its bytes",
@@ -240,9 +240,9 @@ def measure_and_record(trainer, held_out, facts):
         model.eval()
         metadata = dict(metadata, model="%s decoder of asynct_model.py" % kind)
         path = os.path.join(options.out, kind + "_docs%s.safetensors")
-        found[kind]["record_error"] = measure.record(model, list(prompts.values()), [0] * len(prompts), path % "", metadata)
-        found[kind]["record_steps_error"] = measure.record(model, [prompts[n] for n, _ in STEPS_BEHIND],
-                                                           [steps for _, steps in STEPS_BEHIND], path % "_steps", metadata)
+        behind = [(ids, steps) for ids, steps in zip(prompts, STEPS_BEHIND) if steps]
+        found[kind]["record_error"] = measure.record(model, prompts, [0] * len(prompts), path % "", metadata)
+        found[kind]["record_steps_error"] = measure.record(model, *zip(*behind), path % "_steps", metadata)
         results.put("models", found)
         say("%s: recorded" % kind)
     for kind, model in trainer.models.items():
@@ -275,7 +275,7 @@ def parse(argv):
     parser.add_argument("--seconds", type=float, default=520, help="for everything (default %(default)s)")
     parser.add_argument("--reserve", type=float, default=100, help="of these for what follows the training (default %(default)s)")
     parser.add_argument("--steps", type=int, help="of training (default: what fits)")
-    parser.add_argument("--most-steps", type=int, default=5000, help="when they are not given (default %(default)s)")
+    parser.add_argument("--most-steps", type=int, default=4000, help="when they are not given (default %(default)s)")
     parser.add_argument("--batch", type=int, default=32, help="windows a step (default %(default)s)")
     parser.add_argument("--lr", type=float, default=1e-3)
     parser.add_argument("--dropout", type=float, default=0.1, help="of what a branch adds to the residual stream, in training")
