@@ -17,7 +17,7 @@ import numpy
 import torch
 from torch.nn import functional
 
-import asynct_model as model_of
+import asynct_decoder as model_of
 import capture_file
 
 # name: (format of q, k, v; format of P; f16 accumulators of q.k; of P.v); None: f32

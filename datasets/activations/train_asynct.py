@@ -30,7 +30,7 @@ import torch
 from torch.nn import functional
 
 import asynct_measure as measure
-import asynct_model as model_of
+import asynct_decoder as model_of
 import docs_corpus
 
 KINDS = ("asynct", "softmax")
@@ -238,7 +238,7 @@ def measure_and_record(trainer, held_out, facts):
                 "trained_steps": str(trainer.step), "commit": options.commit}
     for kind, model in trainer.models.items():
         model.eval()
-        metadata = dict(metadata, model="%s decoder of asynct_model.py" % kind)
+        metadata = dict(metadata, model="%s decoder of asynct_decoder.py" % kind)
         path = os.path.join(options.out, kind + "_docs%s.safetensors")
         behind = [(ids, steps) for ids, steps in zip(prompts, STEPS_BEHIND) if steps]
         found[kind]["record_error"] = measure.record(model, prompts, [0] * len(prompts), path % "", metadata)

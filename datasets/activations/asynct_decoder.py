@@ -9,7 +9,7 @@ kept in f32 and rounded to dtype where they are used; parameters of norms and ga
 
 Of the gate, trained: sigma and gamma, one each for every query head of every layer. Fixed: window 3 and edge=zero (taps are
 1 - sigma/3, -sigma/3, -sigma/3), relu_pre=1, the clamp's ends 0 and 1, the scale 1/sqrt(d). Of UClip norms, trained: alpha, gamma
-and beta by channel (of q and k: alpha by channel, one gamma); fixed: the ends -1 and 1. tests/python/test_asynct_model.sh gives
+and beta by channel (of q and k: alpha by channel, one gamma); fixed: the ends -1 and 1. tests/python/test_asynct_decoder.py gives
 each function's results to attest, which judges them as it judges any kernel.
 """
 import dataclasses

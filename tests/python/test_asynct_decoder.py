@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The PyTorch model of datasets/activations/asynct_model.py is made of this project's operators: attest judges each function as a
+"""The PyTorch model of datasets/activations/asynct_decoder.py is made of this project's operators: attest judges each function as a
 kernel. Then a small pair is trained on this project's pages, measured and recorded, and attest reads what was recorded.
 SPDX-License-Identifier: Apache-2.0
 
-    test_asynct_model.py            the test; skipped (exit 77) where torch or numpy is missing; AT_TORCH_PYTHON names a Python with both
-    test_asynct_model.py --serve    a runner whose kernels are the model's functions
+    test_asynct_decoder.py            the test; skipped (exit 77) where torch or numpy is missing; AT_TORCH_PYTHON names a Python with both
+    test_asynct_decoder.py --serve    a runner whose kernels are the model's functions
 """
 import glob
 import importlib.util
@@ -30,7 +30,7 @@ SCRIPTS = os.path.join(ROOT, "datasets", "activations")
 sys.path[:0] = [SCRIPTS, HERE]
 import torch
 
-import asynct_model as model_of
+import asynct_decoder as model_of
 import docs_corpus
 import runner_client
 
@@ -144,11 +144,11 @@ class Runner(runner_client.Runner):
     numerics = "free_order=1 qk_unit=f32 pv_unit=f32 gamma_on=output clamp=propagate pv_zero=multiplied batch_invariant=0"
 
     def hello(self):
-        self.write(runner_client.make_line("hello", protocol=runner_client.PROTOCOL, name="asynct_model.py", device="PyTorch",
+        self.write(runner_client.make_line("hello", protocol=runner_client.PROTOCOL, name="asynct_decoder.py", device="PyTorch",
                                            transports="memfd,inline", variants=len(FAMILIES)))
         for i, family in enumerate(FAMILIES):
             self.write(runner_client.make_line("variant", index=i, family=family, name="71_model", sha256="", source="ours",
-                                               path="datasets/activations/asynct_model.py", summary="PyTorch",
+                                               path="datasets/activations/asynct_decoder.py", summary="PyTorch",
                                                numerics=self.numerics))
         self.write(b"ready\n")
         self.bad_variant = -1
