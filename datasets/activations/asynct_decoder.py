@@ -221,7 +221,7 @@ def first_layer(c, generator):
     if c.kind == "asynct":
         for name in ("q", "k"):
             made.update({name + "_alpha": torch.full((c.d,), 0.5), name + "_gamma": torch.full((), 2.0)})
-        made.update(sigma=torch.ones(c.h), gamma=torch.full((c.h,), 1 / 16))
+        made.update(sigma=torch.ones(c.h), gamma=torch.full((c.h,), 1 / 32))
     else:
         made.update(q_gamma=torch.ones(c.d), k_gamma=torch.ones(c.d))
     return made

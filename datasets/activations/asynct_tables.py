@@ -73,7 +73,7 @@ def text(said):
     for kind, words in zip(KINDS, ("AsyncT", "softmax")):
         lines += ["%s, largest values by layer, and what is left to 65504 in powers of two:" % words, ""] + largest(models[kind]) + [""]
     ranges = {name: (min(map(min, models["asynct"][name])), max(map(max, models["asynct"][name]))) for name in ("sigma", "gamma")}
-    lines += ["Trained sigma lies between %.3f and %.3f (it began as 1), gamma between %.4f and %.4f (it began as 1/16)."
+    lines += ["Trained sigma lies between %.3f and %.3f (it began as 1), gamma between %.4f and %.4f (it began as 1/32)."
               % (*ranges["sigma"], *ranges["gamma"])]
     return "\n".join(lines) + "\n"
 
