@@ -22,14 +22,14 @@ in the number format the model computed them in. Two places to look:
 Needs torch, transformers and numpy. record_minilm.py and the tests use the functions.
 """
 import argparse
-import json
 import math
-import struct
 import sys
 
 import numpy
 import torch
 import transformers
+
+from capture_file import CaptureError, write_safetensors
 
 # Three linear layers of one attention module, by their names in query, key, value order.
 SPLIT_NAMES = (("q_proj", "k_proj", "v_proj"), ("query", "key", "value"), ("q_lin", "k_lin", "v_lin"))
@@ -38,11 +38,6 @@ SPLIT_NAMES = (("q_proj", "k_proj", "v_proj"), ("query", "key", "value"), ("q_li
 FUSED_NAMES = {"c_attn": "blocks", "qkv_proj": "blocks", "Wqkv": "blocks", "query_key_value": "heads"}
 # Fused layouts with these model types differ from the above: refused rather than mixed up.
 UNKNOWN_LAYOUTS = ("falcon", "chatglm", "mpt", "dbrx")
-DTYPE_WORDS = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.float64: "F64"}
-
-
-class CaptureError(Exception):
-    """The model cannot be captured; the message says what was found and what is wanted."""
 
 
 def sizes(config):
@@ -221,35 +216,6 @@ def capture_decode(model, requests, steps, at="projections"):
     tensors["key_start"] = whole["query_start"]
     tensors["query_start"] = torch.tensor(numpy.cumsum([0] + lengths), dtype=torch.int32)
     return tensors
-
-
-def raw_bytes(tensor):
-    """(safetensors word, little-endian bytes) of a tensor."""
-    if tensor.dtype == torch.int32:
-        return "I32", tensor.numpy().astype("<i4").tobytes()
-    if tensor.dtype not in DTYPE_WORDS:
-        raise CaptureError("tensors of %s are not recorded; wanted one of %s" % (tensor.dtype, list(DTYPE_WORDS)))
-    width = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[tensor.element_size()]
-    codes = tensor.contiguous().cpu().view(width).numpy()
-    return DTYPE_WORDS[tensor.dtype], codes.astype(codes.dtype.newbyteorder("<")).tobytes()
-
-
-def write_safetensors(path, tensors, metadata):
-    """Writes the file with everything in name order, so that equal tensors give equal bytes.
-
-    (The safetensors library orders the metadata anew in every process.)"""
-    header, pieces, offset = {"__metadata__": dict(sorted(metadata.items()))}, [], 0
-    for name in sorted(tensors):
-        word, data = raw_bytes(tensors[name])
-        header[name] = {"dtype": word, "shape": list(tensors[name].shape), "data_offsets": [offset, offset + len(data)]}
-        pieces.append(data)
-        offset += len(data)
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as out:
-        out.write(struct.pack("<Q", len(text)))
-        out.write(text)
-        out.writelines(pieces)
 
 
 def read_passages(path):

@@ -22,7 +22,8 @@ import sys
 
 import torch
 
-from capture import CaptureError, read_ids, read_passages, write_safetensors
+from capture import read_ids, read_passages
+from capture_file import CaptureError, write_safetensors
 
 
 def install(model):
