@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(AT_GEMM_RING_THREADS, 1)
     const int warp = at_shuffle(0xffffffffu, (int)threadIdx.x / 32, 0) - AT_GEMM_GROUP_WARPS;
     const int group = warp / AT_GEMM_GROUP_WARPS, tiles = at_gemm_tall(v.m) * at_gemm_wide(v.n);
     at_gemm_turn turn;
-    at_gemm_ring_begin(ring);
+    at_gemm_ring_begin(ring, v.m);
     if (warp < 0) {
         at_registers_give<24>();
         for (int tile = (int)blockIdx.x; threadIdx.x == 0 && tile < tiles; tile += (int)gridDim.x)
@@ -36,6 +36,8 @@ __global__ void __launch_bounds__(AT_GEMM_RING_THREADS, 1)
         return;
     }
     at_registers_take<240>();
+    if (at_gemm_ring_idle(group, v.m))
+        return;
     for (int tile = (int)blockIdx.x; tile < tiles; tile += (int)gridDim.x) {
         const at_gemm_place place = at_gemm_place_of(tile, v.m, v.n);
         float sums[AT_GEMM_RING_COLUMNS / 8][4] = {};

@@ -4,7 +4,7 @@
  *
  * A tile of d has 128 rows and 256 columns. A stage holds the 64 products of a step: 128 rows of a and 256 of b, as many
  * bytes each as a swizzled row of TMA and wgmma has. Its full barrier completes when TMA has written both, its empty
- * barrier when the eight consumer warps have read them. The ring runs on from one tile to the next: while a tile is
+ * barrier when the consumer warps have read them. The ring runs on from one tile to the next: while a tile is
  * stored, the stages of the next are loaded. Elements past m, n or k come from TMA as zeros; what lies past d is not
  * stored. */
 #ifndef AT_GEMM_TMA_H
@@ -68,12 +68,16 @@ static inline __device__ at_gemm_place at_gemm_place_of(int tile, int m, int n) 
 
 /* ---- the roles ---- */
 
+/* Whether a consumer warpgroup has rows in no tile: then the other empties a stage alone. */
+static inline __device__ bool at_gemm_ring_idle(int group, int m) { return group * AT_GEMM_GROUP_ROWS >= m; }
+
 /* Initialises the barriers; ends with a barrier of the block. */
-template <class T> __device__ void at_gemm_ring_begin(at_gemm_ring<T> &ring) {
+template <class T> __device__ void at_gemm_ring_begin(at_gemm_ring<T> &ring, int m) {
+    const int consumers = at_gemm_ring_idle(1, m) ? AT_GEMM_GROUP_WARPS : AT_GEMM_CONSUMERS; /* warps */
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < AT_GEMM_RING_STAGES; stage++) {
             at_mbarrier_init(&ring.full[stage], 1);
-            at_mbarrier_init(&ring.empty[stage], AT_GEMM_CONSUMERS);
+            at_mbarrier_init(&ring.empty[stage], (uint32_t)consumers);
         }
         at_proxy_fence(); /* TMA uses the barriers, too */
     }
