@@ -1,4 +1,4 @@
-/* A product by cuBLAS, where the machine with the GPU has it: what others are timed against.
+/* A product by cuBLAS, where it is installed: what others are timed against.
  * SPDX-License-Identifier: Apache-2.0
  *
  * Numerically: cublasGemmEx on tensor cores with sums in f32, in an order that cuBLAS picks by sizes and device; partial

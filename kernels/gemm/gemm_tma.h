@@ -153,7 +153,7 @@ __device__ void at_gemm_ring_store(uint16_t (&buffers)[2][AT_GEMM_OUT_ROWS * AT_
 
 /* ---- the launch ---- */
 
-/* `rows` rows of `columns` elements of 16 bits one behind the other, copied in boxes of 128 bytes. */
+/* `rows` contiguous rows of `columns` elements of 16 bits, copied in boxes of 128 bytes. */
 static inline at_tensor_box at_gemm_box(const void *base, int64_t rows, int64_t columns, int box_rows) {
     return { .base = base,
              .rank = 2,
