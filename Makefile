@@ -64,7 +64,9 @@ SIMT_FLAGS = -std=c++20 -O2 -g1 -fsanitize=thread -fsanitize=bounds-strict -fno-
 # --- sources, all found by path ----------------------------------------------------------------
 OPERATORS := $(sort $(filter-out attest tensor_core special fast norm gated rotation cache,$(notdir $(patsubst %/,%,$(wildcard reference/*/)))))
 FAMILIES := $(shell sed -n 's/^\([a-z][a-z0-9_]*\) .*/\1/p' kernels/families.txt 2>/dev/null)
-VARIANTS := $(sort $(foreach f,$(FAMILIES),$(wildcard kernels/$(f)/[0-9][0-9]_*.c)))
+# 90 and up call a library of the device's vendor: C, in attest-cuda alone (make/cuda.mk).
+VENDOR_VARIANTS := $(sort $(foreach f,$(FAMILIES),$(wildcard kernels/$(f)/9[0-9]_*.c)))
+VARIANTS := $(sort $(filter-out $(VENDOR_VARIANTS),$(foreach f,$(FAMILIES),$(wildcard kernels/$(f)/[0-9][0-9]_*.c))))
 DEVICE_VARIANTS := $(sort $(foreach f,$(FAMILIES),$(wildcard kernels/$(f)/[0-9][0-9]_*.cu)))
 
 REFERENCE_SRC := $(wildcard $(foreach r,attest tensor_core special norm gated rotation cache,reference/$(r)/*.c)) \

@@ -18,15 +18,16 @@ CUDA_STAMP := $(CUDA_DIR)/flags
 $(if $(NVCC),$(shell mkdir -p $(CUDA_DIR); $(call stamp,$(CUDA_STAMP),$(NVCC) $(NVCC_FLAGS))))
 
 CUDA_KERNEL_OBJ := $(patsubst %.cu,$(CUDA_DIR)/%.o,$(DEVICE_VARIANTS))
+VENDOR_OBJ := $(call obj,$(VENDOR_VARIANTS))
 CUDA_FRAME := $(call obj,$(CUDA_SRC) $(RUNNER_SHARED_SRC) kernels/device/tensor_box.c)
 $(BUILD)/gen/cuda_kernel_table.c: .always
-	$(Q)make/write_tables.sh kernels $(DEVICE_VARIANTS) > $@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
+	$(Q)make/write_tables.sh kernels $(DEVICE_VARIANTS) $(VENDOR_VARIANTS) > $@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
 $(CUDA_DIR)/%.o: %.cu $(CUDA_STAMP)
 	$(call say,NVCC,$<)
 	$(Q)mkdir -p $(@D) && $(NVCC) $(NVCC_FLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
 $(call obj,$(CUDA_SRC)): PKG_CFLAGS += -isystem $(CUDA_HOME)/include
 cuda_link = $(CXX) $(LDFLAGS_ALL) $^ -o $@ -L$(CUDA_HOME)/lib64 -lcudart_static -ldl -lrt -lm
-$(CUDA_PROGRAMS)/attest-cuda: $(CUDA_FRAME) $(BUILD)/gen/cuda_kernel_table.o $(CUDA_KERNEL_OBJ) $(BUILD)/libreference.a
+$(CUDA_PROGRAMS)/attest-cuda: $(CUDA_FRAME) $(BUILD)/gen/cuda_kernel_table.o $(CUDA_KERNEL_OBJ) $(VENDOR_OBJ) $(BUILD)/libreference.a
 	$(call say,LINK,$@)
 	$(Q)$(cuda_link)
 

@@ -7,7 +7,7 @@
 #include "attest/format.h"
 #include "tests/support/simt_scene.h"
 
-enum { THREADS = 128, ROWS = 64, K = 16, COLUMNS_MAX = 128, SWIZZLES = 4 };
+enum { THREADS = 128, ROWS = 64, K = 16, COLUMNS_MAX = 256, SWIZZLES = 4 };
 
 /* How the matrices lie, and what a kernel does wrong. */
 static const int swizzles[SWIZZLES] = { 0, 32, 64, 128 };
@@ -125,7 +125,7 @@ static void multiplies(void *unused) {
     SHARED(struct pattern, COLUMNS_MAX / 8, b_space);
     SHARED(uint64_t, 1, given_back);
     uint32_t *a_tile = a_space->words, *b_tile = b_space->words;
-    uint32_t d[64], other[64] = { 0 }, a[4];
+    uint32_t d[COLUMNS_MAX / 2], other[COLUMNS_MAX / 2] = { 0 }, a[4];
     for (int r = 0; r < 4; r++) {
         const int row = TID / 32 * 16 + TID % 32 / 4 + r % 2 * 8, k = TID % 4 * 2 + r / 2 * 8;
         a[r] = two(a_value(row, k), a_value(row, k + 1));
@@ -189,13 +189,13 @@ static void multiplies(void *unused) {
 static void test_products(void **state) {
     (void)state;
     fault = RIGHT;
-    for (int i = 0; i < SWIZZLES * 2 * 2 * 4 * 2; i++) {
-        static const int widths[4] = { 8, 16, 64, 128 };
+    for (int i = 0; i < SWIZZLES * 2 * 2 * 5 * 2; i++) {
+        static const int widths[5] = { 8, 16, 64, 128, 256 };
         swizzle = swizzles[i % SWIZZLES];
         a_in_registers = i / SWIZZLES % 2;
         f16_sums = i / SWIZZLES / 2 % 2;
-        columns = widths[i / SWIZZLES / 4 % 4];
-        mn_major = i / SWIZZLES / 16;
+        columns = widths[i / SWIZZLES / 4 % 5];
+        mn_major = i / SWIZZLES / 20;
         memset(results, 0, sizeof results);
         AT_SIMT_SCENE_SEEDS(at_test_effort(2), multiplies, 1, THREADS, AT_FINDING_NONE, NULL);
         for (int j = 0; j < ROWS * columns; j++) {
