@@ -67,7 +67,8 @@ int launch(const struct at_launch *launch) {
 } // namespace
 
 AT_KERNEL(softmax_prefill, 04_persistent_stream_k) = {
-    .summary = "02_fa2 with at most 264 blocks, each with an equal span of tiles of keys; ranges of 512 keys are joined",
+    .summary =
+        "02_fa2 with at most 264 blocks, each with an equal span of tiles of keys; ranges of 512 keys are joined",
     .source = "003",
     .numerics = AT_SOFTMAX_MMA_NUMERICS(AT_UNIT_TC_F32, AT_BF16, AT_SOFTMAX_KEYS, AT_STREAM_RANGE, AT_GUARD_NONE),
     .supports = supports,

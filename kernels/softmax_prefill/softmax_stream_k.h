@@ -95,8 +95,8 @@ int at_stream_launch(const struct at_launch *launch, int queries, uint32_t most,
     code = code ? code : launch_blocks(work, parts, pieces < most ? (uint32_t)pieces : most);
     if (code || parts.ranges <= 1)
         return code;
-    return at_launch(at_stream_join<T, Exp>, at_mma_grid(&problem->sizes, AT_MMA_ROWS),
-                     dim3{ AT_DECODE_THREADS, 1, 1 }, 0, launch->stream, view, parts);
+    return at_launch(at_stream_join<T, Exp>, at_mma_grid(&problem->sizes, AT_MMA_ROWS), dim3{ AT_DECODE_THREADS, 1, 1 },
+                     0, launch->stream, view, parts);
 }
 
 #endif
