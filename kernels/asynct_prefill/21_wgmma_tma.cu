@@ -15,7 +15,7 @@
  * Source: ours, the shape of FlashAttention 3. */
 #include "kernels/asynct_prefill/asynct_fragments.h"
 #include "kernels/asynct_prefill/asynct_mma.h"
-#include "kernels/attention/attention_tma.h"
+#include "kernels/attention/tma_launch.h"
 
 namespace {
 

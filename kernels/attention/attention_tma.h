@@ -58,27 +58,43 @@ struct at_tma_turn {
         : stage(tile % AT_TMA_STAGES), parity((uint32_t)(tile / AT_TMA_STAGES % 2)) {}
 };
 
+/* The tiles of keys [first, last) of a walk; `before`: how many the stages held before it. */
+struct at_tma_span {
+    int first, last, before;
+    __device__ at_tma_turn turn(int tile) const { return at_tma_turn(before + tile - first); }
+};
+
 /* ---- the block and its roles ---- */
 
-/* The 128 queries of a block. Warpgroup -1 produces; warpgroups 0 and 1 consume, with 64 queries each. */
-template <class T> struct at_tma_block {
-    const int warp, group;
+/* The 128 queries of a block. */
+template <class T> struct at_tma_queries {
     const int tile;                        /* of 16 queries, the block's first */
     const at_mma_queries<T> first, second; /* the first 16 of each consumer warpgroup */
     const int keys;                        /* that some query of the block sees */
     const bool alone;                      /* the second consumer warpgroup has no queries */
 
-    __device__ explicit at_tma_block(const at_attention_view<T> &a)
-        /* From a lane of its own: the compiler then knows that it is the same for a warp. */
-        : warp(at_shuffle(0xffffffffu, (int)threadIdx.x / 32, 0)), group(warp / AT_TMA_GROUP_WARPS - 1),
-          tile((int)blockIdx.z * AT_TMA_WARPS), first(a, tile), second(a, tile + AT_TMA_GROUP_WARPS),
-          keys(at_mma_queries<T>(a, tile + AT_TMA_WARPS - 1).visible(AT_MMA_ROWS - 1)),
+    __device__ at_tma_queries(const at_attention_view<T> &a, int request, int head, int of)
+        : tile(of * AT_TMA_WARPS), first(a, request, head, tile), second(a, request, head, tile + AT_TMA_GROUP_WARPS),
+          keys(at_mma_queries<T>(a, request, head, tile + AT_TMA_WARPS - 1).visible(AT_MMA_ROWS - 1)),
           alone(second.first >= second.end) {}
     __device__ bool empty() const { return first.first >= first.end; }
-    __device__ bool produces() const { return group < 0; }
-    __device__ bool idle() const { return group == 1 && alone; }
     __device__ int consumers() const { return alone ? AT_TMA_GROUP_WARPS : AT_TMA_WARPS; } /* warps */
     __device__ int tiles() const { return (keys + AT_TMA_KEYS - 1) / AT_TMA_KEYS; }
+};
+
+/* The same and a warp's role. Warpgroup -1 produces; warpgroups 0 and 1 consume, with 64 queries each. */
+template <class T> struct at_tma_block : at_tma_queries<T> {
+    const int warp, group;
+
+    __device__ at_tma_block(const at_attention_view<T> &a, int request, int head, int of)
+        : at_tma_queries<T>(a, request, head, of),
+          /* From a lane of its own: the compiler then knows that it is the same for a warp. */
+          warp(at_shuffle(0xffffffffu, (int)threadIdx.x / 32, 0)), group(warp / AT_TMA_GROUP_WARPS - 1) {}
+    /* The tile of a grid (query heads, requests, tiles). */
+    __device__ explicit at_tma_block(const at_attention_view<T> &a)
+        : at_tma_block(a, (int)blockIdx.y, (int)blockIdx.x, (int)blockIdx.z) {}
+    __device__ bool produces() const { return group < 0; }
+    __device__ bool idle() const { return group == 1 && this->alone; }
 };
 
 /* Initialises the mbarriers; ends with a barrier of the block. `consumers`: warps that empty a stage. */
@@ -122,15 +138,15 @@ __device__ void at_tma_load_tile(const at_attention_view<T> &a, const at_tensor_
 /* Loads q once and then each tile of K and V into its stage as soon as the consumers have emptied it. */
 template <class T, int D>
 __device__ void at_tma_produce(const at_attention_view<T> &a, const at_tensor_map &q_map, const at_tensor_map &k_map,
-                               const at_tensor_map &v_map, const at_mma_queries<T> &first, int keys, int rows,
-                               int slots, const at_tma_room<T, D> &room) {
-    const int token = a.query_start[first.request] + first.first, tiles = (keys + AT_TMA_KEYS - 1) / AT_TMA_KEYS;
+                               const at_tensor_map &v_map, const at_mma_queries<T> &first, int keys,
+                               const at_tma_span &span, int rows, int slots, const at_tma_room<T, D> &room) {
+    const int token = a.query_start[first.request] + first.first;
     at_mbarrier_arrive_expect(room.q_full(), room.Q * (uint32_t)sizeof(T));
     for (int part = 0; part < room.PARTS; part++)
         at_tensor_load(room.q() + part * room.Q_PART, q_map, { part * AT_TMA_CHANNELS, first.head, token },
                        room.q_full());
-    for (int i = 0; i < tiles; i++) {
-        const at_tma_turn turn(i);
+    for (int i = span.first; i < span.last; i++) {
+        const at_tma_turn turn = span.turn(i);
         at_mbarrier_wait(room.k_empty(turn.stage), turn.parity ^ 1);
         at_tma_load_tile<T, D>(a, k_map, first.request, first.kv_head, i * AT_TMA_KEYS, keys, rows, slots,
                                room.k(turn.stage), room.k_full(turn.stage));
@@ -138,6 +154,14 @@ __device__ void at_tma_produce(const at_attention_view<T> &a, const at_tensor_ma
         at_tma_load_tile<T, D>(a, v_map, first.request, first.kv_head, i * AT_TMA_KEYS, keys, rows, slots,
                                room.v(turn.stage), room.v_full(turn.stage));
     }
+}
+/* All tiles of keys, by a block that walks once. */
+template <class T, int D>
+__device__ void at_tma_produce(const at_attention_view<T> &a, const at_tensor_map &q_map, const at_tensor_map &k_map,
+                               const at_tensor_map &v_map, const at_mma_queries<T> &first, int keys, int rows,
+                               int slots, const at_tma_room<T, D> &room) {
+    const at_tma_span all{ 0, (keys + AT_TMA_KEYS - 1) / AT_TMA_KEYS, 0 };
+    at_tma_produce(a, q_map, k_map, v_map, first, keys, all, rows, slots, room);
 }
 
 /* ---- the consumers, two warpgroups ---- */
@@ -219,12 +243,20 @@ __device__ void at_tma_values_by_query(const at_mma_queries<T> &queries, int beg
     }
 }
 
+/* Gives a stage back to the producer: every lane of the warp has read what it wanted of the tile. */
+__device__ inline void at_tma_release(at_mbarrier *empty) {
+    at_sync_warp();
+    if (at_lane() == 0)
+        at_mbarrier_arrive(empty);
+}
+
 /* A warp of a consumer warpgroup: the steps of its walk over the tiles. */
 template <class T, int D, class Sum, class Weights> struct at_tma_consumer {
     static constexpr int STEPS = AT_TMA_KEYS / 16;
     static constexpr bool GUARDED = at_wgmma_guarded<Sum>; /* every step has been waited for */
     const at_mma_queries<T> queries;
     const at_tma_room<T, D> &room;
+    const at_tma_span span;
     const int group, least; /* least: keys that all queries of the warpgroup see */
     const bool alone;       /* the other warpgroup has no queries */
     Weights weights;
@@ -233,8 +265,13 @@ template <class T, int D, class Sum, class Weights> struct at_tma_consumer {
 
     template <class View>
     __device__ at_tma_consumer(const View &view, const at_tma_block<T> &block, const at_tma_room<T, D> &of)
-        : queries(view, block.tile + block.warp - AT_TMA_GROUP_WARPS), room(of), group(block.group),
-          least(group ? block.second.least : block.first.least), alone(block.alone), weights(view, queries) {}
+        : at_tma_consumer(view, block, of, { 0, block.tiles(), 0 }) {}
+    template <class View>
+    __device__ at_tma_consumer(const View &view, const at_tma_block<T> &block, const at_tma_room<T, D> &of,
+                               const at_tma_span &tiles)
+        : queries(view, block.first.request, block.first.head, block.tile + block.warp - AT_TMA_GROUP_WARPS), room(of),
+          span(tiles), group(block.group), least(group ? block.second.least : block.first.least), alone(block.alone),
+          weights(view, queries) {}
 
     /* Waits for the warpgroup's turn to issue products; gives the turn to the other one. */
     __device__ void turn() const {
@@ -245,12 +282,7 @@ template <class T, int D, class Sum, class Weights> struct at_tma_consumer {
         if (!alone && (group == 0 || tile + 1 < tiles)) /* nobody waits for the end of the second's last turn */
             at_barrier_arrive(AT_TMA_TURN + 1 - group, 2 * AT_TMA_GROUP_THREADS);
     }
-    /* Gives a stage back to the producer: every lane of the warp has read what it wanted of the tile. */
-    __device__ static void release(at_mbarrier *empty) {
-        at_sync_warp();
-        if (at_lane() == 0)
-            at_mbarrier_arrive(empty);
-    }
+    __device__ static void release(at_mbarrier *empty) { at_tma_release(empty); }
     __device__ void issue_scores(int stage, Sum (&sums)[AT_TMA_KEYS / 8]) const {
         const T *q = room.q() + group * AT_TMA_GROUP_QUERIES * AT_TMA_CHANNELS, *k = room.k(stage);
         AT_UNROLL
@@ -291,16 +323,19 @@ template <class T, int D, class Sum, class Weights> struct at_tma_consumer {
             at_wgmma_wait<0>(at_wgmma_registers(o));
     }
 
-    /* Tiles [0, whole()), every key of which all queries of the warpgroup see, need no mask: P V of one tile overlaps
+    /* Tiles before whole(), every key of which all queries of the warpgroup see, need no mask: P V of one tile overlaps
      * the scores of the next. */
-    __device__ int whole() const { return least / AT_TMA_KEYS; }
+    __device__ int whole() const {
+        const int n = least / AT_TMA_KEYS;
+        return n < span.first ? span.first : n < span.last ? n : span.last;
+    }
     __device__ void walk_whole(int tiles) {
         const int n = whole();
-        if (n <= 0)
+        if (n <= span.first)
             return;
         first_tile(tiles);
-        for (int i = 1; i < n; i++) {
-            const at_tma_turn now(i), before(i - 1);
+        for (int i = span.first + 1; i < n; i++) {
+            const at_tma_turn now = span.turn(i), before = span.turn(i - 1);
             Sum sums[AT_TMA_KEYS / 8] = {};
             begin_tile(now, sums);
             at_mbarrier_wait(room.v_full(before.stage), before.parity);
@@ -318,19 +353,19 @@ template <class T, int D, class Sum, class Weights> struct at_tma_consumer {
         last_values(n - 1);
     }
     __device__ void first_tile(int tiles) {
-        const at_tma_turn now(0);
+        const at_tma_turn now = span.turn(span.first);
         Sum sums[AT_TMA_KEYS / 8] = {};
         begin_tile(now, sums);
-        pass(0, tiles);
+        pass(span.first, tiles);
         if (!GUARDED)
             at_wgmma_wait<0>(at_wgmma_registers(sums));
         release(room.k_empty(now.stage));
-        weights.template take<false>(queries, 0, sums);
+        weights.template take<false>(queries, span.first * AT_TMA_KEYS, sums);
         weights.put(o, p);
     }
     /* P V of the last of them, with no scores beside it. */
     __device__ void last_values(int tile) {
-        const at_tma_turn last(tile);
+        const at_tma_turn last = span.turn(tile);
         at_mbarrier_wait(room.v_full(last.stage), last.parity);
         values_alone(last);
         release(room.v_empty(last.stage));
@@ -338,7 +373,7 @@ template <class T, int D, class Sum, class Weights> struct at_tma_consumer {
     /* The other tiles, each with a key that some query does not see: one after the other, masked. */
     __device__ void walk_masked(int tiles) {
         for (int i = whole(); i < tiles; i++) {
-            const at_tma_turn now(i);
+            const at_tma_turn now = span.turn(i);
             const int begin = i * AT_TMA_KEYS;
             Sum sums[AT_TMA_KEYS / 8] = {};
             begin_tile(now, sums);
@@ -359,65 +394,16 @@ template <class T, int D, class Sum, class Weights> struct at_tma_consumer {
             release(room.v_empty(now.stage));
         }
     }
-    /* The first turn is the first warpgroup's; both wait for q. */
-    __device__ void begin() const {
+    /* The first turn is the first warpgroup's. */
+    __device__ void first_turn() const {
         if (!alone && group == 1)
             at_barrier_arrive(AT_TMA_TURN, 2 * AT_TMA_GROUP_THREADS);
+    }
+    /* For a block that walks once: both warpgroups wait for q. */
+    __device__ void begin() const {
+        first_turn();
         at_mbarrier_wait(room.q_full(), 0);
     }
 };
-
-/* ---- the launch ---- */
-
-/* A tensor of rows of D channels for each of `heads`, and a box of `box` rows of one head. */
-template <class T> at_tensor_box at_tma_rows(const T *base, int64_t d, int64_t heads, int64_t rows, int box) {
-    return { .base = base,
-             .rank = 3,
-             .element_bytes = (int)sizeof(T),
-             .size = { d, heads, rows },
-             .stride = { 0, d * (int64_t)sizeof(T), d * heads * (int64_t)sizeof(T) },
-             .box = { AT_TMA_CHANNELS, 1, box },
-             .swizzle = AT_TMA_ROW };
-}
-
-/* Launches kernel.operator()<D>() for the head size D. A kernel takes the view, the tensor maps of q, k and v, the
- * number of keys that one copy loads and the number of rows of K and V. */
-template <class View, class Kernel> int at_tma_launch(const struct at_launch *launch, Kernel kernel) {
-    const struct at_problem *problem = launch->problem;
-    const struct at_sizes *z = &problem->sizes;
-    const dim3 grid = at_mma_grid(z, AT_TMA_QUERIES);
-    if (grid.y == 0)
-        return 0;
-    const auto a = View::of(problem);
-    int rows = AT_TMA_KEYS;
-    while (z->page && z->page % rows)
-        rows /= 2;                                     /* no copy reaches over the end of a page */
-    const int64_t slots = z->slots > 0 ? z->slots : 1; /* without any, nothing is copied */
-    at_tensor_map q{}, k{}, v{};
-    at_tensor_box boxes[3] = { at_tma_rows(a.q, z->d, z->h, z->tokens, AT_TMA_QUERIES),
-                               at_tma_rows(z->slots > 0 ? a.k : a.q, z->d, z->hk, slots, rows),
-                               at_tma_rows(z->slots > 0 ? a.v : a.q, z->d, z->hk, slots, rows) };
-    int code = at_tensor_map_encode(&q, &boxes[0]);
-    code = code ? code : at_tensor_map_encode(&k, &boxes[1]);
-    code = code ? code : at_tensor_map_encode(&v, &boxes[2]);
-    if (code)
-        return code;
-    const auto with_head_size = [&]<int D>() {
-        return at_launch(kernel.template operator()<D>(), grid, dim3{ AT_TMA_THREADS, 1, 1 },
-                         at_tma_room<at_bf16, D>::bytes(), launch->stream, a, q, k, v, rows, (int)slots);
-    };
-    return z->d == 64 ? with_head_size.template operator()<64>() : with_head_size.template operator()<128>();
-}
-
-/* Reasons to decline other than the format of activations. */
-static inline const char *at_tma_declines(const struct at_problem *problem) {
-    const struct at_sizes *z = &problem->sizes;
-    if (z->d != 64 && z->d != 128)
-        return "d is neither 64 nor 128";
-    /* not reached: K and V of as many rows have 512 GiB */
-    if (z->slots + z->tokens >= INT32_MAX)
-        return "more rows than a copy's 32-bit places reach";
-    return at_attention_declines(problem, 0);
-}
 
 #endif

@@ -55,7 +55,7 @@ struct at_mma_work {
  *
  * bytes(problem): of the workspace. prepare(launch, work, view): launches what must run before the kernel. A block
  * constructs one from the work and two words of shared memory; all its threads call next(item) together, which is false
- * when the block has no more work. */
+ * when the block has no more work. Or one thread calls alone(item) for all and tells the others. */
 
 /* Each block takes a run of neighbouring tiles; the runs' lengths differ by one at most. */
 struct at_schedule_static {
@@ -73,6 +73,7 @@ struct at_schedule_static {
         out = item++;
         return out < end;
     }
+    __device__ bool alone(uint32_t &out) { return next(out); }
 };
 
 /* Each block takes every gridDim.x-th tile. */
@@ -88,6 +89,7 @@ struct at_schedule_round_robin {
         item += gridDim.x;
         return out < end;
     }
+    __device__ bool alone(uint32_t &out) { return next(out); }
 };
 
 /* Blocks take the next tile from one counter: an atomic addition and a barrier of the block for each tile. */
@@ -108,6 +110,10 @@ struct at_schedule_atomic {
         at_sync();
         out = taken[turn];
         turn = 1 - turn;
+        return out < work.items;
+    }
+    __device__ bool alone(uint32_t &out) const {
+        out = work.take();
         return out < work.items;
     }
 };
@@ -150,8 +156,9 @@ struct at_schedule_longest_first : at_schedule_atomic {
     }
 
     using at_schedule_atomic::at_schedule_atomic;
-    __device__ bool next(uint32_t &out) {
-        const bool more = at_schedule_atomic::next(out);
+    __device__ bool next(uint32_t &out) { return ordered(at_schedule_atomic::next(out), out); }
+    __device__ bool alone(uint32_t &out) const { return ordered(at_schedule_atomic::alone(out), out); }
+    __device__ bool ordered(bool more, uint32_t &out) const {
         if (more)
             out = work.order()[out / work.h] * work.h + out % work.h;
         return more;

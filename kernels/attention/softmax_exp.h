@@ -1,7 +1,7 @@
 /* Softmax kernels by the special-function unit: scores into weights, the factors of rescalings, output and lse.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Steps that know nothing of exponentials (softmax_mma.h, softmax_tma.h, softmax_split.h) take one of these classes:
+ * Steps that know nothing of exponentials (softmax_mma.h, softmax_tma.h, softmax_parts.h) take one of these classes:
  *
  *   at_softmax_natural   e^x by our own at_exp, scores scaled before; one division; lse by at_log
  *   at_softmax_ex2       2^x by ex2.approx.ftz of fma(dot, b, -(max b)), b = scale log2(e): scores stay unscaled, as in the

@@ -4,7 +4,7 @@
  * A block has one kv head and a range of keys, and walks over it in tiles of 64. The steps: load K and V
  * (at_mma_stage); scores (at_heads_put_scores), each of the four warps those of 16 keys, to shared memory; online
  * softmax (at_heads_take_scores, at_softmax_update), by every warp for all rows; products P V (at_heads_values), each
- * warp a share of the channels; epilogue (at_heads_store_part): the part that kernels/softmax_decode/softmax_split.h
+ * warp a share of the channels; epilogue (at_heads_store_part): the part that kernels/attention/softmax_parts.h
  * joins. All rows see the same keys: rows of V past the range are zeros, and the weights there are 0. */
 #ifndef AT_SOFTMAX_DECODE_MMA_H
 #define AT_SOFTMAX_DECODE_MMA_H

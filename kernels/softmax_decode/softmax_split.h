@@ -1,46 +1,11 @@
-/* Softmax decode with the keys of a row in ranges: the part that a range leaves, and the kernel that joins parts.
+/* Softmax decode with the keys of a row in ranges: a block for each range, then the kernel that joins their parts.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A part is D + 2 floats: D sums of weights times V, the maximum score m_j, the sum of weights l_j; the weights are
- * relative to the part's own maximum. The parts of a row lie one after the other, in shared memory or in a workspace.
- * With m the largest m_j, the join weights a part's sums of V and of weights by e^(m_j - m) (softmax_exp.h). That is the merge by
- * e^(lse_j - lse) of outputs that are already divided, without a logarithm's rounding in every weight. */
+ * What a part is and how parts are joined: kernels/attention/softmax_parts.h. */
 #ifndef AT_SOFTMAX_SPLIT_H
 #define AT_SOFTMAX_SPLIT_H
 
-#include "kernels/attention/softmax.h"
-
-/* Floats of a part for head size d. */
-__host__ __device__ inline int64_t at_softmax_part(int64_t d) { return d + 2; }
-
-/* Part `part` of up to `parts` of a query head in a workspace. */
-template <class T>
-__device__ float *at_softmax_part_of(const at_softmax_view<T> &a, int request, int head, float *workspace, int parts,
-                                     int part) {
-    return workspace + (((int64_t)request * a.h + head) * parts + part) * at_softmax_part(a.d);
-}
-
-/* o and lse of a query from its `parts` parts, joined in ascending order; by all threads of the block. */
-template <class Exp, class T>
-__device__ void at_softmax_join(const at_softmax_query<T> &query, const float *from, int parts) {
-    const Exp exp(query.a.scale);
-    const int d = query.a.d;
-    const auto part = [=](int i) { return from + i * at_softmax_part(d); };
-    float max = -INFINITY;
-    for (int i = 0; i < parts; i++)
-        max = fmaxf(max, part(i)[d]);
-    for (int c = (int)threadIdx.x; c < d; c += (int)blockDim.x) {
-        float o = 0.0f, sum = 0.0f;
-        for (int i = 0; i < parts; i++) {
-            const float weight = exp.factor(part(i)[d], max), scaled = part(i)[c] * weight;
-            o = i > 0 ? o + scaled : scaled;
-            sum += part(i)[d + 1] * weight;
-        }
-        query.put(c, parts > 0 ? exp.quotient(o, exp.divisor(sum)) : 0.0f);
-        if (c == 0)
-            query.put_lse(exp.lse(max, sum));
-    }
-}
+#include "kernels/attention/softmax_parts.h"
 
 /* The second launch: joins the parts that ranges of RANGE keys left in the workspace. */
 template <class T, int RANGE, class Exp>

@@ -5,7 +5,7 @@
 #ifndef AT_SOFTMAX_TMA_H
 #define AT_SOFTMAX_TMA_H
 
-#include "kernels/attention/attention_tma.h"
+#include "kernels/attention/tma_launch.h"
 #include "kernels/attention/softmax_mma.h"
 
 /* The online softmax of a warp's 16 rows, a tile of keys a step. */
