@@ -20,6 +20,7 @@
  *   at_multiply_high(u32, u32)                         upper half of the product
  *   at_atomic_add(address, x)                          u32, f32; returns the value before
  *   at_atomic_exchange(address, x)                     u32; returns the value before
+ *   at_atomic_max(address, x)                          u32; returns the value before
  *   AT_UNROLL                                          before a loop over registers that nvcc would not unroll
  *   AT_NO_UNROLL                                       before a loop that unrolled would not fit the registers
  *   at_launch(kernel, grid, block, shared, stream, ...)

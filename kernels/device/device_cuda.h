@@ -90,6 +90,7 @@ template <class T> __device__ T at_shuffle_up(uint32_t mask, T x, int by, int wi
 }
 template <class T> __device__ T at_atomic_add(T *address, T x) { return atomicAdd(address, x); }
 __device__ inline uint32_t at_atomic_exchange(uint32_t *address, uint32_t x) { return atomicExch(address, x); }
+__device__ inline uint32_t at_atomic_max(uint32_t *address, uint32_t x) { return atomicMax(address, x); }
 
 __device__ inline uint32_t at_shared_address(const void *p) { return (uint32_t)__cvta_generic_to_shared(p); }
 

@@ -160,6 +160,9 @@ __attribute__((always_inline)) static inline float at_atomic_add(float *address,
 __attribute__((always_inline)) static inline uint32_t at_atomic_exchange(uint32_t *address, uint32_t x) {
     return at_simt_atomic_exchange_u32(address, x);
 }
+__attribute__((always_inline)) static inline uint32_t at_atomic_max(uint32_t *address, uint32_t x) {
+    return at_simt_atomic_max_u32(address, x);
+}
 
 template <int BYTES> __attribute__((always_inline)) inline void at_copy_async(void *to, const void *from, AT_PLACE) {
     static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16, "cp.async copies 4, 8 or 16 bytes");

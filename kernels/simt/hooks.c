@@ -106,6 +106,13 @@ uint32_t at_simt_atomic_exchange_u32(uint32_t *address, uint32_t value) {
     return before;
 }
 
+uint32_t at_simt_atomic_max_u32(uint32_t *address, uint32_t value) {
+    access(address, 4, AT_ACCESS_ATOMIC, HERE);
+    const uint32_t before = *address;
+    *address = before > value ? before : value;
+    return before;
+}
+
 static float without_subnormals(float x) { return fabsf(x) < FLT_MIN ? copysignf(0, x) : x; }
 
 float at_simt_atomic_add_f32(float *address, float value) {

@@ -156,6 +156,7 @@ void at_simt_mbarrier_wait(void *at, uint32_t parity, struct at_simt_place place
 uint32_t at_simt_atomic_add_u32(uint32_t *address, uint32_t value);
 float at_simt_atomic_add_f32(float *address, float value);
 uint32_t at_simt_atomic_exchange_u32(uint32_t *address, uint32_t value);
+uint32_t at_simt_atomic_max_u32(uint32_t *address, uint32_t value);
 /* Accesses of 16 bytes, checked as one; the address must be a multiple of 16. */
 void at_simt_load16(const void *address, void *out);
 void at_simt_store16(void *address, const void *value);

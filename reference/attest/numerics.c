@@ -21,6 +21,7 @@ static const struct at_numerics_word clamp_words[] = { AT_CLAMP_LIST(X) };
 static const struct at_numerics_word exp_words[] = { AT_EXP_LIST(X) };
 static const struct at_numerics_word exp_arg_words[] = { AT_EXP_ARG_LIST(X) };
 static const struct at_numerics_word divide_words[] = { AT_DIVIDE_LIST(X) };
+static const struct at_numerics_word rescale_words[] = { AT_RESCALE_LIST(X) };
 static const struct at_numerics_word lse_words[] = { AT_LSE_LIST(X) };
 static const struct at_numerics_word rsqrt_words[] = { AT_RSQRT_LIST(X) };
 static const struct at_numerics_word guard_words[] = { AT_GUARD_LIST(X) };
@@ -46,9 +47,9 @@ struct kind {
 static const struct kind kind_unit = NAMED(unit), kind_tree = NAMED(tree), kind_scale_on = NAMED(scale_on),
                          kind_fir_order = NAMED(fir_order), kind_gamma_on = NAMED(gamma_on), kind_clamp = NAMED(clamp),
                          kind_exp = NAMED(exp), kind_exp_arg = NAMED(exp_arg), kind_divide = NAMED(divide),
-                         kind_lse = NAMED(lse), kind_rsqrt = NAMED(rsqrt), kind_guard = NAMED(guard),
-                         kind_tail = NAMED(tail), kind_pv_zero = NAMED(pv_zero), kind_bool = NAMED(bool),
-                         kind_format = NAMED(format), kind_int = { NULL, 0 };
+                         kind_rescale = NAMED(rescale), kind_lse = NAMED(lse), kind_rsqrt = NAMED(rsqrt),
+                         kind_guard = NAMED(guard), kind_tail = NAMED(tail), kind_pv_zero = NAMED(pv_zero),
+                         kind_bool = NAMED(bool), kind_format = NAMED(format), kind_int = { NULL, 0 };
 #undef NAMED
 
 /* In the order of AT_NUMERICS_LIST, so that field i of the list is fields[i]. */
@@ -247,7 +248,14 @@ static at_status check_pv(const struct at_numerics *n) {
     const int tensor_core = is_tensor_core(n->pv_unit), whole = tensor_core_block(n->pv_unit);
     AT_TRY(at_least("pv_chunk", n->pv_chunk, 1));
     AT_TRY(at_least("split", n->split, 0));
+    AT_TRY(at_least("splits", n->splits, 0));
     AT_TRY(at_least("block", n->block, 0));
+    if (n->splits && !n->split)
+        return AT_FAIL(AT_USAGE, "numerics: splits=%d with split=0, wanted what their length is a multiple of",
+                       n->splits);
+    if (n->rescale != AT_RESCALE_FACTOR && !n->block)
+        return AT_FAIL(AT_USAGE, "numerics: rescale=%s with block=0, wanted online steps, which rescale",
+                       rescale_words[n->rescale].name);
     if (tensor_core && n->pv_chunk % whole && n->pv_chunk != whole / 2)
         return AT_FAIL(AT_USAGE,
                        "numerics: pv_unit=%s with pv_chunk=%d, wanted a multiple of its block of %d, or half of it",

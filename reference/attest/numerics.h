@@ -54,8 +54,13 @@
 #define AT_DIVIDE_LIST(X)                                                                                      \
     X(DIVISION,       "division",       "one division")                                                        \
     X(RECIPROCAL,     "reciprocal",     "1 / x, rounded, then a product")                                      \
+    X(RECIPROCAL_F16, "reciprocal_f16", "softmax: 1 / x, rounded to f32 and then to f16, then a product rounded once to f16") \
     X(RCP_APPROX,     "rcp_approx",     "rcp.approx, then a product")                                          \
     X(RCP_APPROX_FTZ, "rcp_approx_ftz", "rcp.approx.ftz, then a product")
+/* Softmax: what the sums of P V take when the maximum of an online step rises; the sum of weights always takes the factor. */
+#define AT_RESCALE_LIST(X)                                                                                     \
+    X(FACTOR, "factor", "a product with the factor, rounded once to the accumulator's format")                 \
+    X(F16,    "f16",    "the same with the factor rounded to f16")
 /* Softmax: the log-sum-exp from the maximum m and the sum l of weights. */
 #define AT_LSE_LIST(X)                                                                                         \
     X(LIBM,           "libm",           "m + log(l), the logarithm correctly rounded or nearly")               \
@@ -110,6 +115,9 @@ enum at_exp_arg { AT_EXP_ARG_LIST(X) };
 #define X(id, name, meaning) AT_DIVIDE_##id,
 enum at_divide { AT_DIVIDE_LIST(X) };
 #undef X
+#define X(id, name, meaning) AT_RESCALE_##id,
+enum at_rescale { AT_RESCALE_LIST(X) };
+#undef X
 #define X(id, name, meaning) AT_LSE_##id,
 enum at_lse { AT_LSE_LIST(X) };
 #undef X
@@ -151,9 +159,11 @@ enum at_pv_zero { AT_PV_ZERO_LIST(X) };
     X(lse,       lse,        AT_LSE_LIBM, "softmax: the logarithm of the sum of weights")         \
     X(rsqrt,     rsqrt,      AT_RSQRT_LIBM, "RMS norms: the inverse root of the mean square")     \
     X(int,       block,      0, "softmax: keys per online step; 0: row maximum known first")      \
+    X(rescale,   rescale,    AT_RESCALE_FACTOR, "softmax: sums of P V when the maximum rises")    \
     X(unit,      pv_unit,    AT_UNIT_F32_FMA, "how p*v is accumulated over keys")                 \
     X(int,       pv_chunk,   1, "keys per accumulation step of a tensor-core pv_unit")            \
     X(int,       split,      0, "keys (gemm: products) per partial result; 0: one pass over all") \
+    X(int,       splits,     0, "softmax: of a row's keys each partial result has one in so many, rounded up to a multiple of split") \
     X(guard,     guard,      AT_GUARD_NONE, "overflow guard of an f16 accumulator")               \
     X(bool,      repeats,    1, "1: the same launch gives the same bits")                         \
     X(bool,      batch_invariant, 0, "1: a request's bits do not depend on its batch")            \

@@ -165,6 +165,9 @@ at_status at_gated_walk(const struct at_gated_function *function, const struct a
     if (mode == AT_GATED_MODEL && numerics->free_order)
         return AT_FAIL(AT_UNSUPPORTED, "%s: no arithmetic is declared, so there is no modelled value",
                        problem->op->name);
+    const char *declines = function->declines && numerics ? function->declines(numerics) : NULL;
+    if (declines && mode != AT_GATED_DECOY)
+        return AT_FAIL(AT_UNSUPPORTED, "%s: %s", problem->op->name, declines);
     for (int64_t row = row0; row < row1; row++)
         for (int64_t c = 0; c < n; c++)
             (mode == AT_GATED_MODEL   ? model_element

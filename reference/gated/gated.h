@@ -52,6 +52,8 @@ struct at_gated_function {
     /* f(gate) * up, each wrong in way `fault` (from AT_GATED_FAULTS on). */
     double (*faulty)(int fault, double gate, double up);
     struct at_gated_model (*model)(const struct at_numerics *numerics, float gate, float up);
+    /* Why there is neither limit nor model for a declaration, or NULL; the member is NULL where there always are. */
+    const char *(*declines)(const struct at_numerics *numerics);
 };
 
 enum at_gated_mode { AT_GATED_EXACT, AT_GATED_MODEL, AT_GATED_DECOY };

@@ -154,7 +154,11 @@ static struct at_gated_model model_product(const struct at_numerics *n, float g,
     return (struct at_gated_model){ y, y, y };
 }
 
-static const struct at_gated_function function = { activation, faulty, model_product };
+static const char *declines(const struct at_numerics *n) {
+    return n->divide == AT_DIVIDE_RECIPROCAL_F16 ? "divide=reciprocal_f16 is softmax's alone" : NULL;
+}
+
+static const struct at_gated_function function = { activation, faulty, model_product, declines };
 AT_GATED_EVALUATIONS(function)
 
 const struct at_op at_op_silu_mul = {

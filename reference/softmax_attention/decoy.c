@@ -7,7 +7,7 @@
  *   v_swapped              weight 2i meets V row 2i+1 and the other way round; a last odd key keeps its own
  *   lse_base_2             lse / log 2; o is right
  *   split_merge_unweighted the partial results (m_j, l_j, acc_j) of each split are added as they are: o = sum acc_j /
- *                          sum l_j, lse = m + log sum l_j; splits of numerics->split keys; right when that is 0: a
+ *                          sum l_j, lse = m + log sum l_j; splits as declared; right when that is 0: a
  *                          kernel that does not split cannot merge wrongly
  *   one_key_sum_missing    the denominator of o and the sum in lse lack the last visible key, where others remain
  *   base_2                 weights 2^(s - m): log2(e) was forgotten where the hardware's 2^x is used; lse = m + log sum 2^(s - m)
@@ -44,6 +44,10 @@ static void swap_v(struct wrong *w) {
         p[t + 1] = first;
     }
     at_softmax_mix(w->work, w->n, p, w->o);
+}
+
+static int64_t range_of(const struct wrong *w, const struct at_numerics *numerics) {
+    return numerics ? at_softmax_range(numerics->split, numerics->splits, w->n) : 0;
 }
 
 /* Weights relative to each split's own maximum, divided by their common sum. */
@@ -100,7 +104,7 @@ static void raise_maximum(struct wrong *w, int decoy, int64_t begin, int64_t fir
 
 /* The online softmax with a fault at every rise of the maximum. */
 static void go_wrong_online(struct wrong *w, int decoy, const struct at_numerics *numerics) {
-    const int64_t split = numerics && numerics->split ? numerics->split : w->n;
+    const int64_t range = range_of(w, numerics), split = range ? range : w->n;
     const int64_t block = numerics && numerics->block ? numerics->block : split;
     const double *s = w->work->s;
     struct at_softmax_row row;
@@ -141,7 +145,7 @@ static void go_wrong(struct wrong *w, int decoy, const struct at_numerics *numer
         swap_v(w);
         return;
     case AT_SOFTMAX_SPLIT_MERGE_UNWEIGHTED:
-        merge_unweighted(w, numerics ? numerics->split : 0);
+        merge_unweighted(w, range_of(w, numerics));
         return;
     case AT_SOFTMAX_ONE_KEY_SUM_MISSING:
         lose_key_of_sum(w);

@@ -59,8 +59,9 @@ const struct at_op at_op_softmax_attention = {
     .domain = domain,
     .declares = AT_DECLARES_QK | AT_DECLARES(scale_on) | AT_DECLARES(p) | AT_DECLARES(exp) | AT_DECLARES(exp_arg) |
                 AT_DECLARES(ex2_poly3) | AT_DECLARES(l_lanes) | AT_DECLARES(l_run) | AT_DECLARES(l_tree) |
-                AT_DECLARES(divide) | AT_DECLARES(lse) | AT_DECLARES(block) | AT_DECLARES(pv_unit) |
-                AT_DECLARES(pv_chunk) | AT_DECLARES(split) | AT_DECLARES(pv_zero),
+                AT_DECLARES(divide) | AT_DECLARES(lse) | AT_DECLARES(block) | AT_DECLARES(rescale) |
+                AT_DECLARES(pv_unit) | AT_DECLARES(pv_chunk) | AT_DECLARES(split) | AT_DECLARES(splits) |
+                AT_DECLARES(pv_zero),
     .has_trace = 1,
     .flops = at_attn_flops,
     AT_ATTN_FUNCTIONS,

@@ -29,13 +29,15 @@
  *    What = sum what >= least = max(exp of the largest key's own error, L e^-(max y + D)); flushes: flush sum |v - o| /
  * least. A = sum what |v| / What <= min(sum p (1+h)|v| / (1 - H), max |v|).
  * 4. P rounded hits the numerator only: u_p A + eta_p sum|v| / least.
- * 5. P V. Blocks chain through c: prod (1 + e_pv(block)), each rescaling (1 + u_rescale); partial results: a product
+ * 5. P V. Blocks chain through c: prod (1 + e_pv(block)), each rescaling (1 + u_rescale), and eta_factor of what the sum may
+ * be where the factor is rounded to f16 for it; partial results: a product
  * and an addition each in f32, (1 + u_merge)^parts. e = their product - 1, on A + the error of 4. Underflow: etas /
  * least.
  * 6. The sum, in any order: no weight goes through more than n_s - 1 additions in its split, parts - 1 after it, and R
  *    products, and weights are not negative: e_sum = (1 + u)^(n_s + parts - 2 + R) - 1. |N / (W (1 + theta)) - o| <= (E
  * + |o| e_sum) / (1 - e_sum).
- * 7. Division u (2.65u for a product with rcp.approx, 2u with a rounded reciprocal), storing, rounding to the output's format.
+ * 7. Division u (2.65u for a product with rcp.approx, 2u with a rounded reciprocal, u_f16 + u with one of f16, and
+ * eta_f16 What where that is subnormal), storing, rounding to the output's format.
  * 8. lse = Mhat + log(lhat): |log sum p e^y| <= log(1 + H) (above by definition of h; below by Jensen), at most max y;
  *    -log(1 - e_sum); the logarithm u_log |log lhat| + log_floor (lg2.approx times log(2): 4.91u, and 2^-22.67 near 1), the
  *    addition u_add.
@@ -60,8 +62,9 @@ struct cut {
 };
 
 static struct cut cut_row(const struct at_softmax_limit *limit, int64_t n) {
-    int64_t keys = limit->split && limit->split < n ? limit->split : n;
-    int64_t parts = limit->split ? (n + limit->split - 1) / limit->split : 1;
+    const int64_t range = at_softmax_range(limit->split, limit->splits, n);
+    int64_t keys = range && range < n ? range : n;
+    int64_t parts = range ? (n + range - 1) / range : 1;
     int64_t blocks = limit->block ? (keys + limit->block - 1) / limit->block : 1;
     return (struct cut){ (double)keys, (double)parts, (double)blocks, (double)(blocks - 1 + (parts > 1)) };
 }
@@ -129,16 +132,17 @@ void at_softmax_limit_row(const struct at_softmax_limit *limit, const struct at_
     row->e_sum = expm1((cut.keys + cut.parts - 2 + cut.rescales) * limit->u_sum);
 }
 
-/* e and eta of the whole P V sum, by blocks and splits. */
-static struct at_sum_error pv_error(const struct at_softmax_limit *limit, int64_t n, double v_largest) {
+/* e and eta of the whole P V sum, by blocks and splits; its magnitude is at most `size`. */
+static struct at_sum_error pv_error(const struct at_softmax_limit *limit, int64_t n, double v_largest, double size) {
     const struct cut cut = cut_row(limit, n);
     const double block = limit->block && (double)limit->block < cut.keys ? (double)limit->block : cut.keys;
     const double tail = cut.keys - (cut.blocks - 1) * block, largest = fmax(1, v_largest);
     struct at_sum_error full = at_accumulate_error_within(&limit->pv, (int64_t)block, largest);
     struct at_sum_error last = at_accumulate_error_within(&limit->pv, (int64_t)tail, largest);
     double e = (cut.blocks - 1) * log1p(limit->pv_share * full.e) + log1p(limit->pv_share * last.e);
-    double eta = (cut.blocks - 1) * (full.eta + limit->eta_rescale) + last.eta;
-    e += (cut.blocks - 1) * limit->u_rescale;
+    e += (cut.blocks - 1) * (limit->u_rescale + limit->eta_factor);
+    const double factors = limit->eta_factor * size * exp(e);
+    double eta = (cut.blocks - 1) * (full.eta + limit->eta_rescale + factors) + last.eta;
     if (cut.parts > 1) {
         e += cut.parts * limit->u_merge;
         eta = cut.parts * (eta + limit->eta_merge);
@@ -159,9 +163,9 @@ static double numerator_error(const struct at_softmax_limit *limit, const struct
     if (!limit->declared)
         return move + own;
     double p = limit->u_p * abs + limit->eta_p * sums->all / row->least;
-    struct at_sum_error pv = pv_error(limit, row->n, v_largest);
     /* Magnitudes the accumulator can pass through. */
     double peak = sums->all * row->tallest * (1 + limit->u_p) + limit->eta_p * sums->all;
+    const struct at_sum_error pv = pv_error(limit, row->n, v_largest, peak);
     if (!limit->block && !limit->split)
         peak = fmin(peak, row->most * abs * (1 + limit->u_p) + limit->eta_p * sums->all);
     if (!(peak * (1 + pv.e) + pv.eta < limit->pv_end))
@@ -179,7 +183,9 @@ double at_softmax_limit_o(const struct at_softmax_limit *limit, const struct at_
         return INFINITY;
     double error = numerator_error(limit, row, sums, v_largest);
     error = (error + o * row->e_sum) / (1 - row->e_sum);
-    error += limit->u_divide * (o + error) + limit->eta_divide;
+    const double most = row->most * (1 + row->e_sum) + row->flush_sum,
+                 reciprocal = limit->eta_reciprocal > 0 ? limit->eta_reciprocal * most : 0;
+    error += (limit->u_divide + reciprocal) * (o + error) + limit->eta_divide;
     error += limit->u_out * (o + error) + limit->eta_out;
     error *= evaluation;
     return error >= 0 && o + error < limit->out_end ? error : INFINITY;

@@ -7,11 +7,12 @@
  *   q'   q, or f32(q scale) with scale_on = q, or that rounded to the input's format with q_rounded
  *   s_t  scale_on = score: f32(acc scale), acc = <q, k_t> in the order of qk; otherwise acc itself, and also with
  *        exp_arg = fma, where the exponential's argument has the scale
- *   The visible keys are cut at multiples of `split` (0: not at all), a split at multiples of `block` from its start
+ *   The visible keys are cut at multiples of `split` (0: not at all; with `splits`, at multiples of n / splits, rounded up to a
+ *   multiple of `split`), a split at multiples of `block` from its start
  *   (0: one block). In each split, from m = -inf, l = 0, acc = 0 (acc in the format of pv_unit's accumulator), per block:
  *     m'   = max(m, its scores); NaN scores do not raise it; when it is -inf, 0 is subtracted in its place
  *     from the second block on: r = exp(m - m'), 1 where the two are equal; l = l r, acc = round(acc r) (acc r exact,
- *            rounded once to acc's format)
+ *            rounded once to acc's format; rescale = f16: with r rounded to f16)
  *     w_t  = exp(s_t - m'): libm: of the rounded difference; ex2 of f32(f32(s_t - m') log2(e)), or with exp_arg = fma of
  *            fma(s_t, b, -f32(m' b)), b = f32(scale log2(e)), r then being ex2(f32(f32(m - m') b)); of each 32 keys of
  *            the split the last ex2_poly3 by the polynomial
@@ -167,8 +168,9 @@ static void rescale(struct run *run, struct partial *part, double now, int64_t k
     part->depth++;
     part->counted &= is_count(r);
     run->watch.place.k = key;
+    const struct at_span of_sums = at_softmax_sum_factor(&run->math, r);
     for (int64_t c = 0; c < run->work.d; c++) {
-        run->acc[c] = at_span_scale(run->math.accumulator, run->acc[c], r);
+        run->acc[c] = at_span_scale(run->math.accumulator, run->acc[c], of_sums);
         note(run, AT_STAGE_pv_acc, run->acc[c].mid);
     }
 }
@@ -257,7 +259,7 @@ static void store(struct run *run, int tensor, int64_t index, struct at_span x) 
 }
 
 static void attend(struct run *run, int64_t n, int64_t index) {
-    const int64_t step = run->numerics->split ? run->numerics->split : n;
+    const int64_t range = at_softmax_range(run->numerics->split, run->numerics->splits, n), step = range ? range : n;
     struct partial all = { .m = -INFINITY };
     double m = -INFINITY;
     scale_query(run);

@@ -30,6 +30,8 @@ double at_softmax_score(const struct at_softmax_math *math, double dot);
 struct at_span at_softmax_weight(const struct at_softmax_math *math, double s, double m, int64_t i);
 /* What rescales sums beside the maximum `old` when it becomes `now`; exactly 1 while it stays. */
 struct at_span at_softmax_factor(const struct at_softmax_math *math, double old, double now);
+/* That factor as sums of P V take it. */
+struct at_span at_softmax_sum_factor(const struct at_softmax_math *math, struct at_span factor);
 /* The weight as the operand of P V. */
 struct at_span at_softmax_p(const struct at_softmax_math *math, struct at_span w);
 /* x * factor rounded to `format`, factor >= 0. */

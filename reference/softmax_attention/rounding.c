@@ -41,6 +41,9 @@ at_status at_softmax_check_numerics(const struct at_problem *problem, const stru
     if (at_softmax_is_f64(numerics) &&
         (numerics->exp != AT_EXP_LIBM || numerics->divide >= AT_DIVIDE_RCP_APPROX || numerics->lse != AT_LSE_LIBM))
         return AT_FAIL(AT_UNSUPPORTED, "softmax in f64 by the special-function unit, whose results are f32");
+    if (at_softmax_is_f64(numerics) &&
+        (numerics->divide == AT_DIVIDE_RECIPROCAL_F16 || numerics->rescale != AT_RESCALE_FACTOR))
+        return AT_FAIL(AT_UNSUPPORTED, "softmax in f64 with a reciprocal or a factor of f16");
     return check_operands("p.v", numerics->pv_unit, (enum at_format)numerics->p, dtype);
 }
 
@@ -103,6 +106,14 @@ static void set_exponential(const struct at_numerics *numerics, const struct at_
         out->score_end = 0x1p29; /* from 2^30 on the rounding of max b may alone be more than the range of exponents */
 }
 
+/* A product in f16 is o itself where o is of f16: set_outputs() has its rounding. */
+static void set_reciprocal_f16(const struct at_format_info *work, struct at_softmax_limit *out) {
+    const struct at_format_info *f16 = at_format_info(AT_F16);
+    out->u_divide = (1 + work->u) * (1 + f16->u) - 1;
+    out->eta_reciprocal = f16->eta;
+    out->eta_divide = 0;
+}
+
 /* The division at the end, and the logarithm. */
 static void set_epilogue(const struct at_numerics *numerics, const struct at_format_info *work,
                          struct at_softmax_limit *out) {
@@ -110,7 +121,9 @@ static void set_epilogue(const struct at_numerics *numerics, const struct at_for
     out->u_log = 2 * u;
     out->u_divide = u;
     out->eta_divide = work->eta;
-    if (numerics->divide != AT_DIVIDE_DIVISION)
+    if (numerics->divide == AT_DIVIDE_RECIPROCAL_F16)
+        set_reciprocal_f16(work, out);
+    else if (numerics->divide != AT_DIVIDE_DIVISION)
         out->u_divide = (1 + (numerics->divide == AT_DIVIDE_RECIPROCAL ? u : rcp_error * u)) * (1 + u) - 1;
     if (numerics->lse == AT_LSE_LIBM)
         return;
@@ -137,17 +150,28 @@ static void set_sums(const struct at_numerics *numerics, const struct at_format_
         out->u_rescale = accumulator->u;
         out->eta_rescale = accumulator->eta;
     }
+    if (numerics->rescale == AT_RESCALE_F16) {
+        const struct at_format_info *f16 = at_format_info(AT_F16);
+        out->u_rescale = (1 + f16->u) * (1 + accumulator->u) - 1;
+        out->eta_factor = f16->eta;
+    }
     if (out->pv.unit == AT_UNIT_F64 && work != at_format_info(AT_F64))
         out->u_store = work->u;
 }
 
-static void set_outputs(const struct at_problem *problem, const struct at_format_info *work,
-                        struct at_softmax_limit *out) {
+static void set_outputs(const struct at_problem *problem, const struct at_numerics *numerics,
+                        const struct at_format_info *work, struct at_softmax_limit *out) {
     const struct at_format_info *o = at_format_info(problem->tensors[AT_SOFTMAX_O].format);
     const struct at_format_info *f32 = at_format_info(AT_F32);
     out->u_out = o == work ? 0 : o->u;
     out->eta_out = o == work ? 0 : o->eta;
     out->out_end = range_end(problem->tensors[AT_SOFTMAX_O].format);
+    if (numerics->divide == AT_DIVIDE_RECIPROCAL_F16 && o != at_format_info(AT_F16)) { /* a rounding to f16 before */
+        const struct at_format_info *f16 = at_format_info(AT_F16);
+        out->u_out = (1 + f16->u) * (1 + out->u_out) - 1;
+        out->eta_out += f16->eta * (1 + o->u);
+        out->out_end = fmin(out->out_end, range_end(AT_F16));
+    }
     out->u_add = work->u;
     out->u_lse = work == f32 ? 0 : f32->u;
 }
@@ -165,12 +189,13 @@ at_status at_softmax_limit_init(const struct at_problem *problem, const struct a
     out->scale_on = numerics->scale_on;
     out->skips_zeros = numerics->pv_zero == AT_PV_ZERO_SKIPPED;
     out->split = numerics->split;
+    out->splits = numerics->splits;
     out->block = numerics->block;
     out->score_end = range_end(format);
     set_scores(problem, numerics, work, out);
     set_exponential(numerics, work, out);
     set_epilogue(numerics, work, out);
     set_sums(numerics, work, out);
-    set_outputs(problem, work, out);
+    set_outputs(problem, numerics, work, out);
     return AT_OK;
 }

@@ -79,7 +79,7 @@ struct at_softmax_limit {
     int declared; /* 0: no kernel; every constant is 0 and the limit is the reference's own error */
     int scale_on;
     int skips_zeros; /* V rows of weight 0 are not read */
-    int64_t d, split, block;
+    int64_t d, split, splits, block;
     struct at_order qk, pv;
     double scale;
     double u_q, eta_q;         /* rounding of the scaled q */
@@ -93,13 +93,15 @@ struct at_softmax_limit {
     double u_p, eta_p;     /* format of P */
     double pv_share;       /* 1: how much of at_accumulate_error is charged for p.v */
     double u_rescale, eta_rescale; /* rescaling the p.v accumulator */
+    double eta_factor;             /* of a factor that is rounded for it: absolute */
     double u_store;                /* an f64 accumulator stored as f32 */
     double u_merge, eta_merge;     /* product and addition in f32 when partial results are merged */
     double u_divide, eta_divide;
-    double u_out, eta_out;                            /* rounding of o to its format */
-    double u_log, log_floor;                          /* logarithm: relative, and absolute near l = 1 */
-    double u_max;                                     /* of |m|, by a shift common to all weights */
-    double u_add, u_lse;                              /* m + log l, and storing it */
+    double eta_reciprocal;   /* of a reciprocal below the normal numbers of its format: absolute */
+    double u_out, eta_out;   /* rounding of o to its format */
+    double u_log, log_floor; /* logarithm: relative, and absolute near l = 1 */
+    double u_max;            /* of |m|, by a shift common to all weights */
+    double u_add, u_lse;     /* m + log l, and storing it */
     double q_end, qk_end, score_end, pv_end, out_end; /* magnitudes that round to infinity */
 };
 /* numerics NULL: no kernel. AT_UNSUPPORTED when the numerics make no sense for the problem's dtype, as

@@ -93,6 +93,12 @@ struct at_span at_softmax_factor(const struct at_softmax_math *math, double old,
     return point(ex2(math, difference * (n->exp_arg == AT_EXP_ARG_FMA ? math->log2_scale : log2_e), 0));
 }
 
+struct at_span at_softmax_sum_factor(const struct at_softmax_math *math, struct at_span r) {
+    if (math->numerics->rescale == AT_RESCALE_FACTOR)
+        return r;
+    return (struct at_span){ at_round(AT_F16, r.low), at_round(AT_F16, r.mid), at_round(AT_F16, r.high) };
+}
+
 struct at_span at_softmax_p(const struct at_softmax_math *math, struct at_span w) {
     return (struct at_span){ round_to(math->p, w.low), round_to(math->p, w.mid), round_to(math->p, w.high) };
 }
@@ -203,6 +209,8 @@ static double quotient(const struct at_softmax_math *math, double x, double y) {
     switch ((enum at_divide)math->numerics->divide) {
     case AT_DIVIDE_RECIPROCAL:
         return math->f64 ? x * (1 / y) : (double)((float)x * (1 / l));
+    case AT_DIVIDE_RECIPROCAL_F16: /* no f64: the product is exact in double */
+        return at_round(AT_F16, x * at_round(AT_F16, (double)(1 / l)));
     case AT_DIVIDE_RCP_APPROX:
     case AT_DIVIDE_RCP_APPROX_FTZ:
         return (double)((float)x *

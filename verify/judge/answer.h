@@ -34,8 +34,8 @@ struct at_answer {
     int64_t sample_count[AT_MAX_TENSORS];
     int n_decoys;
     struct at_decoy decoys[AT_MAX_DECOYS];
-    int64_t decoy_split, decoy_block; /* numerics->split and ->block the decoys were made for; split -1: not yet */
-    int decoy_exp;                    /* and numerics->exp */
+    int64_t decoy_split, decoy_splits, decoy_block; /* what the decoys were made for, of numerics; split -1: not yet */
+    int decoy_exp;                                  /* and numerics->exp */
 };
 
 /* What depends on the variant's declared numerics. */

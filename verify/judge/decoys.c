@@ -206,8 +206,10 @@ at_status at_answer_decoys(struct at_answer *a, const struct at_numerics *numeri
     const struct at_op *op = a->problem->op;
     /* A split or block that no row reaches makes the same decoys as none. */
     const int64_t split = numerics->split < a->problem->sizes.max_sk ? numerics->split : 0,
+                  splits = split ? numerics->splits : 0,
                   block = numerics->block < a->problem->sizes.max_sk ? numerics->block : 0;
-    if (a->decoy_split == split && a->decoy_block == block && a->decoy_exp == numerics->exp)
+    if (a->decoy_split == split && a->decoy_splits == splits && a->decoy_block == block &&
+        a->decoy_exp == numerics->exp)
         return AT_OK;
     if (!a->sample) {
         AT_TRY(choose_rows(a));
@@ -230,12 +232,14 @@ at_status at_answer_decoys(struct at_answer *a, const struct at_numerics *numeri
      * fault of an exponential that is declared to flush. */
     struct at_numerics used = at_numerics_default();
     used.split = (int)split;
+    used.splits = (int)splits;
     used.block = (int)block;
     used.exp = numerics->exp;
     AT_TRY(make_own(a, &used, threads));
     for (int o = 0; o < a->n_outputs; o++)
         at_decoys_count(a, a->outputs[o]);
     a->decoy_split = split;
+    a->decoy_splits = splits;
     a->decoy_block = block;
     a->decoy_exp = numerics->exp;
     return AT_OK;

@@ -237,6 +237,21 @@ static void test_atomics_flush_in_global_memory(void **state) {
     assert_memory_equal(atomic_sums, wanted, sizeof wanted);
 }
 
+/* The largest of numbers that have their highest bit and of others; blocks are not ordered, and need not be. */
+static void raises(void *unused) {
+    (void)unused;
+    (void)at_simt_atomic_max_u32(&at_simt_scene.both[6], (uint32_t)((BID * 64 + TID) * 37 % 128) << 25);
+    STAY();
+}
+
+static void test_atomic_maximum(void **state) {
+    (void)state;
+    at_simt_scene.both[6] = 0;
+    at_simt_scene_run(raises, 2, 64, 1);
+    at_simt_scene_expect(AT_FINDING_NONE, NULL);
+    assert_int_equal(at_simt_scene.both[6], 127u << 25);
+}
+
 /* When the count of synchronisations begins anew, what threads knew of each other by the old one is forgotten. */
 static void test_time_begins_anew(void **state) {
     (void)state;
@@ -423,6 +438,7 @@ int main(void) {
         cmocka_unit_test(test_bytes),
 
         cmocka_unit_test(test_atomics_flush_in_global_memory),
+        cmocka_unit_test(test_atomic_maximum),
         cmocka_unit_test(test_time_begins_anew),
         cmocka_unit_test(test_launches_are_ordered),
         cmocka_unit_test(test_blocks_are_not),

@@ -10,7 +10,8 @@ static const char default_text[] =
     "free_order=0 qk_unit=f32_fma qk_lanes=1 qk_run=0 qk_tree=sequential scale_on=score fir_order=taps fir_fma=0 p=f32 "
     "gamma_on=p clamp=fminmax exp=libm exp_arg=difference ex2_poly3=0 l_lanes=0 l_run=0 l_tree=sequential "
     "divide=division lse=libm rsqrt=libm "
-    "block=0 pv_unit=f32_fma pv_chunk=1 split=0 guard=none repeats=1 batch_invariant=0 tail=unread pv_zero=multiplied";
+    "block=0 rescale=factor pv_unit=f32_fma pv_chunk=1 split=0 splits=0 guard=none repeats=1 batch_invariant=0 "
+    "tail=unread pv_zero=multiplied";
 
 /* Every word that a field may hold, in the order of its enum; integers give two. */
 static const struct {
@@ -33,13 +34,15 @@ static const struct {
     { "l_lanes", "0 4" },
     { "l_run", "0 2" },
     { "l_tree", "sequential butterfly" },
-    { "divide", "division reciprocal rcp_approx rcp_approx_ftz" },
+    { "divide", "division reciprocal reciprocal_f16 rcp_approx rcp_approx_ftz" },
     { "lse", "libm lg2_approx lg2_approx_ftz" },
     { "rsqrt", "libm rsqrt_approx rsqrt_approx_ftz" },
     { "block", "0 128" },
+    { "rescale", "factor f16" },
     { "pv_unit", "f64 f32 f32_fma tc_f32 tc_f16 f16_fma tc_fp8" },
     { "pv_chunk", "1 16" },
     { "split", "0 512" },
+    { "splits", "0 16" },
     { "guard", "none isinf nan_safe saturate score" },
     { "repeats", "0 1" },
     { "batch_invariant", "0 1" },
@@ -129,14 +132,15 @@ static void test_format_sizes(void **state) {
         for (size_t i = size; i < sizeof text; i++)
             assert_int_equal(text[i], '#');
     }
-    at_assert_ok(at_numerics_parse("qk_unit=f32_fma qk_lanes=-2147483648 qk_run=-2147483648 qk_tree=sequential "
-                                   "scale_on=q_rounded fir_order=pooled gamma_on=after_p clamp=propagate "
-                                   "exp=ex2_approx_ftz exp_arg=difference ex2_poly3=-2147483648 l_lanes=-2147483648 "
-                                   "l_run=-2147483648 l_tree=sequential divide=rcp_approx_ftz lse=lg2_approx_ftz "
-                                   "rsqrt=rsqrt_approx_ftz "
-                                   "block=-2147483648 pv_unit=f32_fma pv_chunk=-2147483648 "
-                                   "split=-2147483648 guard=nan_safe tail=unread pv_zero=multiplied p=bf16",
-                                   &numerics));
+    at_assert_ok(
+        at_numerics_parse("qk_unit=f32_fma qk_lanes=-2147483648 qk_run=-2147483648 qk_tree=sequential "
+                          "scale_on=q_rounded fir_order=pooled gamma_on=after_p clamp=propagate "
+                          "exp=ex2_approx_ftz exp_arg=difference ex2_poly3=-2147483648 l_lanes=-2147483648 "
+                          "l_run=-2147483648 l_tree=sequential divide=rcp_approx_ftz lse=lg2_approx_ftz "
+                          "rsqrt=rsqrt_approx_ftz "
+                          "block=-2147483648 pv_unit=f32_fma pv_chunk=-2147483648 "
+                          "split=-2147483648 splits=-2147483648 guard=nan_safe tail=unread pv_zero=multiplied p=bf16",
+                          &numerics));
     at_assert_ok(at_numerics_format(&numerics, text, 640));
 }
 
@@ -216,6 +220,12 @@ static void test_check(void **state) {
         { "pv_unit=tc_f32 pv_chunk=16 split=96 block=64", "" },
         { "pv_unit=tc_f32 pv_chunk=32 block=48", "whole chunks" },
         { "block=-1", "block is -1" },
+        { "splits=-1", "splits is -1, wanted at least 0" },
+        { "splits=4", "splits=4 with split=0" },
+        { "splits=4 split=16", "" },
+        { "rescale=f16", "rescale=f16 with block=0" },
+        { "rescale=f16 block=16", "" },
+        { "divide=reciprocal_f16", "" },
         { "block=1", "" },
         { "guard=isinf", "wanted an f16 accumulator to guard" },
         { "guard=saturate qk_unit=f16_fma", "" },
@@ -261,7 +271,7 @@ static void test_check(void **state) {
 static void test_out_of_range(void **state) {
     (void)state;
     for (int f = 0; f < FIELDS; f++) {
-        if (strstr("qk_lanes qk_run ex2_poly3 l_lanes l_run block pv_chunk split", choices[f].field))
+        if (strstr("qk_lanes qk_run ex2_poly3 l_lanes l_run block pv_chunk split splits", choices[f].field))
             continue;
         int words = 1;
         for (const char *at = choices[f].words; *at; at++)

@@ -128,6 +128,22 @@ static void test_range(void **state) {
     }
 }
 
+/* A reciprocal of f16 is softmax's: neither limit nor model. */
+static void test_refused(void **state) {
+    (void)state;
+    struct at_test_problem made;
+    struct at_test_eval got;
+    struct at_numerics numerics;
+    at_assert_ok(at_numerics_parse("divide=reciprocal_f16", &numerics));
+    at_test_gated_problem("silu_mul", AT_HALVES_APART, AT_F32, 1, 1, &made);
+    at_assert_ok(at_test_eval_init(&made.problem, 1, &got));
+    at_assert_fails(made.problem.op->evaluate(&made.problem, &numerics, 0, 1, &got.eval), AT_UNSUPPORTED, "softmax");
+    at_assert_fails(made.problem.op->model(&made.problem, &numerics, 0, 1, &got.eval), AT_UNSUPPORTED, "softmax");
+    at_assert_ok(made.problem.op->decoy(&made.problem, &numerics, 0, 0, 1, &got.eval));
+    at_test_eval_release(&got);
+    at_test_problem_release(&made);
+}
+
 static void comes_near(const char *what, double most, double constant) {
     print_message("%.4f  %s\n", most / constant, what);
     at_assert_true(most > 0.97 * constant && most <= constant, "%s: %g, constant %g", what, most, constant);
@@ -163,6 +179,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_limits_hold),
         cmocka_unit_test(test_range),
+        cmocka_unit_test(test_refused),
         cmocka_unit_test(test_constants),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,6 +38,11 @@ static const struct setting settings[] = {
     { "qk_unit=tc_f16 pv_unit=tc_f16 pv_chunk=16 p=f16", F16 },
     { "qk_unit=tc_f32 pv_unit=tc_f16 pv_chunk=16 p=f16 block=16 split=48", F16 },
     { "qk_unit=tc_f16 pv_unit=f32_fma", F16 | BF16 },
+    { "qk_unit=tc_f16 pv_unit=tc_f16 pv_chunk=16 p=f16 block=16 rescale=f16", F16 },
+    { "qk_unit=tc_f32 pv_unit=tc_f16 pv_chunk=16 p=f16 block=16 divide=reciprocal_f16", F16 },
+    { "qk_unit=f32_fma pv_unit=f32_fma block=4 rescale=f16 divide=reciprocal_f16", ANY },
+    { "qk_unit=f32_fma pv_unit=f32_fma block=2 split=4 splits=3 rescale=f16", ANY },
+    { "qk_unit=f32_fma pv_unit=f32_fma split=1 splits=7", ANY },
     { "qk_unit=f16_fma pv_unit=f16_fma p=f16 block=4", F16 },
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };

@@ -227,6 +227,22 @@ static void test_unweighted_merge(void **state) {
     at_test_problem_release(&p);
 }
 
+/* A number of splits is the split of that length. */
+static void test_number_of_splits(void **state) {
+    (void)state;
+    struct at_test_problem p = make(0);
+    struct at_numerics n = at_numerics_default();
+    struct at_test_eval got, want = run(&p.problem, AT_SOFTMAX_SPLIT_MERGE_UNWEIGHTED, 6);
+    n.split = n.splits = 2; /* half of 9, rounded up to pairs */
+    at_assert_ok(at_test_eval_init(&p.problem, 0, &got));
+    at_assert_ok(op->decoy(&p.problem, &n, AT_SOFTMAX_SPLIT_MERGE_UNWEIGHTED, 0, 2, &got.eval));
+    for (int64_t i = 0; i < 2 * D; i++)
+        at_assert_same(got.eval.value[AT_SOFTMAX_O][i], want.eval.value[AT_SOFTMAX_O][i]);
+    at_test_eval_release(&got);
+    at_test_eval_release(&want);
+    at_test_problem_release(&p);
+}
+
 static void test_sum_without_a_key(void **state) {
     (void)state;
     struct at_test_problem p = make(0);
@@ -275,6 +291,7 @@ int main(void) {
         cmocka_unit_test(test_swapped_values),
         cmocka_unit_test(test_base),
         cmocka_unit_test(test_unweighted_merge),
+        cmocka_unit_test(test_number_of_splits),
         cmocka_unit_test(test_online_faults),
         cmocka_unit_test(test_powers_of_2),
         cmocka_unit_test(test_sum_without_a_key),

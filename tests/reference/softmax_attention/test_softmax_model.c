@@ -68,6 +68,60 @@ static void test_order_by_hand(void **state) {
     at_test_problem_release(&p);
 }
 
+/* The same with sums of P V rescaled by a factor of f16, which the sum of weights does not take, and divided by a
+ * reciprocal of f16; o is f16. */
+static void test_f16_steps_by_hand(void **state) {
+    (void)state;
+    const double s[4] = { 0.25, -1.5, 0.75, 2.125 }, v[4] = { 1.125, -2.25, 0.75, 3.125 };
+    struct at_test_problem p = make(4, 1, AT_F16);
+    at_test_set(&p.problem, "q", 0, 1);
+    for (int64_t t = 0; t < 4; t++) {
+        at_test_set(&p.problem, "k", t, s[t]);
+        at_test_set(&p.problem, "v", t, v[t]);
+    }
+    float l = 0, acc = 0;
+    for (int t = 0; t < 4; t += 2) {
+        const float m = t ? 2.125f : 0.25f, r = t ? (float)exp(0.25 - 2.125) : 0;
+        l *= r;
+        acc *= (float)at_round(AT_F16, (double)r);
+        for (int i = t; i < t + 2; i++) {
+            const float w = (float)exp(s[i] - (double)m);
+            l += w;
+            acc = fmaf(w, (float)v[i], acc);
+        }
+    }
+    const double r = at_round(AT_F16, (double)(1 / l));
+    struct at_test_eval e = model(&p, "block=2 rescale=f16 divide=reciprocal_f16", NULL),
+                        other = model(&p, "block=2", NULL);
+    at_assert_same(e.eval.value[AT_SOFTMAX_O][0], at_round(AT_F16, (double)acc * r));
+    at_assert_true(e.eval.value[AT_SOFTMAX_O][0] != other.eval.value[AT_SOFTMAX_O][0], "f16 changes nothing");
+    at_assert_same(e.eval.value[AT_SOFTMAX_LSE][0], (double)(2.125f + (float)log((double)l)));
+    at_test_eval_release(&e);
+    at_test_eval_release(&other);
+    at_test_problem_release(&p);
+}
+
+/* A number of splits is the split of that length; of another number of keys it is another one. */
+static void test_number_of_splits(void **state) {
+    (void)state;
+    static const struct {
+        int n;
+        const char *number, *length;
+    } same[] = { { 7, "split=1 splits=3", "split=3" },   { 7, "split=3 splits=2", "split=6" },
+                 { 29, "split=4 splits=3", "split=12" }, { 24, "split=4 splits=3", "split=8" },
+                 { 24, "split=4 splits=1", "split=0" },  { 5, "split=4 splits=9", "split=4" } };
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        struct at_test_problem p = make(same[i].n, 3, AT_F32);
+        struct at_test_eval a = model(&p, same[i].number, NULL), b = model(&p, same[i].length, NULL);
+        for (int64_t c = 0; c < 3; c++)
+            at_assert_same(a.eval.value[AT_SOFTMAX_O][c], b.eval.value[AT_SOFTMAX_O][c]);
+        at_assert_same(a.eval.value[AT_SOFTMAX_LSE][0], b.eval.value[AT_SOFTMAX_LSE][0]);
+        at_test_eval_release(&a);
+        at_test_eval_release(&b);
+        at_test_problem_release(&p);
+    }
+}
+
 /* Weights of 0 and 1 leave nothing to the exponential: the interval is a point, in every unit. */
 static void test_exact_cases_have_no_interval(void **state) {
     (void)state;
@@ -162,6 +216,10 @@ static void test_what_is_refused(void **state) {
     at_assert_fails(op->model(&half.problem, &n, 0, 1, &e.eval), AT_UNSUPPORTED, "q.k on tensor cores");
     n = parse("pv_unit=tc_f32 pv_chunk=16 p=f16");
     at_assert_fails(op->model(&half.problem, &n, 0, 1, &e.eval), AT_UNSUPPORTED, "p.v on tensor cores");
+    n = parse("qk_unit=f64 pv_unit=f64 divide=reciprocal_f16");
+    at_assert_fails(op->model(&p.problem, &n, 0, 1, &e.eval), AT_UNSUPPORTED, "softmax in f64");
+    n = parse("qk_unit=f64 pv_unit=f64 block=2 rescale=f16");
+    at_assert_fails(op->evaluate(&p.problem, &n, 0, 1, &e.eval), AT_UNSUPPORTED, "softmax in f64");
     n = parse("pv_unit=f16_fma p=f16");
     at_assert_fails(op->model(&half.problem, &n, 0, 1, &e.eval), AT_UNSUPPORTED, "p.v by f16 FMA");
     n.qk_lanes = 0;
@@ -288,6 +346,8 @@ static void test_pv_range(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_order_by_hand),
+        cmocka_unit_test(test_f16_steps_by_hand),
+        cmocka_unit_test(test_number_of_splits),
         cmocka_unit_test(test_exact_cases_have_no_interval),
         cmocka_unit_test(test_ties_of_p_widen_the_interval),
         cmocka_unit_test(test_guarded_sums_keep_an_interval),

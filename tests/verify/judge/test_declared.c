@@ -34,6 +34,7 @@ static const char *const some[] = {
     "qk_lanes=8 qk_tree=butterfly qk_run=4 pv_zero=skipped",
     "qk_unit=tc_fp8 split=128",
     "exp=ex2_approx batch_invariant=1 tail=finite free_order=1",
+    "block=32 rescale=f16 divide=reciprocal_f16 split=64 splits=4",
 };
 
 static void test_neighbours_have_a_meaning(void **state) {
@@ -74,6 +75,9 @@ static void test_neighbours_named(void **state) {
     assert_true(has_neighbour("", split, "split=256"));
     assert_true(
         has_neighbour("pv_unit=tc_f32 p=bf16 pv_chunk=16", AT_FIELD_pv_chunk, "pv_unit=tc_f32 p=bf16 pv_chunk=8"));
+    assert_true(has_neighbour("split=16 splits=4", AT_FIELD_splits, "split=16 splits=8"));
+    assert_true(has_neighbour("block=16", AT_FIELD_rescale, "block=16 rescale=f16"));
+    assert_false(has_neighbour("", AT_FIELD_rescale, "")); /* without steps nothing is rescaled */
     /* a unit takes with it what it governs */
     assert_true(has_neighbour("pv_unit=tc_f32 p=bf16 pv_chunk=16", AT_FIELD_pv_unit, "pv_unit=f32_fma p=bf16"));
     assert_true(has_neighbour("qk_lanes=8 qk_tree=butterfly", AT_FIELD_qk_unit, "qk_unit=tc_f32"));
@@ -179,6 +183,7 @@ static const struct {
     { "softmax_decode b=2 h=2 hk=1 sk=70 d=64 data=random_bits scale=1e-8 dtype=f16",
       "qk_unit=tc_f16 pv_unit=tc_f16 p=f16 pv_chunk=16 block=16" },
     { "softmax_decode b=2 h=2 hk=1 sk=70 d=32 dtype=f16", "p=f16 block=16" },
+    { "softmax_decode b=2 h=2 hk=1 sk=270 d=16 data=swamped dtype=f16", "split=16 splits=4" },
     { "softmax_decode b=2 h=2 hk=1 sk=270 d=32 data=swamped dtype=f16", "p=f16 pv_unit=tc_f32 pv_chunk=16" },
     { "softmax_decode b=1 h=2 hk=1 sk=40 d=32 data=nonfinite scale=40 seed=3", "pv_zero=skipped" },
     { "softmax_decode b=8 h=8 hk=8 sk=2 d=64 data=random_bits scale=1e-8 dtype=f16 seed=6", "" },

@@ -38,11 +38,12 @@ static at_status own_value(const struct at_problem *p, const struct at_numerics 
     return AT_OK;
 }
 
-/* What a decoy is given is seen in its values: the row, the decoy, the split, the exponential and p's format. */
+/* What a decoy is given is seen in its values: the row, the decoy, the split, the number of splits, the exponential and p's format. */
 static at_status own_decoy(const struct at_problem *p, const struct at_numerics *n, int decoy, int64_t row0,
                            int64_t row1, struct at_eval *eval) {
     for (int64_t i = row0 * p->sizes.channels; i < row1 * p->sizes.channels; i++)
-        eval->value[Y][i] = (double)(1000 * i + 100 * n->p + n->split * (decoy + 1)) + 0.25 * n->exp;
+        eval->value[Y][i] =
+            (double)(1000 * i + 100 * n->p + n->split * (decoy + 1)) + 0.25 * n->exp + 0.0625 * n->splits;
     return AT_OK;
 }
 
@@ -334,6 +335,7 @@ static void assert_independent(const struct at_problem *p, int t) {
         struct at_numerics n = at_numerics_default(), other = n;
         int64_t n_walked, n_fresh;
         n.split = other.split = splits[i];
+        n.splits = other.splits = i < 2 ? 0 : 2;
         n.exp = other.exp = i % 3 ? AT_EXP_EX2_APPROX_FTZ : AT_EXP_LIBM;
         other.p = AT_BF16;
         other.qk_unit = AT_UNIT_TC_F16;
