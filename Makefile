@@ -275,11 +275,15 @@ bench-reference: programs ## speed of the fast tier beside OpenBLAS's own dgemm
 	@build/attest bench reference
 
 .PHONY: notebooks
-notebooks: programs ## record the activations of minilm, make the two worked notebooks from notebooks_export/worked and run them
+notebooks: programs ## record the activations, make the worked notebooks from notebooks_export/worked and run them
 	$(Q)mkdir -p build/notebooks && rm -f build/notebooks/minilm.h5* && $(BUILD)/attest record minilm --out build/notebooks/minilm.h5
 	$(Q)for n in fp16_headroom asynct_sparsity; do \
 	   $(BUILD)/attest export build/notebooks/minilm.h5 --to ipynb --cells notebooks_export/worked/$$n.py --out build/notebooks && \
 	   /usr/bin/python3 tests/python/worked_notebooks.py run build/notebooks/$$n.ipynb notebooks_export/$$n.ipynb || exit 1; done
+	$(Q)cp datasets/measurements/h200_asynct_model.json build/notebooks/asynct_model.json && rm -f build/notebooks/asynct_docs.h5* && \
+	   $(BUILD)/attest record datasets/activations/asynct_docs.safetensors --attention asynct --params causal=1 --out build/notebooks/asynct_docs.h5 && \
+	   $(BUILD)/attest export build/notebooks/asynct_docs.h5 --to ipynb --cells notebooks_export/worked/asynct_model.py --out build/notebooks && \
+	   /usr/bin/python3 tests/python/worked_notebooks.py run build/notebooks/asynct_model.ipynb notebooks_export/asynct_model.ipynb
 
 .PHONY: clean
 clean: ## remove build/

@@ -3,9 +3,12 @@ SPDX-License-Identifier: Apache-2.0
 
     python3 asynct_tables.py results.json README.md      replaces what stands between the markers
     python3 asynct_tables.py results.json                prints it
+The loss curve is read from results.csv beside it, or from curve.csv, as the run names it.
 """
+import csv
 import json
 import math
+import os
 import sys
 
 BEGIN, END = "<!-- asynct figures: begin -->", "<!-- asynct figures: end -->"
@@ -43,7 +46,37 @@ def losses(models):
     return rows(["held-out loss, nats a byte", "AsyncT", "softmax"], body)
 
 
+def unequal(models):
+    """How far the attention's arithmetic moved the loss at most."""
+    there = [abs(entry["difference"]) for k in KINDS for name, entry in models[k]["loss"]["attention"].items()
+             if name in ARITHMETIC and math.isfinite(entry["difference"])]
+    return "Of the attention's arithmetic no entry is further from the first line than %.1e." % max(there) if there else ""
+
+
+def on_the_way(path):
+    """Held-out losses that the run noted while it trained, and whether the last is the least."""
+    beside = [os.path.splitext(path)[0] + ".csv", os.path.join(os.path.dirname(path), "curve.csv")]
+    found = next((name for name in beside if os.path.exists(name)), None)
+    if not found:
+        return ""
+    with open(found, encoding="utf-8", newline="") as file:
+        noted = [row for row in csv.DictReader(file) if row["asynct_held_out"]]
+    said = ["Held-out loss while it trained, on fewer windows than the table below:"]
+    said.append("; ".join("step %s AsyncT %s, softmax %s" % (row["step"], *(row[k + "_held_out"] for k in KINDS)) for row in noted) + ".")
+    for kind, words in zip(KINDS, ("AsyncT", "softmax")):
+        losses_noted = [float(row[kind + "_held_out"]) for row in noted]
+        least = min(range(len(noted)), key=losses_noted.__getitem__)
+        if least == len(noted) - 1:
+            said.append("That of %s was still falling at the end." % words)
+        else:
+            said.append("That of %s was least at step %s and had risen by %.4f at the end." %
+                        (words, noted[least]["step"], losses_noted[-1] - losses_noted[least]))
+    return " ".join(said)
+
+
 def shares(model):
+    if not any(round(100 * layer["share"].get(name, 0), 2) for layer in model["layers"] for _, name in SHARES):
+        return ["none of these shares reaches 0.005 % in any layer."]
     body = [[n] + ["%.2f" % (100 * layer["share"][name]) if name in layer["share"] else "" for _, name in SHARES]
             for n, layer in enumerate(model["layers"])]
     return rows(["layer"] + [words for words, _ in SHARES], body)
@@ -57,17 +90,19 @@ def largest(model):
     return rows(["layer"] + ["`%s`" % name for name in LARGEST], body)
 
 
-def text(said):
+def text(said, path):
     about, training, models = said["about"], said["training"], said["models"]
-    lines = ["Run of %s on %s: commit %s, PyTorch %s, seed %d. %d steps of %d windows of %d bytes, %.1f million bytes of %.1f million "
-             "that there are, %d parameters each, %.0f s. Byte frequencies alone reach %.4f nats a byte on the held-out text."
+    lines = ["Run of %s on %s: commit %s, PyTorch %s, seed %d. %d steps of %d windows of %d bytes, %.1f million bytes, %.1f times "
+             "the text's %.1f million, %d parameters each, %.0f s. Byte frequencies alone reach %.4f nats a byte on the held-out text."
              % (about["date"], about["device"], about["commit"], about["torch"], about["options"]["seed"], training["steps"],
-                training["batch"], said["config"]["context"], training["bytes"] / 1e6, about["corpus"]["train_bytes"] / 1e6,
+                training["batch"], said["config"]["context"], training["bytes"] / 1e6, training["bytes"] / about["corpus"]["train_bytes"],
+                about["corpus"]["train_bytes"] / 1e6,
                 models["asynct"]["parameters"], training["seconds"], about["unigram_nats_per_byte"]), ""]
+    lines += [on_the_way(path), ""] if on_the_way(path) else []
     lines += losses(models)
     windows = models["asynct"]["loss"]["attention"]["f32"]["windows"]
     lines += ["", "Below the first line: differences from it, and in brackets the standard error of the difference over %d windows of "
-              "%d bytes." % (windows, said["config"]["context"]), ""]
+              "%d bytes. %s" % (windows, said["config"]["context"], unequal(models)), ""]
     for kind, words in zip(KINDS, ("AsyncT", "softmax")):
         lines += ["%s, zeros in %% by layer:" % words, ""] + shares(models[kind]) + [""]
     for kind, words in zip(KINDS, ("AsyncT", "softmax")):
@@ -82,7 +117,7 @@ def main(argv):
     if len(argv) not in (1, 2):
         sys.exit(__doc__)
     with open(argv[0], encoding="utf-8") as file:
-        made = text(json.load(file))
+        made = text(json.load(file), argv[0])
     if len(argv) == 1:
         print(made, end="")
         return
