@@ -30,7 +30,7 @@ printf '%s\n' 'base softmax_28' 'set layers = 1' 'set b = 3' 'set keys = 40' 'se
     'set hk = 1' 'set d = 64' 'set inter = 192' > "$scratch/twin.stack"
 wants 0 'stack twin: 1 layers' "$attest" stack asynct_3 --quiet --graph --layers 1 --against "$scratch/twin.stack"
 # A runner whose held steps multiply by another variant than the steps alone: other bits, from its first product on.
-of=$("$BUILD/attest-cpu" --list | grep -n '^gemm/03_wgmma_f32_sum ' | cut -d: -f1) to=$("$BUILD/attest-cpu" --list | grep -n '^gemm/02_mma_f16_sum ' | cut -d: -f1)
+of=$("$BUILD/attest-cpu" --list | grep -n '^gemm/07_mma_skinny_f32_sum ' | cut -d: -f1) to=$("$BUILD/attest-cpu" --list | grep -n '^gemm/02_mma_f16_sum ' | cut -d: -f1)
 wants 1 'DIFFER from what the steps one by one left there, the first: layer 0, step kv_write, tensor' "$attest" stack asynct_3 --quiet --graph --judge 1 --dtype f16 \
     --runner "sed -u '/ hold=1/s/ variant=$((of - 1)) / variant=$((to - 1)) /' | '$BUILD/attest-cpu'"
 # a step that is left out; one that its variant declines there; a runner of another time
