@@ -12,7 +12,9 @@ if [[ "$1" == --remove ]]; then remove "$2"; exit; fi
 
 prefix=$1 share=$1/share/attest; shift
 remove "$prefix" # a case file that is gone is gone there too
-for name in "${data[@]}"; do install -D -m 644 -t "$share/$name" datasets/"$name"/*; done
+for name in "${data[@]}"; do # with the folders in them
+    (cd datasets && find "$name" -type f -print0) | while IFS= read -r -d '' file; do install -D -m 644 "datasets/$file" "$share/$file"; done
+done
 install -m 644 kernels/runner/PROTOCOL.md README.md LICENSE "$share"
 install -D -m 755 -t "$share/python" tests/python/runner_client.py
 for file in "$@"; do

@@ -92,7 +92,7 @@ void at_stack_put_costs(const struct at_stack_cost *rows, int64_t n, FILE *out) 
         layers = rows[i].times > layers ? rows[i].times : layers;
     }
     fprintf(out, "%-11s %-10s %6s %8s %7s %9s %9s %9s %10s %6s\n", "STEP", "KIND", "TIMES", "KERNELS", "OTHERS",
-            "US EACH", "LEAST", "MOST", "US IN ALL", "SHARE");
+            "US EACH", "LEAST", "MAX", "US IN ALL", "SHARE");
     for (int64_t i = 0; i < n; i++) {
         const struct at_stack_cost *r = &rows[i];
         if (is_whole(r))
