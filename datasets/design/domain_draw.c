@@ -37,7 +37,8 @@ static int by_size(const void *a, const void *b) {
 static at_status add_granules(struct at_domain *domain, struct at_family_factor *f, const int64_t *granules, int n) {
     int64_t sorted[AT_DOMAIN_CLASSES];
     n = n < AT_DOMAIN_CLASSES ? n : AT_DOMAIN_CLASSES;
-    memcpy(sorted, granules, (size_t)n * sizeof *sorted);
+    if (n > 0)
+        memcpy(sorted, granules, (size_t)n * sizeof *sorted);
     qsort(sorted, (size_t)n, sizeof *sorted, by_size);
     for (int i = 0; i < n; i++) {
         int known = 0;
