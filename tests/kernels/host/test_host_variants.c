@@ -105,7 +105,8 @@ static void judge_products(const char *family, enum at_gemm_layout layout, int m
         struct at_test_random random = { n };
         const struct at_test_gemm_shape shape = { .m = at_test_below(&random, max_m + 1),
                                                   .n = 1 + at_test_below(&random, 70),
-                                                  .k = n % 3 ? 8 * (1 + at_test_below(&random, 25)) : 1 + at_test_below(&random, 200),
+                                                  .k = n % 3 ? 8 * (1 + at_test_below(&random, 25))
+                                                             : 1 + at_test_below(&random, 200),
                                                   .dtype = formats[n % 5],
                                                   .out = formats[n / 5 % 3],
                                                   .scale = 0.5 + at_test_uniform(&random),
