@@ -139,7 +139,7 @@ static at_status read_options(const struct at_args *args, struct command *c) {
     c->options.quiet = at_args_has(args, "--quiet");
     c->options.threads = at_threads();
     AT_TRY(at_args_int(args, "--replays", 1, 100000, 20, &c->replays));
-    AT_TRY(at_args_int(args, "--judge", 1, INT64_MAX, -1, &c->options.judge_layers));
+    AT_TRY(at_args_int(args, "--judge", 1, INT64_MAX, 0, &c->options.judge_layers));
     write_repro(args, c);
     c->options.repro = c->repro;
     c->n_sides = against ? 2 : 1;

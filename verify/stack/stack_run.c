@@ -233,7 +233,7 @@ static void pass_on(struct work *w) {
 
 static int is_judged(const struct run *run, enum at_stack_part part, int64_t layer) {
     const int64_t layers = run->options->judge_layers;
-    if (layers < 0 || part == AT_STACK_BEFORE)
+    if (layers == 0 || part == AT_STACK_BEFORE)
         return 1;
     return part == AT_STACK_LAYERS ? layer < layers : layers >= run->plan->layers;
 }

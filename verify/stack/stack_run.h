@@ -24,7 +24,7 @@ struct at_stack_options {
     const char *repro; /* the command that repeats the run */
     int64_t model_rows;
     int64_t
-        judge_layers; /* so many from the first on; the rest, and what stands behind them, is launched alone. -1: all */
+        judge_layers; /* so many from the first on; the rest, and what stands behind them, is launched alone. 0: all */
     struct at_stack_graph *graph; /* gets every input and step; NULL: none */
     int quiet, threads;
 };
