@@ -20,11 +20,12 @@ $(BUILD)/mutants/$(1)/%.o: tests/mutants/$(1)/%.patch $(call obj,$(filter kernel
 endef
 $(foreach f,$(sort $(patsubst tests/mutants/%/,%,$(dir $(HOST_MUTANTS)))),$(eval $(call host_mutants_of,$(f))))
 
-$(BUILD)/gen/mutant_table.c: $(MUTANT_PATCHES) make/write_tables.sh
-	$(Q)make/write_tables.sh kernels $(MUTANT_PATCHES) > $@
+# Written again when its content changes: a patch that is gone changes no file that a rule could name.
+$(BUILD)/gen/mutant_table.c: .always
+	$(Q)make/write_tables.sh kernels $(MUTANT_PATCHES) > $@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
 ifneq ($(SAN),thread)
-$(BUILD)/mutants.tsv: $(MUTANT_PATCHES) make/write_tables.sh
-	$(Q)make/write_tables.sh mutant-list $(MUTANT_PATCHES) > $@
+$(BUILD)/mutants.tsv: .always
+	$(Q)make/write_tables.sh mutant-list $(MUTANT_PATCHES) > $@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
 $(BUILD)/attest-mutants: $(RUNNER_FRAME) $(call mutant_obj,$(MUTANT_PATCHES)) $(BUILD)/gen/mutant_table.o $(BUILD)/libreference.a | $(BUILD)/mutants.tsv
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -o $@ $(BLAS_LIBS) -ldw -lm
