@@ -76,6 +76,11 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+double at_cuda_median_seconds(float *milliseconds, int n) {
+    qsort(milliseconds, (size_t)n, sizeof *milliseconds, by_value);
+    return milliseconds[n / 2] / 1000.0;
+}
+
 /* Median over replays, in seconds a launch. */
 static int replay(cudaGraphExec_t exec, cudaStream_t stream, int replays, int launches, cudaEvent_t events[2],
                   double *seconds) {
@@ -93,8 +98,7 @@ static int replay(cudaGraphExec_t exec, cudaStream_t stream, int replays, int la
         if (i >= 0)
             milliseconds[i] = once;
     }
-    qsort(milliseconds, (size_t)replays, sizeof *milliseconds, by_value);
-    *seconds = milliseconds[replays / 2] / 1000.0 / launches;
+    *seconds = at_cuda_median_seconds(milliseconds, replays) / launches;
     free(milliseconds);
     return code;
 }

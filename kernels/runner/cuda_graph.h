@@ -13,6 +13,9 @@ int at_cuda_capture_begin(cudaStream_t stream);
 /* Ends it, also after a launch that failed with `code`, and instantiates the graph unless it did. 0 or an error. */
 int at_cuda_capture_end(cudaStream_t stream, int code, cudaGraphExec_t *exec);
 
+/* The median of n times, which are sorted by it; seconds. */
+double at_cuda_median_seconds(float *milliseconds, int n);
+
 /* A launch to be timed, and the block its tensors lie in. */
 struct at_cuda_work {
     const struct at_kernel *kernel;

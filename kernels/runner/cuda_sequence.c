@@ -85,11 +85,6 @@ static int replay_once(const struct at_cuda_sequence *s, const uint8_t *loaded, 
     return code == cudaSuccess ? (int)cudaStreamSynchronize(s->stream) : code;
 }
 
-static int by_value(const void *a, const void *b) {
-    const float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
 /* Medians of the `spans` times between neighbouring events, over replays: to out[0], out[stride], ... */
 static int time_spans(const struct at_cuda_sequence *s, const uint8_t *loaded, cudaEvent_t *events, int spans,
                       double *out, int stride, int *step) {
@@ -104,8 +99,7 @@ static int time_spans(const struct at_cuda_sequence *s, const uint8_t *loaded, c
     }
     for (int i = 0; i < spans && code == cudaSuccess; i++) {
         float *of = &times[(size_t)i * (size_t)s->replays];
-        qsort(of, (size_t)s->replays, sizeof *of, by_value);
-        out[(size_t)i * (size_t)stride] = of[s->replays / 2] / 1000.0;
+        out[(size_t)i * (size_t)stride] = at_cuda_median_seconds(of, s->replays);
     }
     if (exec)
         cudaGraphExecDestroy(exec);

@@ -20,6 +20,9 @@ wants 0 '18 results: 18 PASS' "$attest" stack asynct_3 --quiet --graph --judge 1
 [[ $(hash_of) == "$whole" ]] || fail "layers that are not judged have other bits: $(hash_of), $whole"
 wants 0 'all end with the bits' "$attest" stack asynct_3 --quiet --graph --seed 1 --judge 1
 [[ $(hash_of) != "$whole" ]] || fail "another seed has the same bits"
+# on the pipes instead of shared memory: descriptor 3 is closed
+wants 0 'all end with the bits' "$attest" stack asynct_3 --quiet --graph --judge 1 --runner "'$BUILD/attest-cpu' 3<&-"
+[[ $(hash_of) == "$whole" ]] || fail "inline, other bits: $(hash_of), $whole"
 # two sides
 wants 0 'qk_norm=apart' "$attest" stack asynct_3 --quiet --graph --layers 2 --judge 1 --against qk_norm=apart
 [[ $(grep -c 'all end with the bits' "$scratch/out") == 2 ]] || fail "not two graphs"
@@ -37,6 +40,8 @@ wants 1 'DIFFER from what the steps one by one left there, the first: layer 0, s
 wants 1 'DIFFER' "$attest" stack asynct_3 --quiet --graph --judge 1 --runner "sed -u '/ op=rope /s/ hold=1/ ask=1/' | '$BUILD/attest-cpu'"
 wants 1 'NOT RUN: step 5 of the sequence: ' "$attest" stack asynct_3 --quiet --graph --judge 1 \
     --runner "sed -u '/ op=rope .* hold=1/s/ size\.d=64 / size.d=63 /' | '$BUILD/attest-cpu'"
+wants 1 'NOT RUN: step 39 of the sequence: the block has no room for what the steps took' "$attest" stack asynct_3 --quiet --graph --judge 1 \
+    --runner "sed -u 's/ steps=[0-9]*/ steps=99999992/' | '$BUILD/attest-cpu'"
 wants 2 'takes no sequences of jobs' "$attest" stack asynct_3 --quiet --graph --judge 1 --runner "'$BUILD/attest-cpu' | sed -u 's/ sequences=1//'"
 wants 2 'wanted --graph with it' "$attest" stack asynct_3 --against qk_norm=apart
 wants 3 'which was not judged: ' "$attest" stack asynct_3 --quiet --judge 1 --runner mutants --also cpu --use 'attention@1=11_no_barrier_before_gate'
