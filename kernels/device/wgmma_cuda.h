@@ -73,6 +73,9 @@ template <int N, class D> __device__ void at_wgmma_wait(D &d) {
 #define AT_EACH_2(X) AT_EACH_1(X), X(1)
 #define AT_EACH_8(X) AT_EACH_2(X), X(2), X(3), X(4), X(5), X(6), X(7)
 #define AT_EACH_16(X) AT_EACH_8(X), X(8), X(9), X(10), X(11), X(12), X(13), X(14), X(15)
+#define AT_EACH_32(X) \
+    AT_EACH_16(X), X(16), X(17), X(18), X(19), X(20), X(21), X(22), X(23), X(24), X(25), X(26), X(27), X(28), X(29), \
+        X(30), X(31)
 #define AT_F_1 "{%0, %1, %2, %3}"
 #define AT_F_1_AB "{%4, %5, %6, %7}, %8"
 #define AT_F_1_MM "%4, %5"
@@ -91,6 +94,16 @@ template <int N, class D> __device__ void at_wgmma_wait(D &d) {
     "%56, %57, %58, %59, %60, %61, %62, %63}"
 #define AT_F_16_AB "{%64, %65, %66, %67}, %68"
 #define AT_F_16_MM "%64, %65"
+#define AT_F_32 \
+    "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, " \
+    "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, " \
+    "%39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, " \
+    "%58, %59, %60, %61, %62, %63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, " \
+    "%77, %78, %79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, " \
+    "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
+    "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127}"
+#define AT_F_32_AB "{%128, %129, %130, %131}, %132"
+#define AT_F_32_MM "%128, %129"
 #define AT_H_1 "{%0, %1}"
 #define AT_H_1_AB "{%2, %3, %4, %5}, %6"
 #define AT_H_1_MM "%2, %3"
@@ -105,6 +118,13 @@ template <int N, class D> __device__ void at_wgmma_wait(D &d) {
     "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}"
 #define AT_H_16_AB "{%32, %33, %34, %35}, %36"
 #define AT_H_16_MM "%32, %33"
+#define AT_H_32 \
+    "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, " \
+    "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, " \
+    "%39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, " \
+    "%58, %59, %60, %61, %62, %63}"
+#define AT_H_32_AB "{%64, %65, %66, %67}, %68"
+#define AT_H_32_MM "%64, %65"
 
 /* One product: SHAPE and TYPES as the PTX ISA names them; NEGATE: scale of d, signs of a and b; the transposes follow
  * for 16-bit operands, of both matrices when a is one. MATRIX: of b. */
@@ -129,7 +149,8 @@ template <int N, class D> __device__ void at_wgmma_wait(D &d) {
     AT_WGMMA(A, B, C, W, 1, X, "m64n8" K, TYPES, "1, 1, 1", T_AB, T_MM) \
     AT_WGMMA(A, B, C, W, 2, X, "m64n16" K, TYPES, "1, 1, 1", T_AB, T_MM) \
     AT_WGMMA(A, B, C, W, 8, X, "m64n64" K, TYPES, "1, 1, 1", T_AB, T_MM) \
-    AT_WGMMA(A, B, C, W, 16, X, "m64n128" K, TYPES, "1, 1, 1", T_AB, T_MM)
+    AT_WGMMA(A, B, C, W, 16, X, "m64n128" K, TYPES, "1, 1, 1", T_AB, T_MM) \
+    AT_WGMMA(A, B, C, W, 32, X, "m64n256" K, TYPES, "1, 1, 1", T_AB, T_MM)
 AT_WGMMA_N(at_f16, at_f16, float, 4, F, "k16", ".f32.f16.f16", ", 0", ", 0, 0")
 AT_WGMMA_N(at_bf16, at_bf16, float, 4, F, "k16", ".f32.bf16.bf16", ", 0", ", 0, 0")
 AT_WGMMA_N(at_f16, at_f16, uint32_t, 2, H, "k16", ".f16.f16.f16", ", 0", ", 0, 0")
@@ -146,7 +167,8 @@ AT_WGMMA_N(at_e5m2, at_e5m2, uint32_t, 2, H, "k32", ".f16.e5m2.e5m2", "", "")
     AT_WGMMA_MN(A, A, C, W, 1, X, "m64n8k16", TYPES, "1, 1, 1", ", 1", ", 0, 1") \
     AT_WGMMA_MN(A, A, C, W, 2, X, "m64n16k16", TYPES, "1, 1, 1", ", 1", ", 0, 1") \
     AT_WGMMA_MN(A, A, C, W, 8, X, "m64n64k16", TYPES, "1, 1, 1", ", 1", ", 0, 1") \
-    AT_WGMMA_MN(A, A, C, W, 16, X, "m64n128k16", TYPES, "1, 1, 1", ", 1", ", 0, 1")
+    AT_WGMMA_MN(A, A, C, W, 16, X, "m64n128k16", TYPES, "1, 1, 1", ", 1", ", 0, 1") \
+    AT_WGMMA_MN(A, A, C, W, 32, X, "m64n256k16", TYPES, "1, 1, 1", ", 1", ", 0, 1")
 AT_WGMMA_MN_N(at_f16, float, 4, F, ".f32.f16.f16")
 AT_WGMMA_MN_N(at_bf16, float, 4, F, ".f32.bf16.bf16")
 AT_WGMMA_MN_N(at_f16, uint32_t, 2, H, ".f16.f16.f16")
@@ -162,6 +184,7 @@ AT_WGMMA_MN_N(at_f16, uint32_t, 2, H, ".f16.f16.f16")
 #undef AT_EACH_2
 #undef AT_EACH_8
 #undef AT_EACH_16
+#undef AT_EACH_32
 #undef AT_F_1
 #undef AT_F_1_AB
 #undef AT_F_1_MM
@@ -174,6 +197,9 @@ AT_WGMMA_MN_N(at_f16, uint32_t, 2, H, ".f16.f16.f16")
 #undef AT_F_16
 #undef AT_F_16_AB
 #undef AT_F_16_MM
+#undef AT_F_32
+#undef AT_F_32_AB
+#undef AT_F_32_MM
 #undef AT_H_1
 #undef AT_H_1_AB
 #undef AT_H_1_MM
@@ -186,5 +212,8 @@ AT_WGMMA_MN_N(at_f16, uint32_t, 2, H, ".f16.f16.f16")
 #undef AT_H_16
 #undef AT_H_16_AB
 #undef AT_H_16_MM
+#undef AT_H_32
+#undef AT_H_32_AB
+#undef AT_H_32_MM
 
 #endif

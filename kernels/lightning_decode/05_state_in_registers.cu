@@ -14,14 +14,14 @@ namespace {
 
 constexpr int THREADS = 256, LANES = 32, COLUMNS = 32, WARPS = THREADS / 32;
 
-__device__ void load4(const float *p, float (&x)[4]) { at_load16(p, x); }
+inline __device__ void load4(const float *p, float (&x)[4]) { at_load16(p, x); }
 template <class T> __device__ void load4(const T *p, float (&x)[4]) {
     at_load_pair(p, x[0], x[1]);
     at_load_pair(p + 2, x[2], x[3]);
 }
 
 /* The last three joins of a column: those of lanes 4, 2 and 1 apart, which are warps. */
-__device__ float join(const float (&x)[WARPS][COLUMNS], int column) {
+inline __device__ float join(const float (&x)[WARPS][COLUMNS], int column) {
     float sum[4];
     AT_UNROLL
     for (int w = 0; w < 4; w++)

@@ -9,7 +9,7 @@
 
 namespace {
 
-__device__ float product(float g, float up) { return (g <= 0.0f ? 0.0f : g) * up; }
+inline __device__ float product(float g, float up) { return (g <= 0.0f ? 0.0f : g) * up; }
 
 } // namespace
 

@@ -12,7 +12,7 @@
 namespace {
 
 /* Work of a token: pieces of its heads of q, then of k, then channels of v. */
-__device__ int of_token(const at_rope_head &h, int heads, int kv_heads) {
+inline __device__ int of_token(const at_rope_head &h, int heads, int kv_heads) {
     return (heads + kv_heads) * h.pieces() + kv_heads * h.d;
 }
 

@@ -11,7 +11,7 @@
 
 namespace {
 
-__device__ float product(float g, float up) {
+inline __device__ float product(float g, float up) {
     const float h = g * 0.5f;
     return fmaf(h, at_tanh_approx(h), h) * up;
 }

@@ -27,12 +27,12 @@ constexpr int GROUP = 8;
 constexpr float SMALL = 0x1p-80f;
 
 /* Numbers as bits whose order is theirs; 0 is below them all. */
-__device__ uint32_t ordered(float x) {
+inline __device__ uint32_t ordered(float x) {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
     return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
 }
-__device__ float number(uint32_t of) {
+inline __device__ float number(uint32_t of) {
     const uint32_t bits = of & 0x80000000u ? of & 0x7fffffffu : ~of;
     float x;
     memcpy(&x, &bits, sizeof x);
