@@ -19,7 +19,7 @@
 
 namespace {
 
-constexpr int WARPS = 8, BLOCKS = 8, LANES = WARPS * BLOCKS, RUN = 8, SWEEP = LANES * RUN;
+constexpr int WARPS = 8, BLOCKS = 8, LANES = WARPS * BLOCKS, RUN = AT_GEMV_RUN, SWEEP = LANES * RUN;
 constexpr int THREADS = 32 * WARPS, EACH = AT_GEMV_VECTOR, COLUMNS = 32 * EACH, SHARE = COLUMNS / BLOCKS;
 constexpr int AHEAD = 3, DEPTH = AHEAD * RUN; /* sweeps and rows that a thread copies ahead */
 constexpr int64_t SHARED = (int64_t)DEPTH * THREADS * 16;
@@ -46,20 +46,6 @@ template <class T> struct ring {
     }
 };
 
-/* Eight neighbours of a row of x from l on, zeros past k and of rows past m: a branch less for each product. */
-template <class T> __device__ void load_x(const at_gemv_view<T> &v, int row, int l, T (&x)[RUN]) {
-    const T *from = v.x + (int64_t)row * v.k + l;
-    for (int r = 0; r < RUN; r++)
-        x[r] = T{};
-    if (row >= v.m)
-        return;
-    if (v.k % RUN == 0)
-        at_load16(from, x);
-    for (int r = 0; v.k % RUN != 0 && r < RUN; r++)
-        if (l + r < v.k)
-            x[r] = from[r];
-}
-
 /* The sums of this thread's columns over its chain. */
 template <class T, int M> __device__ void sum_chain(const ring<T> &w, int chain, float (&sums)[M][EACH]) {
     const at_gemv_view<T> &v = w.v;
@@ -70,9 +56,7 @@ template <class T, int M> __device__ void sum_chain(const ring<T> &w, int chain,
     AT_NO_UNROLL
     for (int begin = first; begin < v.k; begin += SWEEP, stage = stage + 1 < AHEAD ? stage + 1 : 0) {
         T x[M][RUN];
-        AT_UNROLL
-        for (int i = 0; i < M; i++)
-            load_x(v, i, begin, x[i]);
+        at_gemv_load_x(v, begin, x);
         AT_UNROLL
         for (int r = 0; r < RUN; r++) {
             const int i = stage * RUN + r;
@@ -90,11 +74,6 @@ template <class T, int M> __device__ void sum_chain(const ring<T> &w, int chain,
             w.copy(i, begin + r + AHEAD * SWEEP);
         }
     } /* each copy of a row that there is has been waited for: the groups behind it are empty */
-}
-
-/* Eight values in pairs, by the masks 4, 2, 1. */
-template <class F> __device__ float joined(F at) {
-    return ((at(0) + at(4)) + (at(2) + at(6))) + ((at(1) + at(5)) + (at(3) + at(7)));
 }
 
 template <class T, int M> __global__ void __launch_bounds__(THREADS, 2) multiply(at_gemv_view<T> v) {
@@ -117,14 +96,14 @@ template <class T, int M> __global__ void __launch_bounds__(THREADS, 2) multiply
     AT_UNROLL
     for (int i = 0; i < M; i++) {
         float *own = of_warps + i * COLUMNS + (int)threadIdx.x; /* of a column; the first warp's is the block's then */
-        *own = joined([=](int other) { return own[other * M * COLUMNS]; });
+        *own = at_gemv_joined([=](int other) { return own[other * M * COLUMNS]; });
     }
     at_cluster_arrive();
     at_cluster_wait();
     const int row = (int)threadIdx.x / SHARE, column = rank * SHARE + (int)threadIdx.x % SHARE;
     if (row < M)
         v.put(row, tile + column,
-              joined([=](int block) { return at_cluster_map(of_warps, block)[row * COLUMNS + column]; }));
+              at_gemv_joined([=](int block) { return at_cluster_map(of_warps, block)[row * COLUMNS + column]; }));
     at_cluster_arrive(); /* nobody leaves while others read its sums */
     at_cluster_wait();
 }

@@ -12,6 +12,8 @@
 
 /* Columns of W that a thread loads as 16 bytes. */
 constexpr int AT_GEMV_MAX_ROWS = 8, AT_GEMV_VECTOR = 8;
+/* Neighbours of x that 05 and 06 load as 16 bytes, and so what a chain takes of k at a time. */
+constexpr int AT_GEMV_RUN = 8;
 
 template <class T> struct at_gemv_view {
     static constexpr int EACH = AT_GEMV_VECTOR;
@@ -58,6 +60,26 @@ template <class T> struct at_gemv_view {
             static_cast<at_bf16 *>(y)[i] = at_round_to<at_bf16>(value);
     }
 };
+
+/* Eight neighbours of each row of x from l on, zeros past k and of rows past m: a branch less for each product. */
+template <class T, int M> __device__ void at_gemv_load_x(const at_gemv_view<T> &v, int l, T (&x)[M][AT_GEMV_RUN]) {
+    AT_UNROLL
+    for (int i = 0; i < M; i++) {
+        const T *from = v.x + (int64_t)i * v.k + l;
+        for (int r = 0; r < AT_GEMV_RUN; r++)
+            x[i][r] = T{};
+        if (i < v.m && v.k % AT_GEMV_RUN == 0 && l < v.k)
+            at_load16(from, x[i]);
+        for (int r = 0; i < v.m && v.k % AT_GEMV_RUN != 0 && r < AT_GEMV_RUN; r++)
+            if (l + r < v.k)
+                x[i][r] = from[r];
+    }
+}
+
+/* Eight values in pairs, by the masks 4, 2, 1. */
+template <class F> __device__ float at_gemv_joined(F at) {
+    return ((at(0) + at(4)) + (at(2) + at(6))) + ((at(1) + at(5)) + (at(3) + at(7)));
+}
 
 /* launch.operator()<T, M>() for the problem's format and rows; 0 where there is nothing to write. */
 template <class F> int at_gemv_launch(const struct at_problem *problem, F launch) {
