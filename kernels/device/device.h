@@ -6,6 +6,7 @@
  *   at_load_pair(p, a, b)                              p[0] and p[1] of a 16-bit format by one load of 32 bits; p even
  *   at_load32(p), at_store32(p, bits)                  p[0] (lower half) and p[1] of a 16-bit format as they lie; p even
  *   at_load16(p, x), at_store16(p, x)                  the 16 bytes at p to or from an array x by one access; p aligned
+ *   at_load16_once(p, x), at_store16_once(p, x)        the same for what nobody reads again soon: its line is evicted first
  *   AT_SHARED(T[N], name), AT_SHARED_DYNAMIC(T, name)  shared memory; uninitialised until it is written
  *   at_sync(), at_sync_warp(mask)                      barriers of block and warp; order memory
  *   at_barrier(id, threads)                            named barrier 1 to 15 of some whole warps, all lanes together

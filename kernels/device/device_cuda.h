@@ -61,6 +61,15 @@ template <class T> __device__ void at_store16(T *p, const T (&x)[16 / sizeof(T)]
     memcpy(&all, x, 16);
     *reinterpret_cast<uint4 *>(p) = all;
 }
+template <class T> __device__ void at_load16_once(const T *p, T (&x)[16 / sizeof(T)]) {
+    const uint4 all = __ldcs(reinterpret_cast<const uint4 *>(p));
+    memcpy(x, &all, 16);
+}
+template <class T> __device__ void at_store16_once(T *p, const T (&x)[16 / sizeof(T)]) {
+    uint4 all;
+    memcpy(&all, x, 16);
+    __stcs(reinterpret_cast<uint4 *>(p), all);
+}
 
 #define AT_UNROLL _Pragma("unroll")
 #define AT_NO_UNROLL _Pragma("unroll 1")

@@ -6,113 +6,20 @@
  * Launch: what cuBLAS launches, on the given stream, with 32 MiB of workspace.
  * Limits: attest-cuda alone has it, and declines it where libcublas cannot be opened; f16 or bf16; d of the same format or
  * f32; some products.
- * Source: ours; the functions as NVIDIA's documentation of cuBLAS 13 has them. */
-#include "attest/kernel.h"
+ * Source: ours. */
+#include "kernels/gemm/gemm_cublas.h"
 
-#include <dlfcn.h>
-#include <stddef.h>
-#include <string.h>
-
-#include "gemm/gemm.h"
-
-/* Numbers of its interface: transposes, cudaDataType, cublasComputeType_t, cublasGemmAlgo_t, cublasMath_t, cublasStatus_t. */
-enum { OP_N = 0, OP_T = 1, R_32F = 0, R_16F = 2, R_16BF = 14, COMPUTE_32F = 68, GEMM_DEFAULT = -1 };
-enum { SUMS_STAY_F32 = 16, SUCCESS = 0, NOT_SUPPORTED = 15 };
-/* The device's errors that a failed call is told as: cudaErrorNotSupported, cudaErrorUnknown. */
-enum { ERROR_NOT_SUPPORTED = 801, ERROR_UNKNOWN = 999 };
-enum { WORKSPACE = 32 << 20 };
-
-/* Matrices are stored by columns; alpha and beta are where a float lies on the host. */
-typedef int gemm_ex(void *handle, int op_a, int op_b, int m, int n, int k, const void *alpha, const void *a, int a_type,
-                    int lda, const void *b, int b_type, int ldb, const void *beta, void *c, int c_type, int ldc,
-                    int compute_type, int algorithm);
-
-/* The library, once it has been opened, and a handle for the life of the process. */
-static struct {
-    const char *missing; /* why there is none; NULL: there is one, or nobody has tried */
-    void *handle;
-    int (*set_stream)(void *handle, void *stream);
-    int (*set_workspace)(void *handle, void *workspace, size_t bytes);
-    gemm_ex *gemm;
-} blas;
-
-/* ISO C has no conversion from an address to a function's: `function` is where a pointer to one lies. */
-static int find(void *library, const char *name, void *function) {
-    void *found = dlsym(library, name);
-    memcpy(function, &found, sizeof found);
-    return found != NULL;
-}
-
-static const char *open_library(void) {
-    static const char *const names[] = { "libcublas.so.13", "libcublas.so.12", "libcublas.so" };
-    int (*create)(void **handle), (*set_math_mode)(void *handle, int mode);
-    void *library = NULL, *handle = NULL;
-    for (size_t i = 0; i < sizeof names / sizeof *names && !library; i++)
-        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-        return "no libcublas here";
-    if (!find(library, "cublasCreate_v2", &create) || !find(library, "cublasSetMathMode", &set_math_mode) ||
-        !find(library, "cublasSetStream_v2", &blas.set_stream) ||
-        !find(library, "cublasSetWorkspace_v2", &blas.set_workspace) || !find(library, "cublasGemmEx", &blas.gemm))
-        return "this libcublas lacks a function that is wanted of it";
-    if (create(&handle) != SUCCESS || set_math_mode(handle, SUMS_STAY_F32) != SUCCESS)
-        return "libcublas is here and cannot be used on this device";
-    blas.handle = handle;
-    return NULL;
-}
-
-/* Opens the library the first time: a handle takes memory, which no launch may. */
 static const char *supports(const struct at_problem *problem) {
-    const struct at_gemm_own z = at_gemm_own_of(problem);
-    if (problem->dtype != AT_F16 && problem->dtype != AT_BF16)
-        return "factors are f16 or bf16";
-    if (z.layout != AT_GEMM_NK)
+    if (at_gemm_own_of(problem).layout != AT_GEMM_NK)
         return "the second factor is stored by columns";
-    if (z.out != AT_F32 && z.out != (int32_t)problem->dtype)
-        return "cuBLAS stores f32 or the format of the factors";
-    if (z.k == 0)
-        return "no products";
-    if (!blas.handle && !blas.missing)
-        blas.missing = open_library();
-    return blas.missing;
-}
-
-static int64_t workspace(const struct at_problem *problem) {
-    (void)problem;
-    return WORKSPACE;
-}
-
-/* By columns, the rows of d are the columns of d^T = b a^T. Setting the stream takes the workspace away: it comes second. */
-static int launch(const struct at_launch *launch) {
-    const struct at_problem *p = launch->problem;
-    const struct at_gemm_own z = at_gemm_own_of(p);
-    const int type = p->dtype == AT_F16 ? R_16F : R_16BF, out = z.out == AT_F32 ? R_32F : type;
-    const float alpha = p->params.scale, beta = 0;
-    if (z.m == 0 || z.n == 0)
-        return 0;
-    int said = blas.set_stream(blas.handle, launch->stream);
-    if (said == SUCCESS)
-        said = blas.set_workspace(blas.handle, launch->workspace, WORKSPACE);
-    if (said == SUCCESS)
-        said = blas.gemm(blas.handle, OP_T, OP_N, (int)z.n, (int)z.m, (int)z.k, &alpha, p->tensors[AT_GEMM_B].data,
-                         type, (int)z.k, p->tensors[AT_GEMM_A].data, type, (int)z.k, &beta, p->tensors[AT_GEMM_D].data,
-                         out, (int)z.n, COMPUTE_32F, GEMM_DEFAULT);
-    return said == SUCCESS ? 0 : said == NOT_SUPPORTED ? ERROR_NOT_SUPPORTED : ERROR_UNKNOWN;
+    return at_cublas_declines(problem);
 }
 
 AT_KERNEL(gemm, 90_cublas) = {
     .summary = "cublasGemmEx with sums in f32, where libcublas is installed",
     .source = "ours",
-    .numerics = {
-        .free_order = 1,
-        .qk_unit = AT_UNIT_TC_F32,
-        .qk_lanes = 1,
-        .p = AT_F32,
-        .pv_unit = AT_UNIT_F32,
-        .pv_chunk = 1,
-        .repeats = 1,
-    },
+    .numerics = AT_CUBLAS_NUMERICS,
     .supports = supports,
-    .workspace = workspace,
-    .launch = launch,
+    .workspace = at_cublas_workspace,
+    .launch = at_cublas_launch,
 };

@@ -98,11 +98,11 @@ __global__ void __launch_bounds__(THREADS, 1) multiply(at_gemv_view<T> v, const 
             at_mbarrier_init(&memory->full[warp][i], 1);
         at_proxy_fence();
     }
-    at_sync();
     place here, ahead;
     for (int i = 0; i < AHEAD; i++, ahead.next(v.k))
         copy(*memory, v, map, ahead, i);
-    T x[M][RUN]; /* those of the next box are loaded while this one is waited for */
+    at_sync_warp(); /* nobody but this warp uses its barriers */
+    T x[M][RUN];    /* those of the next box are loaded while this one is waited for */
     at_gemv_load_x(v, here.row + down * RUN, x);
     for (int i = 0; here.column < v.n;) {
         const int tile = here.column;
@@ -120,7 +120,8 @@ __global__ void __launch_bounds__(THREADS, 1) multiply(at_gemv_view<T> v, const 
             ahead.next(v.k);
             i++;
         }
-        at_sync(); /* the sums of the tile before have been joined */
+        if (tile != (int)blockIdx.x * COLUMNS)
+            at_sync(); /* the sums of the tile before have been joined */
         AT_UNROLL
         for (int m = 0; m < M; m++) {
             AT_UNROLL

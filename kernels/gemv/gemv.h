@@ -70,9 +70,12 @@ template <class T, int M> __device__ void at_gemv_load_x(const at_gemv_view<T> &
             x[i][r] = T{};
         if (i < v.m && v.k % AT_GEMV_RUN == 0 && l < v.k)
             at_load16(from, x[i]);
-        for (int r = 0; i < v.m && v.k % AT_GEMV_RUN != 0 && r < AT_GEMV_RUN; r++)
-            if (l + r < v.k)
-                x[i][r] = from[r];
+        if (i < v.m && v.k % AT_GEMV_RUN != 0) {
+            AT_UNROLL
+            for (int r = 0; r < AT_GEMV_RUN; r++)
+                if (l + r < v.k)
+                    x[i][r] = from[r];
+        }
     }
 }
 

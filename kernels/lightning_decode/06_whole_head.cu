@@ -3,7 +3,9 @@
  *
  * 05_state_in_registers has 32 columns a block, whose rows are pieces of 128 bytes; here 24 lanes take the 384 bytes of a
  * row of 96 columns, eight rows at a time, so that a pass of the block is 3 KiB without a gap. Every load of the state is
- * issued before anything is waited for. Where heads are too few for a GPU, a block has half of the columns.
+ * issued before anything is waited for, and neither loads nor stores keep their lines in a cache longer than needed. Where
+ * heads are too few for a GPU, a block has half of the columns. Heads of 96 x 96, the source's, have a kernel whose
+ * addresses are constants: a third fewer registers, and so twice the blocks at a time.
  *
  * Numerically: the decay by ex2.approx; an element of the state by one fmaf; the rows of o go in turn to eight lanes, whose
  * chains of fmaf are joined in pairs: lane r and r + 4, then r + 2, then r + 1.
@@ -32,31 +34,41 @@ template <class T> inline __device__ void load_v(const T *p, float (&x)[EACH]) {
 
 /* A column's answer from the chains of its lanes. */
 inline __device__ float joined(const float (&x)[LANES][COLUMNS], int column) {
-    float sum[4];
+    float sum[LANES / 2];
     AT_UNROLL
-    for (int r = 0; r < 4; r++)
-        sum[r] = x[r][column] + x[r + 4][column];
-    return (sum[0] + sum[2]) + (sum[1] + sum[3]);
+    for (int r = 0; r < LANES / 2; r++)
+        sum[r] = x[r][column] + x[r + LANES / 2][column];
+    AT_UNROLL
+    for (int apart = LANES / 4; apart > 0; apart /= 2) {
+        AT_UNROLL
+        for (int r = 0; r < apart; r++)
+            sum[r] += sum[r + apart];
+    }
+    return sum[0];
 }
 
-template <class T, int ROWS> __global__ void __launch_bounds__(THREADS) decode(at_lightning_view<T> a, int columns) {
+/* D, E: the rows and columns of every head, 0: as the view has them; C: the columns of a block, 0: `columns`. */
+template <class T, int ROWS, int D, int E, int C>
+__global__ void __launch_bounds__(THREADS, D ? 4 : 1) decode(at_lightning_view<T> a, int columns) {
     AT_SHARED(shared, memory);
-    const at_lightning_block<T> head(a, blockIdx.x);
-    const int across = columns / EACH, lane = (int)threadIdx.x / across, within = (int)threadIdx.x % across * EACH;
-    const int first = (int)blockIdx.y * columns, column = first + within;
-    const int rows = column < head.e ? head.d : 0; /* of this thread's columns */
+    const int d = D ? D : a.d, e = E ? E : a.e, each = C ? C : columns, across = each / EACH;
+    const int lane = (int)threadIdx.x / across, within = (int)threadIdx.x % across * EACH;
+    const int first = (int)blockIdx.y * each, column = first + within;
+    const int rows = column < e ? d : 0; /* of this thread's columns */
+    float *const kv = a.kv + (int64_t)blockIdx.x * d * e + lane * e + column;
     float state[ROWS][EACH];
     AT_UNROLL
     for (int r = 0; r < ROWS; r++)
         if (r * LANES + lane < rows)
-            at_load16(&head.kv[(r * LANES + lane) * head.e + column], state[r]);
+            at_load16_once(&kv[r * LANES * e], state[r]);
+    const at_lightning_block<T> head(a, blockIdx.x); /* behind the loads: its decay takes one of its own */
     for (int step = 0; step < head.steps; step++) {
         float v[EACH] = {}, sum[EACH] = {};
         if (rows > 0)
-            load_v(&head.v[step * head.e + column], v);
-        for (int i = (int)threadIdx.x; i < head.d; i += (int)blockDim.x) {
-            memory.q[step % 2][i] = at_float(head.q[step * head.d + i]);
-            memory.k[step % 2][i] = at_float(head.k[step * head.d + i]);
+            load_v(&head.v[step * e + column], v);
+        for (int i = (int)threadIdx.x; i < d; i += (int)blockDim.x) {
+            memory.q[step % 2][i] = at_float(head.q[step * d + i]);
+            memory.k[step % 2][i] = at_float(head.k[step * d + i]);
         }
         at_sync();
         AT_UNROLL
@@ -70,12 +82,12 @@ template <class T, int ROWS> __global__ void __launch_bounds__(THREADS) decode(a
                 sum[c] = fmaf(memory.q[step % 2][row], state[r][c], sum[c]);
             }
             if (step + 1 == head.steps)
-                at_store16(&head.kv[row * head.e + column], state[r]);
+                at_store16_once(&kv[r * LANES * e], state[r]);
         }
         at_store16(&memory.sums[step % 2][lane][within], sum);
         at_sync();
-        for (int i = (int)threadIdx.x; i < columns && first + i < head.e; i += (int)blockDim.x)
-            head.o[step * head.e + first + i] = at_round_to<T>(joined(memory.sums[step % 2], i));
+        for (int i = (int)threadIdx.x; i < each && first + i < e; i += (int)blockDim.x)
+            head.o[step * e + first + i] = at_round_to<T>(joined(memory.sums[step % 2], i));
     }
 }
 
@@ -92,23 +104,28 @@ int columns_of(int64_t heads, int64_t e) {
     return (int)(each + EACH - 1) / EACH * EACH;
 }
 
-template <class T, int ROWS> int launch_rows(const struct at_launch *launch) {
+template <class T, int ROWS, int D = 0, int E = 0, int C = 0>
+int launch_of(const struct at_launch *launch, int columns) {
     const struct at_problem *p = launch->problem;
-    const int64_t heads = p->sizes.b * p->sizes.h, e = at_lightning_own_of(p).e;
-    const int columns = columns_of(heads, e);
-    const dim3 grid{ (unsigned)heads, (unsigned)((e + columns - 1) / columns), 1 };
-    return at_launch(decode<T, ROWS>, grid, dim3{ (unsigned)(LANES * columns / EACH), 1, 1 }, 0, launch->stream,
-                     at_lightning_view<T>(p), columns);
+    const int64_t blocks = (at_lightning_own_of(p).e + columns - 1) / columns;
+    const dim3 grid{ (unsigned)(p->sizes.b * p->sizes.h), (unsigned)blocks, 1 };
+    return at_launch(decode<T, ROWS, D, E, C>, grid, dim3{ (unsigned)(LANES * columns / EACH), 1, 1 }, 0,
+                     launch->stream, at_lightning_view<T>(p), columns);
 }
 
 int launch(const struct at_launch *launch) {
-    const int64_t d = launch->problem->sizes.d;
-    return at_lightning_launch(launch->problem, [=]<class T>() {
-        return d <= 4 * LANES    ? launch_rows<T, 4>(launch)
-               : d <= 8 * LANES  ? launch_rows<T, 8>(launch)
-               : d <= 12 * LANES ? launch_rows<T, 12>(launch)
-               : d <= 16 * LANES ? launch_rows<T, 16>(launch)
-                                 : launch_rows<T, MAX_D / LANES>(launch);
+    const struct at_problem *p = launch->problem;
+    const int64_t d = p->sizes.d, e = at_lightning_own_of(p).e;
+    const int columns = columns_of(p->sizes.b * p->sizes.h, e);
+    return at_lightning_launch(p, [=]<class T>() {
+        if (d == COLUMNS && e == COLUMNS)
+            return columns == COLUMNS ? launch_of<T, COLUMNS / LANES, COLUMNS, COLUMNS, COLUMNS>(launch, columns)
+                                      : launch_of<T, COLUMNS / LANES, COLUMNS, COLUMNS, COLUMNS / 2>(launch, columns);
+        return d <= 4 * LANES    ? launch_of<T, 4>(launch, columns)
+               : d <= 8 * LANES  ? launch_of<T, 8>(launch, columns)
+               : d <= 12 * LANES ? launch_of<T, 12>(launch, columns)
+               : d <= 16 * LANES ? launch_of<T, 16>(launch, columns)
+                                 : launch_of<T, MAX_D / LANES>(launch, columns);
     });
 }
 

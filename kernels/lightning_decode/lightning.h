@@ -40,7 +40,7 @@ template <class T> struct at_lightning_block {
     __device__ at_lightning_block(const at_lightning_view<T> &a, int64_t i)
         : q(a.q + i * a.steps * a.d), k(a.k + i * a.steps * a.d), v(a.v + i * a.steps * a.e), kv(a.kv + i * a.d * a.e),
           o(a.o + i * a.steps * a.e), d(a.d), e(a.e), steps(a.steps), rounded(a.rounded),
-          decay(at_ex2_approx(-a.slope[i % a.h] * 0x1.715476p0f)) {}
+          decay(at_ex2_approx(-a.slope[(int)i % a.h] * 0x1.715476p0f)) {}
     /* An element of k v^T. */
     __device__ float product(float k_of, float v_of) const {
         const float product = k_of * v_of;

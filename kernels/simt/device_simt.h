@@ -104,6 +104,12 @@ template <class T> __attribute__((always_inline)) inline void at_load16(const T 
 template <class T> __attribute__((always_inline)) inline void at_store16(T *p, const T (&x)[16 / sizeof(T)]) {
     at_simt_store16(p, x);
 }
+template <class T> __attribute__((always_inline)) inline void at_load16_once(const T *p, T (&x)[16 / sizeof(T)]) {
+    at_simt_load16(p, x);
+}
+template <class T> __attribute__((always_inline)) inline void at_store16_once(T *p, const T (&x)[16 / sizeof(T)]) {
+    at_simt_store16(p, x);
+}
 
 #define AT_UNROLL
 #define AT_NO_UNROLL
