@@ -211,6 +211,8 @@ static struct use use_of(const struct at_op *op) {
         return (struct use){ AT_DATA_PRODUCT, "products" };
     case AT_KIND_ELEMENTS:
         return (struct use){ AT_DATA_ELEMENTS, "elementwise functions" };
+    case AT_KIND_CHOICE:
+        return (struct use){ AT_DATA_NORM | AT_DATA_CHOICE, "choices" };
     case AT_KIND_COPY:
         return (struct use){ AT_DATA_NORM | AT_DATA_COPY, "copies" };
     default:

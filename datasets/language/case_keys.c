@@ -35,6 +35,7 @@ static const struct at_key table[] = {
     { "channels", AT_KEY_INT,      FIELD(channels), 1, 1 << 24, { 0 }, "hidden size of a norm; default 1024" },
     { "page",     AT_KEY_INT,      FIELD(page),     0, 65536, { 0 }, "keys per page; default 0: contiguous" },
     { "capacity", AT_KEY_INT,      FIELD(capacity), 0, 1 << 26, { 0 }, "keys that a request may come to have without a new launch: columns of the block table, grids; default 0: the longest now" },
+    { "deal",     AT_KEY_CHOICE,   FIELD(deal),     0, 1, { "length", "capacity", NULL }, "pages are dealt to a request by its length, or by its capacity, so that it keeps them as it grows; default length" },
     { "pool",     AT_KEY_INT,      FIELD(pool),     0, INT32_MAX, { 0 }, "pages that nobody owns, whose keys are NaN, and the last page is in use; contiguous: rows behind the last request; default: one page in eight, at least 2; no rows" },
     { "padding",  AT_KEY_INT,      FIELD(padding),  0, 1 << 20, { 0 }, "tokens behind the others that have no slot and stand at position 0, as graphs of a fixed size have them; default 0" },
     { "causal",   AT_KEY_INT,      FIELD(causal),   0, 1, { 0 }, "1: query i sees keys up to sk - sq + i; default 0" },

@@ -131,6 +131,9 @@ static at_status judge_tensor(struct at_job *j, int o, const char *inert) {
                                .overflow = j->judgement.overflow[t],
                                .bits = a->bits[t],
                                .computed = a->computed[t],
+                               .problem = p,
+                               .numerics = &j->v->numerics,
+                               .tensor = t,
                                .count = a->count[t] };
     AT_TRY(at_compare(&c, r));
     struct at_evidence e = { .numerics = &j->v->numerics,
