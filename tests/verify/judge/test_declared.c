@@ -202,6 +202,7 @@ static const struct {
     { "reglu tokens=20 channels=64 halves=together dtype=f32 data=nonfinite seed=2", "" },
     { "kv_write b=2 sq=3 prefix=4 hk=1 d=16 page=16", "" },
     { "slot_mapping b=2 sq=3 prefix=4 page=16", "" },
+    { "argmax tokens=5 vocabulary=100 data=specials", "" },
     { "rope b=2 sq=3 prefix=4 h=2 hk=1 d=16 dtype=f32", "fir_fma=1" },
     { "rope_kv_write b=2 sq=3 prefix=4 h=2 hk=1 d=16 page=16 dtype=f32", "fir_fma=1" },
     { "tensor_core instruction=hopper_mma_k16_f16_f32 tokens=50", "" },
