@@ -203,6 +203,7 @@ static const struct {
     { "kv_write b=2 sq=3 prefix=4 hk=1 d=16 page=16", "" },
     { "slot_mapping b=2 sq=3 prefix=4 page=16", "" },
     { "argmax tokens=5 vocabulary=100 data=specials", "" },
+    { "top_k tokens=9 vocabulary=100 k=20 dtype=f32", "exp=ex2_approx" },
     { "rope b=2 sq=3 prefix=4 h=2 hk=1 d=16 dtype=f32", "fir_fma=1" },
     { "rope_kv_write b=2 sq=3 prefix=4 h=2 hk=1 d=16 page=16 dtype=f32", "fir_fma=1" },
     { "tensor_core instruction=hopper_mma_k16_f16_f32 tokens=50", "" },
