@@ -220,8 +220,8 @@ static int64_t moved(const struct at_problem *p, int tensor) {
     return tensor == AT_SLOT_BLOCK_TABLE && all > p->sizes.tokens ? p->sizes.tokens : all;
 }
 
-static const char *const keys[] = { "scenario", "shrink",  "step",     "b",    "sq",      "sk",     "prefix", "page",
-                                    "pool", "deal",     "padding", "capacity", "seed", "require", "expect", NULL };
+static const char *const keys[] = { "scenario", "shrink", "step",    "b",        "sq",   "sk",      "prefix", "page",
+                                    "pool",     "deal",   "padding", "capacity", "seed", "require", "expect", NULL };
 /* clang-format off */
 static const struct at_factor batch = { .name = "batch", .meaning = "new tokens of requests", .classes = AT_CLASSES("b=3 sq=1/7/0", "b=1 sq=1", "b=4 sq=1", "b=2 sq=17/40", "b=5 sq=0/3/0", "b=9 sq=33,64"), .far = AT_CLASSES("b=300 sq=1/0/2", "b=1 sq=3000"), .any = "b=2 sq=1..400" };
 static const struct at_factor cached = { .name = "cached", .meaning = "tokens there before, on and off a page", .classes = AT_CLASSES("prefix=20", "prefix=0", "prefix={page}", "prefix={2*page+1}", "prefix={2*page-1}", "prefix=0/300/7"), .any = "prefix=0..60" };

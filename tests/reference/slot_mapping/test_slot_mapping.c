@@ -77,6 +77,40 @@ static void test_same_as_drawn(void **state) {
     }
 }
 
+/* A request's growing: 15, 16 and 17 keys of three requests, whose second page comes with the last. Dealt by capacity each keeps
+ * its first page, and no page is another's; dealt by length the later requests' move. */
+static void test_dealt_by_capacity(void **state) {
+    (void)state;
+    int32_t first[2][3] = { { 0 } };
+    for (int by_capacity = 0; by_capacity < 2; by_capacity++)
+        for (int keys = 15; keys <= 17; keys++) {
+            char line[160];
+            snprintf(line, sizeof line, "slot_mapping b=3 sq=1 sk=%d page=16 pool=2 capacity=48 seed=3%s", keys,
+                     by_capacity ? " deal=capacity" : "");
+            struct at_built_case built = at_build_line(line);
+            const struct at_problem *p = &built.data.problem;
+            const int32_t *table = ints(p, AT_SLOT_BLOCK_TABLE);
+            double slots[3];
+            int moved = 0;
+            evaluate(p, -1, slots);
+            assert_int_equal(p->sizes.max_pages, 3);
+            assert_int_equal(p->sizes.slots, 16 * (by_capacity ? 3 * 3 + 2 : 3 * ((keys + 15) / 16) + 2));
+            for (int r = 0; r < 3; r++) {
+                const int last = (keys - 1) / 16;
+                at_assert_same(slots[r], (double)(table[3 * r + last] * 16 + (keys - 1) % 16));
+                assert_int_equal(table[3 * r + 1] >= 0, keys > 16);
+                assert_int_equal(table[3 * r + 2], -1);
+                for (int other = 0; other < 3 * r; other++)
+                    assert_true(table[other] < 0 || (table[other] != table[3 * r] && table[other] != table[3 * r + 1]));
+                if (keys == 15)
+                    first[by_capacity][r] = table[3 * r];
+                moved += first[by_capacity][r] != table[3 * r];
+            }
+            assert_int_equal(moved > 0, !by_capacity && keys == 17);
+            at_drop_case(&built);
+        }
+}
+
 static void test_decoys(void **state) {
     (void)state;
     struct at_built_case built = at_build_line(LINE);
@@ -180,8 +214,9 @@ static void test_parts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reference), cmocka_unit_test(test_same_as_drawn), cmocka_unit_test(test_decoys),
-        cmocka_unit_test(test_refused),   cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_reference),         cmocka_unit_test(test_same_as_drawn),
+        cmocka_unit_test(test_dealt_by_capacity), cmocka_unit_test(test_decoys),
+        cmocka_unit_test(test_refused),           cmocka_unit_test(test_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
