@@ -7,7 +7,7 @@
 #include "kernels/norm/norm.h"
 #include "top_k/top_k.h"
 
-constexpr int AT_TOP_K_WARPS = AT_NORM_THREADS / 32, AT_TOP_K_MOST = 4096;
+constexpr int AT_TOP_K_WARPS = AT_NORM_THREADS / 32, AT_TOP_K_MAX = 4096;
 
 #define AT_TOP_K_NUMERICS \
     { \
@@ -59,7 +59,7 @@ template <class T> struct at_top_k_view {
 };
 
 static inline const char *at_top_k_declines(const struct at_problem *problem) {
-    return at_top_k_own_of(problem).kept > AT_TOP_K_MOST ? "more than 4096 logits are kept" : nullptr;
+    return at_top_k_own_of(problem).kept > AT_TOP_K_MAX ? "more than 4096 logits are kept" : nullptr;
 }
 
 template <class T> int at_top_k_rows(const struct at_launch *launch, void (*kernel)(at_top_k_view<T>)) {

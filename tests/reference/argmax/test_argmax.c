@@ -8,16 +8,16 @@
 #include "tests/support/built_case.h"
 #include "verify/judge/batch.h"
 
-enum { MOST_ROWS = 64, COLUMNS = 6 };
+enum { MAX_ROWS = 64, COLUMNS = 6 };
 
 /* decoy -1: the right result. */
 static void evaluate(const struct at_problem *p, int decoy, double *index) {
     struct at_eval eval = { 0 };
-    double limit[MOST_ROWS];
+    double limit[MAX_ROWS];
     eval.value[AT_ARGMAX_INDEX] = index;
     eval.limit[AT_ARGMAX_INDEX] = decoy < 0 ? limit : NULL;
     at_assert_ok(p->op->check(p));
-    assert_true(p->op->rows(p) <= MOST_ROWS);
+    assert_true(p->op->rows(p) <= MAX_ROWS);
     for (int64_t row = 0; row < p->op->rows(p); row++) {
         at_assert_ok(decoy < 0 ? p->op->evaluate(p, NULL, row, row + 1, &eval)
                                : p->op->decoy(p, NULL, decoy, row, row + 1, &eval));
@@ -49,7 +49,7 @@ static void test_by_hand(void **state) {
     enum { ROWS = sizeof rows / sizeof *rows };
     struct at_built_case built = at_build_line("argmax tokens=7 vocabulary=6 dtype=f32");
     struct at_problem *p = &built.data.problem;
-    double index[MOST_ROWS];
+    double index[MAX_ROWS];
     for (int r = 0; r < ROWS; r++)
         put_row(p, r, rows[r].logits);
     evaluate(p, -1, index);
@@ -73,7 +73,7 @@ static void test_by_hand(void **state) {
     at_assert_same(index[0], 2.0);
     at_drop_case(&built);
     built = at_build_line("argmax tokens=8 vocabulary=3001 data=peaks dtype=bf16");
-    double right[MOST_ROWS];
+    double right[MAX_ROWS];
     evaluate(&built.data.problem, -1, right);
     evaluate(&built.data.problem, AT_ARGMAX_FIRST_THOUSAND, index);
     at_assert_same(right[1], 3000.0); /* peaks: the last place of row 1 */
@@ -88,7 +88,7 @@ static void test_by_counting(void **state) {
                                         "level",  "peaks", "specials", "random_bits" };
     for (size_t i = 0; i < sizeof data / sizeof *data; i++) {
         char line[120];
-        double index[MOST_ROWS];
+        double index[MAX_ROWS];
         snprintf(line, sizeof line, "argmax tokens=17 vocabulary=201 dtype=f16 data=%s seed=%zu", data[i], i + 1);
         struct at_built_case built = at_build_line(line);
         const struct at_problem *p = &built.data.problem;
@@ -120,7 +120,7 @@ static void test_families(void **state) {
         assert_true(at_tensor_get(x, 1000 + c) == -at_format_info(AT_BF16)->max);
     }
     at_drop_case(&built);
-    double index[MOST_ROWS];
+    double index[MAX_ROWS];
     built = at_build_line("argmax tokens=12 vocabulary=200 dtype=bf16 data=peaks");
     evaluate(&built.data.problem, -1, index);
     x = &built.data.problem.tensors[AT_ARGMAX_LOGITS];
@@ -178,7 +178,7 @@ static void test_parts(void **state) {
     (void)state;
     struct at_built_case built = at_build_line("argmax tokens=9 vocabulary=70 data=peaks");
     const int64_t units[] = { 7, 0, 3 };
-    double whole[MOST_ROWS], some[MOST_ROWS];
+    double whole[MAX_ROWS], some[MAX_ROWS];
     struct at_batch_part part;
     evaluate(&built.data.problem, -1, whole);
     at_assert_ok(at_batch_gather(&built.data.problem, units, 3, &part));

@@ -12,10 +12,10 @@
 #include "verify/judge/batch.h"
 #include "verify/judge/compare.h"
 
-enum { MOST = 4096 };
+enum { MAX_VALUES = 4096 };
 
 struct answer {
-    double index[MOST], index_limit[MOST], sums[MOST], sums_limit[MOST];
+    double index[MAX_VALUES], index_limit[MAX_VALUES], sums[MAX_VALUES], sums_limit[MAX_VALUES];
 };
 
 enum how { EXACT, MODEL, DECOY };
@@ -25,7 +25,7 @@ static struct answer answer_of(const struct at_problem *p, const struct at_numer
     struct at_eval eval = { 0 };
     memset(&a, 0, sizeof a);
     at_assert_ok(p->op->check(p));
-    assert_true(at_tensor_count(&p->tensors[AT_TOP_K_CUMULATIVE]) <= MOST && p->sizes.tokens <= MOST);
+    assert_true(at_tensor_count(&p->tensors[AT_TOP_K_CUMULATIVE]) <= MAX_VALUES && p->sizes.tokens <= MAX_VALUES);
     eval.value[AT_TOP_K_INDEX] = a.index;
     eval.value[AT_TOP_K_CUMULATIVE] = a.sums;
     eval.limit[AT_TOP_K_INDEX] = how == DECOY ? NULL : a.index_limit;
