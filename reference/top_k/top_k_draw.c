@@ -79,7 +79,8 @@ static int64_t draw(const struct at_problem *p, const struct at_numerics *n, int
     const struct at_top_k_own own = at_top_k_own_of(p);
     const double u = at_tensor_get(&p->tensors[AT_TOP_K_U], token);
     at_top_k_ranks(p, token, own.kept, 0, row->ranks);
-    (modelled ? at_top_k_modelled_sums : at_top_k_exact_sums)(p, n, row->ranks, &row->sums);
+    struct at_top_k_sums sums = row->sums; /* its arrays are written */
+    (modelled ? at_top_k_modelled_sums : at_top_k_exact_sums)(p, n, row->ranks, &sums);
     const double threshold = u * row->sums.c[own.kept - 1];
     if (isnan(row->ranks[0].logit))
         return 0;
