@@ -31,7 +31,7 @@ static const struct at_key table[] = {
     { "prefix",   AT_KEY_INTS,     FIELD(prefix),   0, 1 << 26, { 0 }, "keys before the first query: another way to write sk = prefix + sq" },
     { "d",        AT_KEY_INT,      FIELD(d), 1, 4096, { 0 }, "head size; default 128" },
     { "pad_d",    AT_KEY_INT,      FIELD(pad_d),    0, 4096, { 0 }, "head size that zeros pad q, k and v to (the scale stays that of d); default 0: none" },
-    { "tokens",   AT_KEY_INT,      FIELD(tokens), 0, 1 << 26, { 0 }, "rows of a norm, patterns of an instruction; default 32" },
+    { "tokens",   AT_KEY_INT,      FIELD(tokens), 0, 1 << 26, { 0 }, "rows of a norm or of logits, patterns of an instruction; default 32" },
     { "channels", AT_KEY_INT,      FIELD(channels), 1, 1 << 24, { 0 }, "hidden size of a norm; default 1024" },
     { "page",     AT_KEY_INT,      FIELD(page),     0, 65536, { 0 }, "keys per page; default 0: contiguous" },
     { "capacity", AT_KEY_INT,      FIELD(capacity), 0, 1 << 26, { 0 }, "keys that a request may come to have without a new launch: columns of the block table, grids; default 0: the longest now" },

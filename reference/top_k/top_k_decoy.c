@@ -1,4 +1,4 @@
-/* Draws made wrong on purpose, in double.
+/* Draws made wrong on purpose, in double. A fault that draws what a right kernel may draw too is none there: the right place stays.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
@@ -43,21 +43,33 @@ static int64_t kept_by(const struct at_problem *p, int fault) {
     return fault == AT_TOP_K_ONE_LESS && own.kept > 1 ? own.kept - 1 : own.kept;
 }
 
+/* The right place first, then the fault's. */
+static at_status put_place(const struct at_problem *p, const struct at_numerics *n, int64_t token, int64_t place,
+                           double *places) {
+    struct at_eval right = { 0 };
+    right.value[AT_TOP_K_INDEX] = places;
+    AT_TRY(at_top_k_evaluate(p, NULL, 0, token, token + 1, &right));
+    if (!at_top_k_admits(p, n, 0, AT_TOP_K_INDEX, token, (double)place))
+        places[token] = (double)place;
+    return AT_OK;
+}
+
 at_status at_top_k_decoy(const struct at_problem *p, const struct at_numerics *numerics, int fault, int64_t row0,
                          int64_t row1, struct at_eval *eval) {
     const int64_t kept = at_top_k_own_of(p).kept, n = kept_by(p, fault);
     struct at_top_k_row row;
-    (void)numerics;
+    at_status status = AT_OK;
     AT_TRY(at_top_k_row_open(p, n, &row));
-    for (int64_t token = row0; token < row1; token++) {
+    for (int64_t token = row0; token < row1 && status == AT_OK; token++) {
         at_top_k_ranks(p, token, n, fault == AT_TOP_K_LAST_OF_TIES, row.ranks);
         sum(p, fault, n, &row);
         const int64_t j = draw(p, fault, n, token, &row);
         if (eval->value[AT_TOP_K_INDEX])
-            eval->value[AT_TOP_K_INDEX][token] = (double)(fault == AT_TOP_K_RANK_FOR_PLACE ? j : row.ranks[j].place);
+            status = put_place(p, numerics, token, fault == AT_TOP_K_RANK_FOR_PLACE ? j : row.ranks[j].place,
+                               eval->value[AT_TOP_K_INDEX]);
         for (int64_t i = 0; eval->value[AT_TOP_K_CUMULATIVE] && i < kept; i++)
             eval->value[AT_TOP_K_CUMULATIVE][token * kept + i] = row.sums.c[i < n ? i : n - 1];
     }
     at_top_k_row_close(&row);
-    return AT_OK;
+    return status;
 }

@@ -97,7 +97,7 @@ static int can_draw(const struct at_problem *p, const struct at_numerics *n, int
     double low = u * s->low[last], high = u * s->high[last];
     if (isnan(row->ranks[0].logit))
         return j == 0;
-    const double rounding = n ? 0x1p-24 : 0x1p-52, least = n ? 0x1p-150 : 0;
+    const double rounding = n ? 0x1p-24 : low < high ? 0x1p-52 : 0, least = n ? 0x1p-150 : 0;
     low = modelled ? (double)(float)low : low * (1 - rounding) - least;
     high = modelled ? (double)(float)high : high * (1 + rounding) + least;
     const int reaches = j == 0 || !(s->low[j - 1] > high), passes = j == last || s->high[j] > low;

@@ -31,12 +31,15 @@ void at_top_k_exact_sums(const struct at_problem *p, const struct at_numerics *n
                          struct at_top_k_sums *s) {
     const struct at_top_k_own own = at_top_k_own_of(p);
     double c = 0, errors = 0;
+    int inexact = 0;
     for (int64_t j = 0; j < own.kept; j++) {
         const double top = ranks[0].logit, logit = ranks[j].logit, y = (logit - top) / (double)own.temperature;
         const double w = logit == top ? 1 : isnan(top) ? (double)NAN : exp(y);
         c += w;
         errors += n && w != 1 && !isnan(w) ? weight_error(n, y, w) : 0;
-        const double limit = errors + (n ? (double)j * U * (c + errors) : 0) + 0x1p-52 * (double)j * c;
+        inexact |= w != 1 && w != 0;
+        const double roundings = (n ? (double)j * U * (c + errors) : 0) + 0x1p-52 * (double)j * c;
+        const double limit = errors + (inexact ? roundings : 0); /* whole numbers below 2^24 are summed exactly */
         s->c[j] = c;
         s->low[j] = isnan(c) ? 0 : c - limit;
         s->high[j] = isnan(c) ? 0 : c + limit;

@@ -208,6 +208,14 @@ static void test_close(void **state) {
         assert_int_equal(at_compare_rejects(&c, 0), !right[place]);
         assert_int_equal(at_compare_rejects(&c, 1), 0);
     }
+    /* a fault that draws one of the right places is none there */
+    const struct answer greedy = answer_of(p, &n, DECOY, AT_TOP_K_GREEDY);
+    at_assert_same(greedy.index[0], a.index[0]);
+    at_assert_same(a.index[1], 6.0);
+    at_assert_same(greedy.index[1], 1.0);
+    const struct answer last = answer_of(p, &n, DECOY, AT_TOP_K_RANK_FOR_PLACE);
+    at_assert_same(last.index[0],
+                   a.index[0] == 1 ? 0.0 : a.index[0]); /* rank 0 is no place of these; rank 1 is place 1 */
     /* with the order declared one place is right; what libm's exponentials leave open is an interval again */
     const struct answer model = answer_of(p, &n, MODEL, 0);
     at_assert_same(model.index_limit[0], 0.0);
