@@ -98,8 +98,9 @@ static int can_draw(const struct at_problem *p, const struct at_numerics *n, int
     if (isnan(row->ranks[0].logit))
         return j == 0;
     const double rounding = n ? 0x1p-24 : low < high ? 0x1p-52 : 0, least = n ? 0x1p-150 : 0;
-    low = modelled ? (double)(float)low : low * (1 - rounding) - least;
-    high = modelled ? (double)(float)high : high * (1 + rounding) + least;
+    const int is_rounded = modelled || (n && !(low < high)); /* one rounding of numbers that are known */
+    low = is_rounded ? (double)(float)low : low * (1 - rounding) - least;
+    high = is_rounded ? (double)(float)high : high * (1 + rounding) + least;
     const int reaches = j == 0 || !(s->low[j - 1] > high), passes = j == last || s->high[j] > low;
     return reaches && passes;
 }
