@@ -6,8 +6,8 @@
 #include "verify/study/study_list.h"
 
 static const struct at_content *const others[] = { &at_content_distributions, &at_content_bench_kernels,
-                                                   &at_content_stack_plan, &at_content_stack_steps,
-                                                   &at_content_stack_graph };
+                                                   &at_content_stack_plan,    &at_content_stack_steps,
+                                                   &at_content_stack_turns,   &at_content_stack_graph };
 enum { N_OTHERS = sizeof others / sizeof *others };
 
 const struct at_content *at_content_at(int i) {

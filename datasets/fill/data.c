@@ -75,6 +75,12 @@ static const struct at_data_family families[] = {
       NULL, NULL, NULL, NULL, NULL, NULL, at_elements_near_integer },
     { "any_bits", "every code that the format has: NaNs with any payload, quiet or not, infinities, both zeros", AT_DATA_COPY, 0,
       NULL, NULL, NULL, NULL, NULL, NULL, NULL, at_codes_any_bits },
+    { "level", "one value in a whole row, another in the next: 0, both zeros, -Inf, NaN, Inf, the largest magnitudes", AT_DATA_CHOICE, 0,
+      NULL, NULL, NULL, at_norm_level },
+    { "peaks", "N(0,1), and the largest at the first place, the last, two places, many, or next to one a bit smaller", AT_DATA_CHOICE, 0,
+      NULL, NULL, NULL, at_norm_peaks },
+    { "specials", "N(0,1) or -Inf, and among it NaNs, infinities, a finite value alone", AT_DATA_CHOICE, 0,
+      NULL, NULL, NULL, at_norm_specials },
 };
 /* clang-format on */
 

@@ -16,6 +16,7 @@ enum at_data_use {
     AT_DATA_PRODUCT = 8,
     AT_DATA_ELEMENTS = 16,
     AT_DATA_COPY = 32,      /* of activations that are moved, all or in part */
+    AT_DATA_CHOICE = 128,   /* of logits, where the largest lies and what it is like */
     AT_DATA_CONTINUOUS = 64 /* drawn from smooth densities: what is rounded to nearest errs to both sides alike */
 };
 
@@ -39,6 +40,10 @@ struct at_data_family {
     void (*codes)(const struct at_data *data, uint64_t stream, enum at_format format, int64_t first, int64_t n,
                   void *codes);
 };
+
+/* n numbers of [0, 1) to draw by, whole multiples of 2^-24. Of every eight one is 0, one the largest, and 1/2 and 1/4 are there,
+ * which sums of equal weights meet. */
+void at_choice_uniforms(const struct at_data *data, int64_t n, float *out);
 
 int at_data_count(void);
 const struct at_data_family *at_data_at(int i);

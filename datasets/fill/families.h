@@ -109,6 +109,11 @@ double at_least_normal(const struct at_data *data);
 /* NaN, +inf or -inf by i. */
 double at_nonfinite(uint64_t i);
 
+/* choice_data.c */
+AT_FAMILY_NORM(at_norm_level);
+AT_FAMILY_NORM(at_norm_peaks);
+AT_FAMILY_NORM(at_norm_specials);
+
 /* copy_data.c */
 AT_FAMILY_CODES(at_codes_any_bits);
 

@@ -42,16 +42,22 @@ static struct page_order page_order(const struct at_build *build) {
 
 static int64_t dealt_page(const struct page_order *o, int64_t j) { return (j * o->step + o->offset) % o->pages; }
 
+/* Pages that hold keys of a request, and those that are dealt to it. */
+static int64_t pages_used(const struct at_build *build, int64_t r) {
+    const int64_t page = build->problem->sizes.page, keys = build->key_start[r + 1] - build->key_start[r];
+    return page ? (keys + page - 1) / page : 0;
+}
+static int64_t pages_dealt(const struct at_build *build, int64_t r) {
+    return build->c->keys->deal ? build->problem->sizes.max_pages : pages_used(build, r);
+}
+
 static void deal_pages(const struct at_build *build, struct at_tensor *table) {
     const struct at_sizes *sizes = &build->problem->sizes;
     const struct page_order order = page_order(build);
-    int64_t next = 0;
     int32_t *entries = table->data;
-    for (int64_t r = 0; r < sizes->b; r++) {
-        int64_t keys = build->key_start[r + 1] - build->key_start[r], used = (keys + sizes->page - 1) / sizes->page;
+    for (int64_t r = 0, first = 0; r < sizes->b; first += pages_dealt(build, r++))
         for (int64_t column = 0; column < sizes->max_pages; column++)
-            *entries++ = column < used ? (int32_t)dealt_page(&order, next++) : -1;
-    }
+            *entries++ = column < pages_used(build, r) ? (int32_t)dealt_page(&order, first + column) : -1;
 }
 
 /* The new tokens of a request are its last keys; padding has no slot. */
@@ -67,7 +73,7 @@ static void map_slots(const struct at_build *build, struct at_tensor *mapping) {
             *slot++ = sizes->page
                           ? (int32_t)(dealt_page(&order, pages + t / sizes->page) * sizes->page + t % sizes->page)
                           : (int32_t)(build->key_start[r] + t);
-        pages += sizes->page ? (keys + sizes->page - 1) / sizes->page : 0;
+        pages += pages_dealt(build, r);
     }
     while (slot < end)
         *slot++ = -1;
@@ -366,6 +372,9 @@ static at_status fill_generated(const struct at_build *build, int i) {
                            fill_factor_rows, &fill);
     case AT_FILL_ROTARY:
         return at_parallel(fill.tensor->shape[0], CHUNK, at_threads(), fill_rotary_rows, &fill);
+    case AT_FILL_UNIFORM:
+        at_choice_uniforms(&build->data, at_tensor_count(fill.tensor), fill.tensor->data);
+        return AT_OK;
     case AT_FILL_ELEMENTS:
         return at_parallel(at_tensor_count(fill.tensor), CHUNK * ELEMENTS, at_threads(), fill_element_range, &fill);
     default:

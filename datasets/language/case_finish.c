@@ -211,6 +211,8 @@ static struct use use_of(const struct at_op *op) {
         return (struct use){ AT_DATA_PRODUCT, "products" };
     case AT_KIND_ELEMENTS:
         return (struct use){ AT_DATA_ELEMENTS, "elementwise functions" };
+    case AT_KIND_CHOICE:
+        return (struct use){ AT_DATA_NORM | AT_DATA_CHOICE, "choices" };
     case AT_KIND_COPY:
         return (struct use){ AT_DATA_NORM | AT_DATA_COPY, "copies" };
     default:
@@ -261,6 +263,8 @@ static at_status check_values(struct at_case *c) {
         AT_TRY(check_heads(c, "sigma", &keys->sigma));
         AT_TRY(check_heads(c, "gamma", &keys->gamma));
     }
+    if (keys->deal && keys->page == 0)
+        return AT_FAIL(AT_USAGE, "%s: deal: found capacity with page=0, wanted pages to deal", c->where);
     if (keys->slope.n)
         AT_TRY(check_heads(c, "slope", &keys->slope));
     if (keys->clip.n != 2 || !(keys->clip.value[0] <= keys->clip.value[1]))

@@ -80,6 +80,8 @@ static int is_silent(const struct at_key *key, const struct at_case *c) {
         return keys->taps.n == 0;
     if (is(key, "slope"))
         return keys->slope.n == 0;
+    if (is(key, "deal"))
+        return keys->deal == 0;
     if (is(key, "capacity"))
         return keys->capacity == 0;
     if (is(key, "pool"))

@@ -25,6 +25,7 @@ struct at_float_list {
 struct at_case_keys {
     const struct at_op *op;
     int64_t b, h, hk, d, page, causal, seed, edge, relu_pre, window, pad_d, tokens, padding, channels, from, layer;
+    int64_t deal;           /* 1: pages of a request are as many as its capacity has */
     int64_t capacity, pool; /* 0: the longest request's; -1: one page in eight */
     int64_t stratum;        /* its place in the table */
     int64_t shrink, step;   /* of the scenario; 1 and 0 without one */

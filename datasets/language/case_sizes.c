@@ -36,9 +36,10 @@ void at_case_lengths(struct at_sizes *sizes, const struct at_case *c, const int6
     sizes->slots = keys + (c->keys->pool > 0 ? c->keys->pool : 0);
     sizes->capacity = c->keys->capacity > sizes->max_sk ? c->keys->capacity : sizes->max_sk;
     if (sizes->page > 0) {
-        sizes->slots = (pages + spare_pages(c, pages)) * sizes->page;
         sizes->max_pages = (sizes->capacity + sizes->page - 1) / sizes->page;
         sizes->max_pages += sizes->max_pages == 0; /* a table without columns would mean contiguous */
+        pages = c->keys->deal ? sizes->b * sizes->max_pages : pages;
+        sizes->slots = (pages + spare_pages(c, pages)) * sizes->page;
         sizes->capacity = sizes->max_pages * sizes->page;
     }
 }

@@ -25,10 +25,11 @@ struct at_stack_setting {
 /* Where a line stands: before the layers, in them (once for each), behind them. */
 enum at_stack_part { AT_STACK_BEFORE, AT_STACK_LAYERS, AT_STACK_BEHIND };
 
-/* What comes from outside: normal numbers, rounded to dtype. */
+/* What comes from outside: normal numbers, rounded to dtype. A cache is drawn before the first turn of a sequence and then kept,
+ * each layer's its own. */
 struct at_stack_input {
     char name[AT_STACK_NAME], dims[AT_STACK_RANK][AT_STACK_TEXT], scale[AT_STACK_TEXT], condition[AT_STACK_TEXT];
-    int rank, is_weight, line; /* is_weight: scale is the fan-in, std 1/sqrt of it; else scale is std */
+    int rank, is_weight, is_cache, line; /* is_weight: scale is the fan-in, std 1/sqrt of it; else scale is std */
     enum at_stack_part part;
 };
 

@@ -95,9 +95,10 @@ static at_status read_setting(struct parser *p, char *text, int is_let) {
     return copy(p, trimmed(value), setting->value, sizeof setting->value, "a value of at most 95 bytes");
 }
 
-/* NAME [DIM, DIM] std=EXPRESSION or fan=EXPRESSION */
-static at_status read_input(struct parser *p, char *text, int is_weight) {
+/* NAME [DIM, DIM] std=EXPRESSION or fan=EXPRESSION; `word`: weight, input or cache */
+static at_status read_input(struct parser *p, char *text, const char *word) {
     struct at_stack *s = p->stack;
+    const int is_weight = word[0] == 'w';
     const char *const key = is_weight ? "fan=" : "std=";
     char *open = strchr(text, '['), *close = open ? strchr(open, ']') : NULL;
     if (!close)
@@ -108,6 +109,7 @@ static at_status read_input(struct parser *p, char *text, int is_weight) {
     input->line = p->line;
     input->part = p->part;
     input->is_weight = is_weight;
+    input->is_cache = word[0] == 'c';
     memcpy(input->condition, p->condition, sizeof input->condition);
     AT_TRY(copy_name(p, trimmed(text), input->name));
     char *rest, *scale = trimmed(close + 1);
@@ -240,14 +242,14 @@ static at_status read_line(struct parser *p, char *text) {
                                         : refuse(p, text, "set behind base, and nothing else");
     if (strcmp(text, "set") == 0 || strcmp(text, "let") == 0)
         return read_setting(p, rest, text[0] == 'l');
-    if (strcmp(text, "input") == 0 || strcmp(text, "weight") == 0)
-        return read_input(p, rest, text[0] == 'w');
+    if (strcmp(text, "input") == 0 || strcmp(text, "weight") == 0 || strcmp(text, "cache") == 0)
+        return read_input(p, rest, text);
     if (strcmp(text, "step") == 0)
         return read_step(p, rest);
     if (strcmp(text, "layers") == 0)
         return read_layers(p, rest);
     if (strcmp(text, "end") != 0)
-        return refuse(p, text, "set, let, input, weight, step, layers, end or base");
+        return refuse(p, text, "set, let, input, weight, cache, step, layers, end or base");
     if (p->part != AT_STACK_LAYERS)
         return refuse(p, "end", "it behind the lines of layers");
     p->part = AT_STACK_BEHIND;

@@ -118,7 +118,7 @@ static void row_span(const struct at_problem *problem, int tensor, int64_t row, 
     *count = tensor == AT_ASYNCT_O ? problem->sizes.d : 0;
 }
 
-static const char *const keys[] = { AT_ATTN_KEYS, "capacity", "pool", AT_ATTN_GATE_KEYS, AT_ATTN_LAST_KEYS };
+static const char *const keys[] = { AT_ATTN_KEYS, "capacity", "pool", "deal", AT_ATTN_GATE_KEYS, AT_ATTN_LAST_KEYS };
 static const struct at_factor *const domain[] = { AT_ATTN_DOMAIN, AT_ATTN_GATE_DOMAIN, NULL };
 
 static at_status roundings(const struct at_problem *problem, const struct at_numerics *numerics, int64_t row0,

@@ -100,6 +100,7 @@ enum at_fill {
     AT_FILL_LEFT,     /* rows of the two factors of a product */
     AT_FILL_RIGHT,
     AT_FILL_RIGHT_COLUMNS, /* the second factor, a row of AT_FILL_RIGHT down each column; absent where that one is there */
+    AT_FILL_UNIFORM,       /* numbers of [0, 1), whole multiples of 2^-24; the ends now and then */
     AT_FILL_ELEMENTS,      /* argument of an elementwise function */
     AT_FILL_PATTERN_A,     /* codes for one tensor-core instruction */
     AT_FILL_PATTERN_B,
@@ -152,6 +153,7 @@ enum at_kind {
     AT_KIND_COPY,      /* requests and their slots, nothing computed */
     AT_KIND_PRODUCT,   /* of two matrices */
     AT_KIND_ELEMENTS,  /* a function of one argument */
+    AT_KIND_CHOICE,    /* independent rows of logits, of each of which one place is chosen */
     AT_KIND_PATTERNS   /* operands of one tensor-core instruction, its parameter `instruction`; a row each */
 };
 
@@ -223,6 +225,11 @@ struct at_op {
      * tensor `tensor`, in its format, payloads of NaNs and signs of zeros as they must be. computed[i], 0 before, becomes 1
      * where element i is computed and has no code to ask for. */
     void (*bits)(const struct at_problem *problem, int tensor, void *codes, unsigned char *computed);
+
+    /* NULL: any value within a limit is right. Where right values are some of those within it: 1 when `got`, a finite value
+     * within the limit of element `element`, is one of them; `modelled`: within what is left of the declared arithmetic. */
+    int (*admits)(const struct at_problem *problem, const struct at_numerics *numerics, int modelled, int tensor,
+                  int64_t element, double got);
 
     /* ---- errors that average out; NULL: no intermediate is known to be rounded to nearest ----
      * Fills out->u, and for rows [row0, row1) out->share, which is 0 before; calls out->rounding. */

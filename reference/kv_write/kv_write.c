@@ -126,10 +126,9 @@ static int64_t moved(const struct at_problem *p, int tensor) {
     return is_cache ? p->sizes.tokens * row_elements(p) : at_tensor_count(&p->tensors[tensor]);
 }
 
-static const char *const keys[] = {
-    "scenario", "shrink", "step",    "b",     "hk",   "sq",   "sk",      "prefix", "d",
-    "page",     "pool",   "padding", "dtype", "data", "seed", "require", "expect", NULL
-};
+static const char *const keys[] = { "scenario", "shrink", "step", "b",       "hk",       "sq",   "sk",
+                                    "prefix",   "d",      "page", "pool",    "capacity", "deal", "padding",
+                                    "dtype",    "data",   "seed", "require", "expect",   NULL };
 /* clang-format off */
 static const struct at_factor batch = { .name = "batch", .meaning = "new tokens of requests", .classes = AT_CLASSES("b=3 sq=1/7/0", "b=1 sq=1", "b=4 sq=1", "b=2 sq=17/40", "b=2 sq=9"), .far = AT_CLASSES("b=96,130 sq=1/0/2", "b=1 sq=300"), .any = "b=2 sq=1..40" };
 static const struct at_factor cached = { .name = "cached", .meaning = "tokens there before, on and off a page", .classes = AT_CLASSES("prefix=20", "prefix=0", "prefix={page}", "prefix={2*page+1}", "prefix={2*page-1}"), .any = "prefix=0..60" };

@@ -94,9 +94,10 @@ static int64_t moved(const struct at_problem *p, int tensor) {
 
 /* ---- cases ---- */
 
-static const char *const keys[] = { "scenario", "shrink",  "step",  "b",     "h",    "hk",      "sq",           "sk",
-                                    "prefix",   "d",       "rot",   "style", "base", "table",   "max_position", "page",
-                                    "pool",     "padding", "dtype", "data",  "seed", "require", "expect",       NULL };
+static const char *const keys[] = { "scenario",     "shrink", "step",    "b",        "h",     "hk",      "sq",
+                                    "sk",           "prefix", "d",       "rot",      "style", "base",    "table",
+                                    "max_position", "page",   "pool",    "capacity", "deal",  "padding", "dtype",
+                                    "data",         "seed",   "require", "expect",   NULL };
 /* clang-format off */
 static const struct at_factor batch = { .name = "batch", .meaning = "new tokens of requests", .classes = AT_CLASSES("b=3 sq=1/7/0", "b=1 sq=1", "b=4 sq=1", "b=2 sq=17/40", "b=2 sq=9"), .far = AT_CLASSES("b=96,130 sq=1/0/2", "b=1 sq=300"), .any = "b=2 sq=1..40" };
 static const struct at_factor before = { .name = "before", .meaning = "tokens before them, on and off a page", .classes = AT_CLASSES("prefix=20", "prefix=0", "prefix={page}", "prefix={2*page+1}", "prefix=300/0"), .any = "prefix=0..300" };

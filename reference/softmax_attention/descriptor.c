@@ -42,7 +42,7 @@ static at_status roundings(const struct at_problem *problem, const struct at_num
     return at_attn_roundings(problem, numerics, row0, row1, &weights, out);
 }
 
-static const char *const keys[] = { AT_ATTN_KEYS, "capacity", "pool", AT_ATTN_LAST_KEYS };
+static const char *const keys[] = { AT_ATTN_KEYS, "capacity", "pool", "deal", AT_ATTN_LAST_KEYS };
 static const struct at_factor *const domain[] = { AT_ATTN_DOMAIN, NULL };
 
 const struct at_op at_op_softmax_attention = {

@@ -187,6 +187,8 @@ static void help_stacks(const struct at_family *family) {
     item("input NAME [SIZE, SIZE] std=NUMBER", 36,
          "a flow from outside, normal numbers; one that stands among the layers is drawn for each");
     item("weight NAME [SIZE, SIZE] fan=NUMBER", 36, "the same with std 1/sqrt(fan)");
+    item("cache NAME [SIZE, SIZE] std=NUMBER", 36,
+         "the same as input, but kept from turn to turn; `set turns = N` makes a sequence: turn 0, then N more");
     item("layers NUMBER ... end", 36, "what stands between is repeated");
     item("base NAME", 36, "first of all: another stack, of which `set` lines change settings");
     item("step KIND NAME FAMILY/VARIANT ...", 36,

@@ -176,10 +176,17 @@ static int is_nan_of_overflow(const struct at_comparison *c, int64_t i, double g
     return isnan(got) && c->overflow && !(c->limit[i] < INFINITY) && isnan(c->overflow[i]);
 }
 
+/* Within a limit the operator may have right values and others: places of logits that a draw can end at. */
+static int is_admitted(const struct at_comparison *c, int64_t i, double got, double right, int modelled) {
+    if (!c->problem || !c->problem->op->admits || got == right || !isfinite(got))
+        return 1;
+    return c->problem->op->admits(c->problem, c->numerics, modelled, c->tensor, i, got);
+}
+
 static struct finding look_at(const struct at_comparison *c, int64_t i, double got, double edge) {
     struct finding f = { .error = element_error(got, c->want[i], c->limit[i], edge) };
-    f.within = f.error <= c->limit[i] && isfinite(f.error);
-    f.equal = has_model(c, i) && on_model(got, c->model[i], c->interval[i]);
+    f.within = f.error <= c->limit[i] && isfinite(f.error) && is_admitted(c, i, got, c->want[i], 0);
+    f.equal = has_model(c, i) && on_model(got, c->model[i], c->interval[i]) && is_admitted(c, i, got, c->model[i], 1);
     f.by_class = !c->model && c->classes && !(isfinite(c->want[i]) && isfinite(c->classes[i]));
     f.wrong = has_model(c, i) ? !f.equal
               : f.by_class    ? !same_class(got, c->classes[i])

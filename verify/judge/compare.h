@@ -3,7 +3,7 @@
 #ifndef AT_COMPARE_H
 #define AT_COMPARE_H
 
-#include "attest/tensor.h"
+#include "attest/op.h"
 #include "verify/result/result.h"
 
 struct at_comparison {
@@ -17,6 +17,10 @@ struct at_comparison {
     const double *overflow; /* where there is no limit: the same, for its NaNs; may be NULL */
     const void *bits;       /* codes that the output must have; NULL: values are compared */
     const unsigned char *computed; /* 1: of this element values all the same; NULL: of none */
+    const struct at_problem
+        *problem; /* whose operator may say that not all values within a limit are right; NULL: all are */
+    const struct at_numerics *numerics;
+    int tensor;
     int64_t count;
     int64_t first_wrong;                                    /* filled in: -1 when none */
     int64_t beyond_limit, off_model, laundered, overflowed; /* filled in */

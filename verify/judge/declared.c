@@ -167,6 +167,9 @@ static int is_rejected(struct trial *t, int64_t row, int ranged) {
                                          .limit = t->limit.of[i],
                                          .model = modelled ? t->model.of[i] : NULL,
                                          .interval = t->interval.of[i],
+                                         .problem = t->problem,
+                                         .numerics = t->declared,
+                                         .tensor = i,
                                          .count = t->count[i] };
         int64_t first, count;
         t->problem->op->row_span(t->problem, i, row, &first, &count);

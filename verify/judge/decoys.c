@@ -247,14 +247,22 @@ at_status at_answer_decoys(struct at_answer *a, const struct at_numerics *numeri
 
 static int same_class(double a, double b) { return (isnan(a) && isnan(b)) || (isinf(a) && a == b); }
 
+/* Not one of the values within a limit that the operator has for right, where it tells these apart. */
+static int is_refused(const struct at_answer *a, const struct at_numerics *numerics, int modelled, int t, int64_t i,
+                      double decoy, double right) {
+    return a->problem->op->admits && decoy != right && isfinite(decoy) &&
+           !a->problem->op->admits(a->problem, numerics, modelled, t, i, decoy);
+}
+
 static int is_rejected(double decoy, double value, const double *limit, const double *model, const double *interval) {
     if (limit && !same_class(decoy, value) && !(fabs(decoy - value) <= 2 * *limit))
         return 1;
     return model && !same_class(decoy, *model) && !(fabs(decoy - *model) <= 2 * *interval);
 }
 
-void at_decoys_try(const struct at_answer *a, int t, const double *limit, const double *model, const double *interval,
-                   const unsigned char *modelled, struct at_decoy_report *report) {
+void at_decoys_try(const struct at_answer *a, const struct at_numerics *numerics, int t, const double *limit,
+                   const double *model, const double *interval, const unsigned char *modelled,
+                   struct at_decoy_report *report) {
     const struct at_op *op = a->problem->op;
     memset(report, 0, sizeof *report);
     report->n = a->n_decoys;
@@ -263,10 +271,13 @@ void at_decoys_try(const struct at_answer *a, int t, const double *limit, const 
         int rejected = 0;
         for (int64_t s = 0, at = 0, first, count; counted && s < a->n_sample && !rejected; s++) {
             op->row_span(a->problem, t, a->sample[s], &first, &count);
-            for (int64_t i = first; i < first + count && !rejected; i++, at++)
+            for (int64_t i = first; i < first + count && !rejected; i++, at++) {
+                const double decoy = a->decoys[d].value[t][at],
+                             *by = model && (!modelled || modelled[i]) ? &model[i] : NULL;
                 rejected =
-                    is_rejected(a->decoys[d].value[t][at], a->value[t][i], limit ? &limit[i] : NULL,
-                                model && (!modelled || modelled[i]) ? &model[i] : NULL, interval ? &interval[i] : NULL);
+                    is_rejected(decoy, a->value[t][i], limit ? &limit[i] : NULL, by, interval ? &interval[i] : NULL) ||
+                    is_refused(a, numerics, by != NULL, t, i, decoy, by ? *by : a->value[t][i]);
+            }
         }
         report->counted += counted;
         report->rejected += counted && rejected;

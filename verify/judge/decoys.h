@@ -20,9 +20,11 @@ void at_decoys_count(struct at_answer *answer, int tensor);
 /* `modelled`: of a model that has values for some elements alone, those; NULL: all.
  * A decoy that counts is rejected when |D - R| > 2 limit somewhere (a wrong kernel also rounds) or, where the model
  * decides, when it is off the model by more than twice the interval still allowed.
+ * Where the operator says which values within a limit are right (at_op.admits, of `numerics`), any other is rejected.
  * `limit` and `model`, `interval`: whole tensors; a NULL pointer means that reference does not decide. */
-void at_decoys_try(const struct at_answer *answer, int tensor, const double *limit, const double *model,
-                   const double *interval, const unsigned char *modelled, struct at_decoy_report *report);
+void at_decoys_try(const struct at_answer *answer, const struct at_numerics *numerics, int tensor, const double *limit,
+                   const double *model, const double *interval, const unsigned char *modelled,
+                   struct at_decoy_report *report);
 
 /* AT_DECOY_SCALED, should it have passed, is rejected when sums over the output see a scale error of `scale` (as of
  * at_aggregate) that is smaller. */

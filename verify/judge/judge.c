@@ -131,6 +131,9 @@ static at_status judge_tensor(struct at_job *j, int o, const char *inert) {
                                .overflow = j->judgement.overflow[t],
                                .bits = a->bits[t],
                                .computed = a->computed[t],
+                               .problem = p,
+                               .numerics = &j->v->numerics,
+                               .tensor = t,
                                .count = a->count[t] };
     AT_TRY(at_compare(&c, r));
     struct at_evidence e = { .numerics = &j->v->numerics,
@@ -162,8 +165,8 @@ static at_status judge_by_decoys(struct at_job *j) {
     AT_TRY(at_answer_decoys(a, &j->v->numerics, j->context->options->threads));
     for (int o = 0; o < a->n_outputs; o++) {
         int t = a->outputs[o], modelled = j->judgement.has_model && !j->judgement.model_is_part;
-        at_decoys_try(a, t, modelled ? NULL : j->judgement.limit[t], j->judgement.model[t], j->judgement.interval[t],
-                      j->judgement.modelled[t], &j->decoys[t]);
+        at_decoys_try(a, &j->v->numerics, t, modelled ? NULL : j->judgement.limit[t], j->judgement.model[t],
+                      j->judgement.interval[t], j->judgement.modelled[t], &j->decoys[t]);
         at_decoys_try_scale(a, j->aggregates[t].scale, &j->decoys[t]);
     }
     required_inert(j, inert, sizeof inert);

@@ -11,6 +11,7 @@
 #include "verify/cli/commands.h"
 #include "verify/run/provenance.h"
 #include "verify/stack/stack_report.h"
+#include "verify/stack/stack_turns.h"
 
 static const struct at_option options[] = {
     { "--steps", NULL, "print the plan and what each step launches; nothing is judged" },
@@ -181,11 +182,12 @@ static at_status write_request(const struct command *c, struct at_run_record *re
 static at_status write_files(const struct at_args *args, struct command *c) {
     const char *json = at_args_get(args, "--json"), *out = at_args_get(args, "--out");
     struct side *own = &c->side[0];
-    const struct at_table_rows tables[] = { { &at_stack_table_steps, own->outcome.rows, own->outcome.n_rows },
+    const struct at_table *steps = at_stack_is_sequence(&own->stack) ? &at_stack_table_turns : &at_stack_table_steps;
+    const struct at_table_rows tables[] = { { steps, own->outcome.rows, own->outcome.n_rows },
                                             { &at_stack_table_plan, c->plan_rows, own->plan.n_steps },
                                             { &at_stack_table_graph, c->costs, c->n_costs } };
     if (json)
-        AT_TRY(at_stack_put_json(own->outcome.rows, own->outcome.n_rows, json));
+        AT_TRY(at_stack_put_json(own->outcome.rows, own->outcome.n_rows, steps, json));
     if (!out)
         return AT_OK;
     AT_TRY(write_request(c, &own->outcome.record));
@@ -268,7 +270,7 @@ static at_status judge_sides(const struct at_args *args, struct command *c) {
         if (at_args_has(args, "--graph"))
             AT_TRY(at_stack_graph_open(c->options.runner_spec[0], &side->plan, &side->graph));
         c->options.graph = side->graph;
-        AT_TRY(at_stack_run(&side->plan, &c->options, &side->outcome));
+        AT_TRY(at_stack_run_turns(&side->plan, &side->stack, &c->options, &side->outcome));
     }
     return at_args_has(args, "--graph") ? replay(c) : AT_OK;
 }
@@ -276,8 +278,7 @@ static at_status judge_sides(const struct at_args *args, struct command *c) {
 static void put_side(const struct side *side, int strict, int colour) {
     put_head(side);
     at_report_table_brief(&side->outcome.record, strict, colour, stdout);
-    at_stack_put_steps(side->outcome.rows, side->outcome.n_rows, stdout);
-    at_stack_put_layers(side->outcome.rows, side->outcome.n_rows, stdout);
+    at_stack_put_turns(side->outcome.rows, side->outcome.n_rows, stdout);
 }
 
 static at_status run_and_tell(const struct at_args *args, struct command *c, int *code) {
@@ -300,8 +301,12 @@ static at_status run_and_tell(const struct at_args *args, struct command *c, int
 static at_status stack(const struct at_args *args, struct command *c, int *code) {
     AT_TRY(read_options(args, c));
     AT_TRY(open_runners(args, c));
-    for (int s = 0; s < c->n_sides; s++)
+    for (int s = 0; s < c->n_sides; s++) {
+        if (at_stack_is_sequence(&c->side[s].stack) && at_args_has(args, "--graph"))
+            return AT_FAIL(AT_USAGE, "stack: found --graph with %s, a sequence of turns, wanted a stack that runs once",
+                           c->side[s].stack.name);
         AT_TRY(at_stack_plan_make(&c->side[s].plan));
+    }
     AT_TRY(at_stack_plan_rows(&c->side[0].plan, &c->plan_rows));
     if (!at_args_has(args, "--steps"))
         return run_and_tell(args, c, code);

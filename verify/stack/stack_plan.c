@@ -157,8 +157,10 @@ at_status at_stack_case(const struct at_stack_plan *plan, int index, int64_t lay
     }
     snprintf(where, sizeof where, "%s:%d: step %s", s->path, step->text->line, step->text->name);
     AT_TRY(at_stack_expand(s, step->text->line, step->text->keys, keys, sizeof keys));
-    snprintf(line, sizeof line, "%s%s dtype=%s seed=%" PRIu64, step->text->family, keys,
-             at_format_info(plan->dtype)->name, seed >> 1);
+    char dtype[32] = "";
+    if (at_key_index(step->op, "dtype") >= 0) /* slots have no activations */
+        snprintf(dtype, sizeof dtype, " dtype=%s", at_format_info(plan->dtype)->name);
+    snprintf(line, sizeof line, "%s%s%s seed=%" PRIu64, step->text->family, keys, dtype, seed >> 1);
     memset(list, 0, sizeof *list);
     AT_TRY(at_case_parse(line, "stack", where, list));
     if (list->n == 1)

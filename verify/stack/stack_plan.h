@@ -49,6 +49,7 @@ struct at_stack_plan {
     const char *use; /* "STEP[@LAYER]=GLOB,...": instead of the file's variants; NULL: none */
     enum at_format dtype;
     int64_t layers;
+    int64_t turn; /* of a sequence: 0 its prompts, then its decode steps; of any other stack 0 */
     uint64_t seed;
     struct at_stack_planned *steps; /* those that count, in order */
     struct at_stack_flow *flows;

@@ -235,3 +235,17 @@ void at_stack_put_layers(const struct at_stack_row *rows, int64_t n, FILE *out) 
         put_layer_flows(&l, out);
     }
 }
+
+/* ---- by turn ---- */
+
+void at_stack_put_turns(const struct at_stack_row *rows, int64_t n, FILE *out) {
+    const int several = n > 0 && rows[n - 1].turn != rows[0].turn;
+    for (int64_t i = 0, next; i < n; i = next) {
+        for (next = i + 1; next < n && rows[next].turn == rows[i].turn;)
+            next++;
+        if (several)
+            fprintf(out, "\nturn %" PRId64 "%s\n", rows[i].turn, rows[i].turn ? "" : ": the prompts");
+        at_stack_put_steps(rows + i, next - i, out);
+        at_stack_put_layers(rows + i, next - i, out);
+    }
+}

@@ -20,9 +20,11 @@ void at_stack_put_plan(const struct at_stack_plan_row *rows, int64_t n, FILE *ou
 /* Each output of each step over all layers; then flows that go from layer to layer, by layer. */
 void at_stack_put_steps(const struct at_stack_row *rows, int64_t n, FILE *out);
 void at_stack_put_layers(const struct at_stack_row *rows, int64_t n, FILE *out);
+/* Both, turn by turn where there are several. */
+void at_stack_put_turns(const struct at_stack_row *rows, int64_t n, FILE *out);
 
-/* A line a row, sorted keys. */
-at_status at_stack_put_json(const struct at_stack_row *rows, int64_t n, const char *path);
+/* A line a row, sorted keys: those of the table. */
+at_status at_stack_put_json(const struct at_stack_row *rows, int64_t n, const struct at_table *table, const char *path);
 
 /* How the replay went; steps and kinds of one graph; the replays of two sides in turns, none unless there are two. */
 void at_stack_put_replayed(const struct at_stack_replayed *replayed, FILE *out);
@@ -32,7 +34,8 @@ void at_stack_put_sides(const struct at_stack_cost *rows, int64_t n, FILE *out);
 /* Powers of two between a magnitude and f16's largest number. */
 double at_stack_headroom(double largest);
 
-extern const struct at_table at_stack_table_steps, at_stack_table_plan, at_stack_table_graph;
-extern const struct at_content at_content_stack_steps, at_content_stack_plan, at_content_stack_graph;
+extern const struct at_table at_stack_table_steps, at_stack_table_turns, at_stack_table_plan, at_stack_table_graph;
+extern const struct at_content at_content_stack_steps, at_content_stack_turns, at_content_stack_plan,
+    at_content_stack_graph;
 
 #endif

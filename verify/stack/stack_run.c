@@ -75,14 +75,15 @@ static at_status emit(void *context, const struct at_result *results, int n) {
 
 /* What the case is called in results: its family, where it stands, its keys. */
 static void name_case(const struct work *w, struct at_case *c) {
-    char keys[sizeof c->id], where[160];
+    char keys[sizeof c->id], where[160], turn[32] = "", layer[32] = "";
     const size_t family = strcspn(c->id, " ");
     snprintf(keys, sizeof keys, "%s", c->id + family);
-    if (w->layer < 0)
-        snprintf(where, sizeof where, "stack=%s step=%s", w->run->plan->stack->name, step_of(w)->text->name);
-    else
-        snprintf(where, sizeof where, "stack=%s layer=%" PRId64 " step=%s", w->run->plan->stack->name, w->layer,
-                 step_of(w)->text->name);
+    if (w->run->options->kept)
+        snprintf(turn, sizeof turn, " turn=%" PRId64, w->run->plan->turn);
+    if (w->layer >= 0)
+        snprintf(layer, sizeof layer, " layer=%" PRId64, w->layer);
+    snprintf(where, sizeof where, "stack=%s%s%s step=%s", w->run->plan->stack->name, turn, layer,
+             step_of(w)->text->name);
     snprintf(c->id, sizeof c->id, "%s %s%.*s", step_of(w)->family->name, where, (int)(sizeof c->id - 256), keys);
     c->hash = at_hash_bytes(c->id, strlen(c->id), AT_HASH_START);
 }
@@ -168,7 +169,8 @@ static at_status add_row(struct work *w, int t, const struct at_result *r) {
         return AT_FAIL(AT_NO_MEMORY, "no memory for rows of a stack");
     o->rows = grown;
     row = &grown[o->n_rows++];
-    *row = (struct at_stack_row){ .layer = w->layer,
+    *row = (struct at_stack_row){ .turn = w->run->plan->turn,
+                                  .layer = w->layer,
                                   .step = w->index,
                                   .state = r->state,
                                   .compared = r->compared,
@@ -278,13 +280,17 @@ out:
 }
 
 static at_status run_part(struct run *run, enum at_stack_part part, int64_t layer) {
+    struct at_stack_kept *kept = run->options->kept;
     AT_TRY(at_stack_draw(run->plan, part, layer, run->values));
+    if (kept)
+        AT_TRY(at_stack_kept_take(run->plan, part, layer, kept, run->values));
     if (run->options->graph)
         AT_TRY(at_stack_graph_inputs(run->options->graph, part, run->values));
     for (int i = 0; i < run->plan->n_steps; i++)
         if (run->plan->steps[i].text->part == part)
             AT_TRY(run_step(run, i, layer));
-    return AT_OK;
+    /* What stands before the layers is there behind them, too. */
+    return kept && part == AT_STACK_LAYERS ? at_stack_kept_put(run->plan, part, layer, run->values, kept) : AT_OK;
 }
 
 at_status at_stack_run(const struct at_stack_plan *plan, const struct at_stack_options *options,
@@ -292,8 +298,11 @@ at_status at_stack_run(const struct at_stack_plan *plan, const struct at_stack_o
     at_status status = AT_OK;
     struct run run = { .plan = plan, .options = options, .outcome = outcome };
     int64_t total = 0;
-    memset(outcome, 0, sizeof *outcome);
-    at_run_record_init(&outcome->record);
+    if (plan->turn == 0) {
+        memset(outcome, 0, sizeof *outcome);
+        at_run_record_init(&outcome->record);
+    }
+    run.jobs = outcome->record.n; /* behind those of the turns before */
     run.judge = (struct at_judge_options){ .seed = plan->seed,
                                            .threads = options->threads,
                                            .limit_factor = 1,
@@ -311,6 +320,9 @@ at_status at_stack_run(const struct at_stack_plan *plan, const struct at_stack_o
     for (int64_t layer = 0; layer < plan->layers; layer++)
         AT_TRY_OUT(run_part(&run, AT_STACK_LAYERS, layer));
     AT_TRY_OUT(run_part(&run, AT_STACK_BEHIND, -1));
+    for (int part = AT_STACK_BEFORE; options->kept && part <= AT_STACK_BEHIND;
+         part += AT_STACK_BEHIND - AT_STACK_BEFORE)
+        AT_TRY_OUT(at_stack_kept_put(plan, (enum at_stack_part)part, -1, run.values, options->kept));
     at_run_record_sort(&outcome->record);
 out:
     at_progress_end(&run.progress);

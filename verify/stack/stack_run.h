@@ -8,6 +8,7 @@
 
 /* One output of one step in one layer. */
 struct at_stack_row {
+    int64_t turn;  /* of a sequence */
     int64_t layer; /* -1: outside of the layers */
     int64_t step;  /* place among the plan's */
     char name[AT_STACK_NAME], kind[AT_STACK_NAME], family[64], variant[96], tensor[AT_STACK_NAME], flow[AT_STACK_NAME];
@@ -25,6 +26,7 @@ struct at_stack_options {
     int64_t model_rows;
     int64_t
         judge_layers; /* so many from the first on; the rest, and what stands behind them, is launched alone. 0: all */
+    struct at_stack_kept *kept;   /* caches of the turns before, and for the next; NULL: no sequence */
     struct at_stack_graph *graph; /* gets every input and step; NULL: none */
     int quiet, threads;
 };
@@ -35,7 +37,7 @@ struct at_stack_outcome {
     int64_t n_rows;
 };
 
-/* The whole plan, step by step. */
+/* The whole plan, step by step. Turn 0 begins *outcome, later ones add to it. */
 at_status at_stack_run(const struct at_stack_plan *plan, const struct at_stack_options *options,
                        struct at_stack_outcome *outcome);
 void at_stack_outcome_release(struct at_stack_outcome *outcome);

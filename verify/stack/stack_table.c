@@ -59,6 +59,13 @@ static const struct at_field step_fields[] = {
     STEP_FIELDS(X)
 #undef X
 };
+/* Of a sequence. */
+static const struct at_field turn_fields[] = {
+    FIELD(at_stack_row, I64, turn, turn, "1", "turn of the sequence: 0 its prompts, then its decode steps")
+#define X(kind, name, member, units, meaning) FIELD(at_stack_row, kind, name, member, units, meaning)
+        STEP_FIELDS(X)
+#undef X
+};
 static const struct at_field plan_fields[] = {
 #define X(kind, name, member, units, meaning) FIELD(at_stack_plan_row, kind, name, member, units, meaning)
     PLAN_FIELDS(X)
@@ -67,6 +74,9 @@ static const struct at_field plan_fields[] = {
 
 static const struct at_field *step_field(int i) {
     return i >= 0 && (size_t)i < sizeof step_fields / sizeof *step_fields ? &step_fields[i] : NULL;
+}
+static const struct at_field *turn_field(int i) {
+    return i >= 0 && (size_t)i < sizeof turn_fields / sizeof *turn_fields ? &turn_fields[i] : NULL;
 }
 static const struct at_field *plan_field(int i) {
     return i >= 0 && (size_t)i < sizeof plan_fields / sizeof *plan_fields ? &plan_fields[i] : NULL;
@@ -81,6 +91,15 @@ const struct at_table at_stack_table_steps = {
     .field = step_field,
     .row_bytes = sizeof(struct at_stack_row),
 };
+const struct at_table at_stack_table_turns = {
+    .group = "stack_turns",
+    .parent = "studies",
+    .type = "attest.stack_turns",
+    .signal = "error_rms",
+    .row = "row: one output of one step in one layer and turn",
+    .field = turn_field,
+    .row_bytes = sizeof(struct at_stack_row),
+};
 const struct at_table at_stack_table_plan = {
     .group = "stack_plan",
     .parent = "studies",
@@ -93,8 +112,7 @@ const struct at_table at_stack_table_plan = {
 
 static void show_steps(const struct at_table_rows *rows, const struct at_run_record *record, FILE *out) {
     (void)record;
-    at_stack_put_steps(rows->rows, rows->n, out);
-    at_stack_put_layers(rows->rows, rows->n, out);
+    at_stack_put_turns(rows->rows, rows->n, out);
 }
 
 static void show_plan(const struct at_table_rows *rows, const struct at_run_record *record, FILE *out) {
@@ -105,18 +123,21 @@ static void show_plan(const struct at_table_rows *rows, const struct at_run_reco
 const struct at_content at_content_stack_steps = { .what = "errors of a stack",
                                                    .table = &at_stack_table_steps,
                                                    .show_rows = show_steps };
+const struct at_content at_content_stack_turns = { .what = "errors of a sequence",
+                                                   .table = &at_stack_table_turns,
+                                                   .show_rows = show_steps };
 const struct at_content at_content_stack_plan = { .what = "plan of a stack",
                                                   .table = &at_stack_table_plan,
                                                   .show_rows = show_plan };
 
 /* ---- JSON ---- */
 
-static at_status put_line(const struct at_stack_row *row, FILE *out) {
+static at_status put_line(const struct at_stack_row *row, const struct at_table *table, FILE *out) {
     at_status status = AT_OK;
     char *text = NULL;
     json_t *object = json_object();
     const struct at_field *field;
-    for (int i = 0; object && (field = step_field(i)); i++)
+    for (int i = 0; object && (field = table->field(i)); i++)
         json_object_set_new(object, field->name, at_field_to_json(field, row));
     text = object ? json_dumps(object, JSON_SORT_KEYS | JSON_COMPACT) : NULL;
     if (!text)
@@ -128,16 +149,17 @@ out:
     return status;
 }
 
-at_status at_stack_put_json(const struct at_stack_row *rows, int64_t n, const char *path) {
+at_status at_stack_put_json(const struct at_stack_row *rows, int64_t n, const struct at_table *table,
+                            const char *path) {
     if (strcmp(path, "-") == 0) {
         for (int64_t i = 0; i < n; i++)
-            AT_TRY(put_line(&rows[i], stdout));
+            AT_TRY(put_line(&rows[i], table, stdout));
         return AT_OK;
     }
     struct at_atomic_file file;
     AT_TRY(at_atomic_open(path, &file));
     for (int64_t i = 0; i < n; i++) {
-        const at_status status = put_line(&rows[i], file.stream);
+        const at_status status = put_line(&rows[i], table, file.stream);
         if (status != AT_OK) {
             at_atomic_abandon(&file);
             return status;

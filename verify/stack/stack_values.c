@@ -47,7 +47,10 @@ static at_status draw_flow(const struct at_stack_plan *plan, const struct at_sta
     value->exact = calloc((size_t)n + 1, sizeof *value->exact);
     if (!value->stored || !value->exact)
         return AT_FAIL(AT_NO_MEMORY, "no memory for %s", flow->name);
-    struct draw d = { .random = { plan->seed, at_random_stream(flow->name, (uint64_t)(layer + 1)) },
+    /* Weights, and what caches begin with, are of all turns. */
+    const int of_turn = !flow->input->is_weight && !flow->input->is_cache;
+    const uint64_t place = (uint64_t)(layer + 1) + (of_turn ? (uint64_t)plan->turn << 32 : 0);
+    struct draw d = { .random = { plan->seed, at_random_stream(flow->name, place) },
                       .std = flow->input->is_weight ? 1 / sqrt(scale) : scale,
                       .format = flow->shape.format,
                       .value = value };
@@ -85,6 +88,10 @@ static at_status widen(const struct at_stack_planned *step, const struct at_prob
     at_problem_shape(wide);
     for (int t = 0; t < op->n_tensors; t++) {
         const struct at_tensor *from = &data->tensors[t];
+        if (step->in[t] >= 0 && from->format == AT_I32) { /* places and slots are what they are */
+            wide->tensors[t].data = values[step->in[t]].stored;
+            continue;
+        }
         if (step->in[t] >= 0) { /* a flow, also where the operator has a format of its own for it: a state in f32 */
             wide->tensors[t].format = AT_F64;
             wide->tensors[t].data = values[step->in[t]].exact;

@@ -26,6 +26,22 @@ struct at_stack_error {
  * flow goes. */
 at_status at_stack_draw(const struct at_stack_plan *plan, enum at_stack_part part, int64_t layer,
                         struct at_stack_value *values);
+/* Caches between turns: after a layer they are put by, and in the next turn's stand in place of what was drawn. AT_USAGE where a
+ * cache has changed its size. */
+struct at_stack_kept {
+    struct at_stack_kept_cache {
+        char name[AT_STACK_NAME];
+        int64_t layer, elements;
+        struct at_stack_value value;
+    } * caches;
+    int n;
+};
+at_status at_stack_kept_take(const struct at_stack_plan *plan, enum at_stack_part part, int64_t layer,
+                             struct at_stack_kept *kept, struct at_stack_value *values);
+at_status at_stack_kept_put(const struct at_stack_plan *plan, enum at_stack_part part, int64_t layer,
+                            struct at_stack_value *values, struct at_stack_kept *kept);
+void at_stack_kept_release(struct at_stack_kept *kept);
+
 void at_stack_values_release(const struct at_stack_plan *plan, struct at_stack_value *values);
 
 /* The exact values of a step's outputs on the flows of the run in double: nothing is rounded before, between or behind.

@@ -29,6 +29,7 @@ static const char good[] = "set layers = 3   # three\n"
                            "input x [b, width] std=0.5\n"
                            "layers layers\n"
                            "  weight w [width, 8] fan=8 when way=near\n"
+                           "  cache c [b, 8] std=2\n"
                            "  step norm one rms_norm/*_{way} tokens={b} \\\n"
                            "     channels={width} : x=x -> y=x\n"
                            "  step norm two rms_norm/00_fp32 : x=x -> y=z when way=far|near\n"
@@ -44,9 +45,9 @@ static void test_good(void **state) {
     at_assert_ok(parse(good, &s));
     assert_string_equal(s.name, "t");
     assert_int_equal(s.n_settings, 6);
-    assert_int_equal(s.n_inputs, 2);
+    assert_int_equal(s.n_inputs, 3);
     assert_int_equal(s.n_steps, 3);
-    assert_int_equal(s.steps[0].line, 11);
+    assert_int_equal(s.steps[0].line, 12);
     assert_string_equal(s.steps[0].keys, " tokens={b} channels={width}");
     assert_int_equal(s.steps[0].n_in, 1);
     assert_int_equal(s.steps[0].n_bound, 2);
@@ -55,6 +56,9 @@ static void test_good(void **state) {
     assert_int_equal(s.steps[1].part, AT_STACK_LAYERS);
     assert_int_equal(s.steps[2].part, AT_STACK_BEHIND);
     assert_int_equal(s.inputs[1].is_weight, 1);
+    assert_int_equal(s.inputs[1].is_cache, 0);
+    assert_int_equal(s.inputs[2].is_weight, 0);
+    assert_int_equal(s.inputs[2].is_cache, 1);
     at_assert_same(number(&s, "width"), 9);
     at_assert_same(number(&s, "1 + 2*3 - 8/4/2"), 6);
     at_assert_same(number(&s, "(1+2) * (b-1)"), 9);
@@ -79,7 +83,7 @@ static void test_good(void **state) {
 static const struct {
     const char *text, *says;
 } bad[] = {
-    { "sett a = 1\n", "dir/t.stack:1: found 'sett', wanted set, let, input, weight, step, layers, end or base" },
+    { "sett a = 1\n", "dir/t.stack:1: found 'sett', wanted set, let, input, weight, cache, step, layers, end or base" },
     { "set a 1\n", "dir/t.stack:1: found 'a 1', wanted NAME = VALUE" },
     { "set 1a = 1\n", "dir/t.stack:1: found '1a', wanted a name" },
     { "set a =\n", "wanted a value" },

@@ -97,7 +97,7 @@ enum by { BY_LIMIT, BY_MODEL, BY_NOTHING };
 static char fate(struct trial *t, enum by by) {
     struct at_decoy_report report;
     at_decoys_count(&t->answer, Y);
-    at_decoys_try(&t->answer, Y, by == BY_LIMIT ? t->limit : NULL, by == BY_MODEL ? t->model : NULL,
+    at_decoys_try(&t->answer, NULL, Y, by == BY_LIMIT ? t->limit : NULL, by == BY_MODEL ? t->model : NULL,
                   by == BY_MODEL ? t->interval : NULL, NULL, &report);
     assert_int_equal(report.n, 1);
     const char f = report.fate[0];
@@ -392,7 +392,7 @@ static void scaled_counts_by_the_case(void **state) {
     expect_fate(&t, BY_LIMIT, AT_DECOY_INERT);
     t.answer.wants_scaled = 1;
     expect_fate(&t, BY_LIMIT, AT_DECOY_PASSED);
-    at_decoys_try(&t.answer, Y, t.limit, NULL, NULL, NULL, &report);
+    at_decoys_try(&t.answer, NULL, Y, t.limit, NULL, NULL, NULL, &report);
     at_decoys_try_scale(&t.answer, AT_DECOY_SCALE, &report);
     assert_int_equal(report.fate[0], AT_DECOY_PASSED);
     at_decoys_try_scale(&t.answer, AT_DECOY_SCALE / 2, &report);

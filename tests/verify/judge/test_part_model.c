@@ -149,9 +149,10 @@ static void test_decoys(void **state) {
     for (int64_t i = 0; i < s.answer.n_sample; i++)
         if (s.answer.decoys[lost].value[D][i * N] == 0)
             memset(s.part.modelled[D] + s.answer.sample[i] * N, 0, N);
-    at_decoys_try(&s.answer, D, s.part.limit[D], s.part.model[D], s.part.interval[D], s.part.modelled[D], &by_both);
+    at_decoys_try(&s.answer, NULL, D, s.part.limit[D], s.part.model[D], s.part.interval[D], s.part.modelled[D],
+                  &by_both);
     /* decoys are not rounded: intervals that let that be */
-    at_decoys_try(&s.answer, D, NULL, s.part.model[D], s.part.limit[D], s.part.modelled[D], &by_model);
+    at_decoys_try(&s.answer, NULL, D, NULL, s.part.model[D], s.part.limit[D], s.part.modelled[D], &by_model);
     assert_true(by_both.counted > 5);
     assert_int_equal(by_both.rejected, by_both.counted);
     assert_int_equal(by_both.passed, 0);
