@@ -162,6 +162,18 @@ static void fill_decay(const struct at_build *build) {
         fill_weights(build, &build->problem->op->tensors[i], tensor);
 }
 
+/* Additions to the columns of a product, as large as its elements mostly are. */
+static void fill_bias(const struct at_build *build, const struct at_tensor_spec *spec, struct at_tensor *tensor) {
+    enum { MOST = 8 };
+    const struct at_random random = { (uint64_t)build->c->keys->seed, at_random_stream(spec->name, 1) };
+    const int exact = build->c->keys->data && build->c->keys->data->exact;
+    for (int64_t i = 0; i < at_tensor_count(tensor); i++) {
+        const double u = at_random_uniform(&random, (uint64_t)i);
+        at_store(tensor->format, tensor->data, (size_t)i,
+                 exact ? floor(u * (2 * MOST + 1)) - MOST : (2 * u - 1) * MOST);
+    }
+}
+
 void at_fill_parameters(const struct at_build *build) {
     const struct at_op *op = build->problem->op;
     fill_heads(tensor_of(build, AT_FILL_SIGMA), &build->c->keys->sigma);
@@ -172,6 +184,14 @@ void at_fill_parameters(const struct at_build *build) {
         if (build->problem->tensors[i].data && op->tensors[i].fill >= AT_FILL_SLOPE &&
             op->tensors[i].fill <= AT_FILL_SHIFT)
             fill_weights(build, &op->tensors[i], &build->problem->tensors[i]);
+    for (int i = 0; i < op->n_tensors; i++) {
+        struct at_tensor *tensor = &build->problem->tensors[i];
+        if (tensor->data && op->tensors[i].fill == AT_FILL_BIAS)
+            fill_bias(build, &op->tensors[i], tensor);
+        if (tensor->data && op->tensors[i].fill == AT_FILL_PARAMETER)
+            at_store(tensor->format, tensor->data, 0,
+                     at_scalar_get(build->problem, at_op_scalar(op, op->tensors[i].name)));
+    }
 }
 
 /* ---- generated rows ---- */

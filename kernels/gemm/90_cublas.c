@@ -72,6 +72,8 @@ static const char *supports(const struct at_problem *problem) {
         return "cuBLAS stores f32 or the format of the factors";
     if (z.k == 0)
         return "no products";
+    if (!at_gemm_is_plain(problem))
+        return "cublasGemmEx has one scale, and neither bias nor maximum";
     if (!blas.handle && !blas.missing)
         blas.missing = open_library();
     return blas.missing;
