@@ -88,11 +88,12 @@ template <class T> struct at_gemm_view {
     }
 };
 
-static __global__ void __launch_bounds__(1) at_gemm_clear(uint32_t *amax) { *amax = 0; }
+/* One for each format, so that only files that launch it have it. */
+template <class T> __global__ void __launch_bounds__(1) at_gemm_clear(uint32_t *amax) { *amax = 0; }
 
 /* Before the kernel that raises it: amax of nothing. */
 template <class T> int at_gemm_begin(const struct at_launch *launch, const at_gemm_view<T> &v) {
-    return v.amax ? at_launch(at_gemm_clear, dim3{ 1, 1, 1 }, dim3{ 1, 1, 1 }, 0, launch->stream, v.amax) : 0;
+    return v.amax ? at_launch(at_gemm_clear<T>, dim3{ 1, 1, 1 }, dim3{ 1, 1, 1 }, 0, launch->stream, v.amax) : 0;
 }
 
 /* 16 bytes of row `row` of a factor from element l of the row on, zeros past `rows` rows and k elements. */

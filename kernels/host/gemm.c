@@ -11,6 +11,7 @@
 #include "gemm/gemm.h"
 #include "kernels/host/attention.h"
 #include "kernels/host/tensor_f16.h"
+#include "kernels/host/tensor_fp8.h"
 
 enum { ROWS = 32 };
 
@@ -132,6 +133,28 @@ int at_host_gemm_tc_f16(const struct at_launch *launch) {
         for (int64_t j = 0; j < n; j++) {
             float sum = at_f32_from_f16(at_host_tensor_f16(k, a + i * k, b + j * k, 1, 0));
             store(&e, i * n + j, 1, &sum);
+        }
+    return 0;
+}
+
+int64_t at_host_gemm_tc_fp8_workspace(const struct at_problem *problem) {
+    const struct at_gemm_own z = at_gemm_own_of(problem);
+    return (z.m + z.n) * z.k * (int64_t)sizeof(struct at_host_eighth);
+}
+
+int at_host_gemm_tc_fp8(const struct at_launch *launch) {
+    const struct at_problem *p = launch->problem;
+    const struct at_gemm_own z = at_gemm_own_of(p);
+    struct at_host_eighth *b = launch->workspace, *a = b + z.n * z.k;
+    const struct epilogue e = begin(p);
+    for (int64_t i = 0; i < z.n * z.k; i++)
+        b[i] = at_host_eighth(p->dtype, ((const uint8_t *)p->tensors[AT_GEMM_B].data)[i]);
+    for (int64_t i = 0; i < z.m * z.k; i++)
+        a[i] = at_host_eighth(p->dtype, ((const uint8_t *)p->tensors[AT_GEMM_A].data)[i]);
+    for (int64_t i = 0; i < z.m; i++)
+        for (int64_t j = 0; j < z.n; j++) {
+            float sum = at_host_tensor_fp8(z.k, a + i * z.k, b + j * z.k);
+            store(&e, i * z.n + j, 1, &sum);
         }
     return 0;
 }
