@@ -164,13 +164,12 @@ static void fill_decay(const struct at_build *build) {
 
 /* Additions to the columns of a product, as large as its elements mostly are. */
 static void fill_bias(const struct at_build *build, const struct at_tensor_spec *spec, struct at_tensor *tensor) {
-    enum { MOST = 8 };
+    enum { MAX = 8 };
     const struct at_random random = { (uint64_t)build->c->keys->seed, at_random_stream(spec->name, 1) };
     const int exact = build->c->keys->data && build->c->keys->data->exact;
     for (int64_t i = 0; i < at_tensor_count(tensor); i++) {
         const double u = at_random_uniform(&random, (uint64_t)i);
-        at_store(tensor->format, tensor->data, (size_t)i,
-                 exact ? floor(u * (2 * MOST + 1)) - MOST : (2 * u - 1) * MOST);
+        at_store(tensor->format, tensor->data, (size_t)i, exact ? floor(u * (2 * MAX + 1)) - MAX : (2 * u - 1) * MAX);
     }
 }
 
