@@ -138,6 +138,8 @@ static void fill_taps(const struct at_build *build, struct at_tensor *tensor) {
     }
 }
 
+enum { BIAS = 8 }; /* about as large as elements of a product mostly are */
+
 /* Weights of channels. Slopes in [0.5, 2] let some channels clamp and others not, factors are near 1 with both signs now
  * and then, shifts small. Exact data: powers of two and quarters. */
 static void fill_weights(const struct at_build *build, const struct at_tensor_spec *spec, struct at_tensor *tensor) {
@@ -146,7 +148,9 @@ static void fill_weights(const struct at_build *build, const struct at_tensor_sp
     const int slope = spec->fill == AT_FILL_SLOPE || spec->fill == AT_FILL_DECAY, shift = spec->fill == AT_FILL_SHIFT;
     for (int64_t i = 0; i < at_tensor_count(tensor); i++) {
         double u = at_random_uniform(&random, (uint64_t)i), value;
-        if (exact)
+        if (spec->fill == AT_FILL_BIAS)
+            value = exact ? floor(u * (2 * BIAS + 1)) - BIAS : (2 * u - 1) * BIAS;
+        else if (exact)
             value = shift ? floor(u * 3) * 0.25 - 0.25 : ldexp(u > 0.75 && !slope ? -1 : 1, (int)(u * 30) % 3 - 1);
         else
             value = slope ? 0.5 + 1.5 * u : shift ? 0.2 * u - 0.1 : (u > 0.9 ? -1 : 1) * (0.75 + 0.5 * u);
@@ -174,10 +178,15 @@ void at_fill_parameters(const struct at_build *build) {
     fill_heads(tensor_of(build, AT_FILL_GAMMA), &build->c->keys->gamma);
     fill_taps(build, tensor_of(build, AT_FILL_TAPS));
     fill_decay(build);
-    for (int i = 0; i < op->n_tensors; i++)
-        if (build->problem->tensors[i].data && op->tensors[i].fill >= AT_FILL_SLOPE &&
-            op->tensors[i].fill <= AT_FILL_SHIFT)
-            fill_weights(build, &op->tensors[i], &build->problem->tensors[i]);
+    for (int i = 0; i < op->n_tensors; i++) {
+        struct at_tensor *tensor = &build->problem->tensors[i];
+        const enum at_fill fill = op->tensors[i].fill;
+        if (tensor->data && ((fill >= AT_FILL_SLOPE && fill <= AT_FILL_SHIFT) || fill == AT_FILL_BIAS))
+            fill_weights(build, &op->tensors[i], tensor);
+        if (tensor->data && fill == AT_FILL_PARAMETER)
+            at_store(tensor->format, tensor->data, 0,
+                     at_scalar_get(build->problem, at_op_scalar(op, op->tensors[i].name)));
+    }
 }
 
 /* ---- generated rows ---- */

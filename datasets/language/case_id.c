@@ -141,6 +141,8 @@ static void add_key(struct line *line, const char *name, const struct at_case *c
     const struct at_scalar *own = at_key_own(c->op, name);
     const struct at_key *key = at_key_find(name);
     char text[AT_CASE_ID_BYTES];
+    if (own && own->quiet && !(c->keys->own_given >> (own - c->op->own) & 1))
+        return;
     if (own) {
         at_own_key_text(own, c, text, sizeof text);
         add(line, " %s=%s", name, text);

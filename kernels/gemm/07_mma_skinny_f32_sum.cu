@@ -52,8 +52,9 @@ template <class T, int M> int with_columns(const struct at_launch *launch, const
 
 template <class T> int with_rows(const struct at_launch *launch) {
     const at_gemm_view<T> v = at_gemm_view<T>::of(launch->problem);
-    if (v.m == 0 || v.n == 0)
-        return 0;
+    const int code = at_gemm_begin(launch, v);
+    if (code || v.m == 0 || v.n == 0)
+        return code;
     return v.m <= 16 ? with_columns<T, 1>(launch, v)
                      : (v.m <= 32 ? with_columns<T, 2>(launch, v) : with_columns<T, 4>(launch, v));
 }

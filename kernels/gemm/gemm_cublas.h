@@ -71,6 +71,8 @@ static inline const char *at_cublas_declines(const struct at_problem *problem) {
         return "cuBLAS stores f32 or the format of the factors";
     if (z.k == 0)
         return "no products";
+    if (!at_gemm_is_plain(problem))
+        return "one scale, and neither bias nor maximum";
     if (!at_cublas.handle && !at_cublas.missing)
         at_cublas.missing = at_cublas_open();
     return at_cublas.missing;

@@ -110,11 +110,15 @@ template <class T, int M, int N> struct at_skinny_tile {
     }
 
     __device__ void store(const float (&totals)[M * N]) const {
+        const float factor = v.factor();
+        uint32_t most = 0;
         AT_UNROLL
         for (int i = 0; i < M * N; i++) {
             const int at = (int)threadIdx.x + i * AT_GEMM_THREADS;
-            v.put(at / (8 * N), column() + at % (8 * N), totals[i]);
+            const uint32_t size = v.put(at / (8 * N), column() + at % (8 * N), factor, totals[i]);
+            most = size > most ? size : most;
         }
+        v.raise(most);
     }
 };
 

@@ -1,8 +1,11 @@
-/* d = scale * (a b^T): what every kernel of the family shares, from the view of a problem to the epilogue.
+/* d = f * (a b^T) + bias: what every kernel of the family shares, from the view of a problem to the epilogue.
  * SPDX-License-Identifier: Apache-2.0
  *
  * A block computes a tile of 64 x 64 elements of d and walks along k in steps of 128 bytes. Rows past m or n and
- * products past k are zeros in shared memory: they add nothing to a sum, and the epilogue does not store them. */
+ * products past k are zeros in shared memory: they add nothing to a sum, and the epilogue does not store them.
+ *
+ * amax, where it is asked for: a kernel of one thread clears it, then every warp raises it to the largest magnitude that it
+ * stores. Magnitudes are compared as the bits of f32, whose order is that of numbers, with NaN above infinity. */
 #ifndef AT_GEMM_TILE_H
 #define AT_GEMM_TILE_H
 
@@ -14,11 +17,22 @@ constexpr int AT_GEMM_TILE = 64, AT_GEMM_BYTES = 128, AT_GEMM_THREADS = 128;
 /* Products of a step along k: 64 of a 16-bit format, 128 of an 8-bit one. */
 template <class T> constexpr int AT_GEMM_STEP = AT_GEMM_BYTES / (int)sizeof(T);
 
+/* The bits of |x|. */
+__device__ inline uint32_t at_gemm_magnitude(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits & 0x7fffffffu;
+}
+
 template <class T> struct at_gemm_view {
     int m, n, k, out; /* out: enum at_format of d */
     float scale;
     const T *a, *b;
     void *d;
+    const float *scale_a, *scale_b; /* null: there are none */
+    const void *bias;               /* null: none; */
+    int bias_format;                /* enum at_format */
+    uint32_t *amax;                 /* null: nobody wants it */
 
     static at_gemm_view of(const struct at_problem *p) {
         const struct at_gemm_own z = at_gemm_own_of(p);
@@ -29,22 +43,58 @@ template <class T> struct at_gemm_view {
                  p->params.scale,
                  static_cast<const T *>(p->tensors[AT_GEMM_A].data),
                  static_cast<const T *>(p->tensors[AT_GEMM_B].data),
-                 p->tensors[AT_GEMM_D].data };
+                 p->tensors[AT_GEMM_D].data,
+                 static_cast<const float *>(p->tensors[AT_GEMM_SCALE_A].data),
+                 static_cast<const float *>(p->tensors[AT_GEMM_SCALE_B].data),
+                 p->tensors[AT_GEMM_BIAS].data,
+                 (int)p->tensors[AT_GEMM_BIAS].format,
+                 static_cast<uint32_t *>(p->tensors[AT_GEMM_AMAX].data) };
     }
-    /* Scales a finished sum and stores it in the format of d, unless the tile reaches past d there. */
-    __device__ void put(int row, int column, float sum) const {
+    /* What every sum is multiplied by. */
+    __device__ float factor() const { return scale_a ? scale * *scale_a * *scale_b : scale; }
+    /* What is added to a column, of those that d has. */
+    __device__ float addend(int column) const {
+        return bias_format == AT_F32   ? static_cast<const float *>(bias)[column]
+               : bias_format == AT_F16 ? at_float(static_cast<const at_f16 *>(bias)[column])
+                                       : at_float(static_cast<const at_bf16 *>(bias)[column]);
+    }
+    /* Scales a finished sum, adds the bias and stores it in the format of d, unless the tile reaches past d there. The bits
+     * of the value's magnitude before that rounding; 0 past d. */
+    __device__ uint32_t put(int row, int column, float factor, float sum) const {
         const int64_t i = (int64_t)row * n + column;
-        const float x = scale * sum;
+        float x = factor * sum;
         if (row >= m || column >= n)
-            return;
+            return 0;
+        if (bias)
+            x = x + addend(column);
         if (out == AT_F32)
             static_cast<float *>(d)[i] = x;
         else if (out == AT_F16)
             static_cast<at_f16 *>(d)[i] = at_round_to<at_f16>(x);
         else
             static_cast<at_bf16 *>(d)[i] = at_round_to<at_bf16>(x);
+        return at_gemm_magnitude(x);
+    }
+    /* Raises amax to the largest magnitude of a warp, all lanes together. */
+    __device__ void raise(uint32_t most) const {
+        if (!amax)
+            return;
+        for (int lanes = 16; lanes > 0; lanes /= 2) {
+            const uint32_t other = at_shuffle_xor(0xffffffffu, most, lanes);
+            most = other > most ? other : most;
+        }
+        if (at_lane() == 0)
+            at_atomic_max(amax, most);
     }
 };
+
+/* One for each format, so that only files that launch it have it. */
+template <class T> __global__ void __launch_bounds__(1) at_gemm_clear(uint32_t *amax) { *amax = 0; }
+
+/* Before the kernel that raises it: amax of nothing. */
+template <class T> int at_gemm_begin(const struct at_launch *launch, const at_gemm_view<T> &v) {
+    return v.amax ? at_launch(at_gemm_clear<T>, dim3{ 1, 1, 1 }, dim3{ 1, 1, 1 }, 0, launch->stream, v.amax) : 0;
+}
 
 /* 16 bytes of row `row` of a factor from element l of the row on, zeros past `rows` rows and k elements. */
 template <class T>
@@ -87,12 +137,17 @@ __device__ inline float at_gemm_sum(const uint32_t (&halves)[2], int j) {
 template <class T, class Sum, int N>
 __device__ void at_gemm_store(const at_gemm_view<T> &v, int tile_row, int tile_column, const Sum (&sums)[N]) {
     const int row = tile_row + (int)threadIdx.x / 32 * 16 + at_lane() / 4, column = tile_column + at_lane() % 4 * 2;
+    const float factor = v.factor();
+    uint32_t most = 0;
     AT_UNROLL
     for (int i = 0; i < N; i++) {
         AT_UNROLL
-        for (int j = 0; j < 4; j++)
-            v.put(row + j / 2 * 8, column + 8 * i + j % 2, at_gemm_sum(sums[i], j));
+        for (int j = 0; j < 4; j++) {
+            const uint32_t size = v.put(row + j / 2 * 8, column + 8 * i + j % 2, factor, at_gemm_sum(sums[i], j));
+            most = size > most ? size : most;
+        }
     }
+    v.raise(most);
 }
 
 /* Launches one block for each tile of d, with `shared` bytes of dynamic shared memory. */
@@ -100,8 +155,9 @@ template <class T> int at_gemm_launch(const struct at_launch *launch, void (*ker
     const at_gemm_view<T> v = at_gemm_view<T>::of(launch->problem);
     const dim3 grid{ (unsigned)((v.n + AT_GEMM_TILE - 1) / AT_GEMM_TILE),
                      (unsigned)((v.m + AT_GEMM_TILE - 1) / AT_GEMM_TILE), 1 };
-    if (v.m == 0 || v.n == 0)
-        return 0;
+    const int code = at_gemm_begin(launch, v);
+    if (code || v.m == 0 || v.n == 0)
+        return code;
     return at_launch(kernel, grid, dim3{ AT_GEMM_THREADS, 1, 1 }, shared, launch->stream, v);
 }
 

@@ -56,7 +56,9 @@ struct at_gemm_place {
 };
 
 static inline __host__ __device__ int at_gemm_tall(int m) { return (m + AT_GEMM_RING_ROWS - 1) / AT_GEMM_RING_ROWS; }
-static inline __host__ __device__ int at_gemm_wide(int n) { return (n + AT_GEMM_RING_COLUMNS - 1) / AT_GEMM_RING_COLUMNS; }
+static inline __host__ __device__ int at_gemm_wide(int n) {
+    return (n + AT_GEMM_RING_COLUMNS - 1) / AT_GEMM_RING_COLUMNS;
+}
 
 /* Tile number `tile`: groups of 8 rows of tiles, one below the other; in a group down the rows first. */
 static inline __device__ at_gemm_place at_gemm_place_of(int tile, int m, int n) {
@@ -193,6 +195,8 @@ int at_gemm_ring_launch(const struct at_launch *launch,
 /* Reasons to decline other than the format of the factors. */
 static inline const char *at_gemm_ring_declines(const struct at_problem *p) {
     const struct at_gemm_own z = at_gemm_own_of(p);
+    if (!at_gemm_is_plain(p))
+        return "tiles leave by TMA with one scale, and without bias and maximum";
     if (z.k % 8 || z.k == 0)
         return "rows of the factors are empty or no multiple of 16 bytes, which a tensor map wants";
     return at_gemm_declines(p);

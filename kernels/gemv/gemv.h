@@ -116,6 +116,8 @@ static inline const char *at_gemv_declines(const struct at_problem *p) {
         return "factors are f16 or bf16";
     if (at_gemm_own_of(p).layout != AT_GEMM_KN)
         return "the second factor is stored by rows";
+    if (!at_gemm_is_plain(p))
+        return "one scale, and neither bias nor maximum";
     return at_gemm_own_of(p).m > AT_GEMV_MAX_ROWS ? "at most eight rows" : nullptr;
 }
 

@@ -16,4 +16,8 @@ int at_host_gemm_one_chain(const struct at_launch *launch);
 int64_t at_host_gemm_tc_f16_workspace(const struct at_problem *problem);
 int at_host_gemm_tc_f16(const struct at_launch *launch);
 
+/* Sums of 13 fraction bits, 16 products a step, of e4m3 or e5m2 factors. */
+int64_t at_host_gemm_tc_fp8_workspace(const struct at_problem *problem);
+int at_host_gemm_tc_fp8(const struct at_launch *launch);
+
 #endif

@@ -15,6 +15,9 @@ static const char *refused(enum at_unit unit, enum at_format a, enum at_format b
     case AT_UNIT_TC_F32:
         return a == b && (a == AT_F16 || a == AT_BF16) ? NULL : "wanted both operands f16 or both bf16";
     case AT_UNIT_TC_FP8:
+    case AT_UNIT_TC_FP8_ADA:
+    case AT_UNIT_TC_FP8_BY_F16:
+    case AT_UNIT_TC_FP8_BY_F16_F16:
         return "wanted another unit: nothing here is of 8 bits";
     case AT_UNIT_TC_F16:
     case AT_UNIT_F16_FMA:

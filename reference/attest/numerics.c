@@ -66,7 +66,9 @@ enum { FIELDS = sizeof fields / sizeof fields[0], MAX_WORDS = 32 };
 
 /* Terms of one fused block of Hopper's tensor cores; chunks are made of whole blocks, or are half of one (the
  * instructions with k = 8, which leave the other half empty). */
-static int tensor_core_block(int unit) { return unit == AT_UNIT_TC_FP8 ? 32 : 16; }
+static int tensor_core_block(int unit) {
+    return unit == AT_UNIT_TC_FP8 || unit == AT_UNIT_TC_FP8_BY_F16 || unit == AT_UNIT_TC_FP8_BY_F16_F16 ? 32 : 16;
+}
 
 struct at_numerics at_numerics_default(void) {
     struct at_numerics numerics = {
@@ -219,9 +221,12 @@ at_status at_numerics_parse(const char *text, struct at_numerics *numerics) {
 }
 
 static int is_tensor_core(int unit) {
-    return unit == AT_UNIT_TC_F32 || unit == AT_UNIT_TC_F16 || unit == AT_UNIT_TC_FP8;
+    return unit == AT_UNIT_TC_F32 || unit == AT_UNIT_TC_F16 || unit == AT_UNIT_TC_FP8 || unit == AT_UNIT_TC_FP8_ADA ||
+           unit == AT_UNIT_TC_FP8_BY_F16 || unit == AT_UNIT_TC_FP8_BY_F16_F16;
 }
-static int is_f16_accumulator(int unit) { return unit == AT_UNIT_TC_F16 || unit == AT_UNIT_F16_FMA; }
+static int is_f16_accumulator(int unit) {
+    return unit == AT_UNIT_TC_F16 || unit == AT_UNIT_F16_FMA || unit == AT_UNIT_TC_FP8_BY_F16_F16;
+}
 
 static at_status at_least(const char *name, int value, int least) {
     if (value >= least)

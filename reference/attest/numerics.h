@@ -19,7 +19,11 @@
     X(TC_F16,  "tc_f16",  "tensor core, f16 accumulator: the same block, one round-to-nearest-even to f16 a block") \
     X(F16_FMA, "f16_fma", "half-precision FMA chain, one rounding to f16 a term")                              \
     X(TC_FP8,  "tc_fp8",  "Hopper's wgmma of e4m3 or e5m2: fused block of 32, truncating, F = 13; of the f32 accumulator " \
-                          "13 fraction bits are kept")
+                          "13 fraction bits are kept")                                                        \
+    X(TC_FP8_ADA, "tc_fp8_ada", "sm_89's mma.sync of e4m3 or e5m2: fused block of 16, otherwise as tc_fp8")    \
+    X(TC_FP8_BY_F16, "tc_fp8_by_f16", "sm_90's and sm_100's mma.sync of e4m3 or e5m2, which has no unit of its own: 32 products as " \
+                          "two steps of tc_f32 from 0, those with k mod 4 in {0, 1} first; their sum is added in f32, to nearest") \
+    X(TC_FP8_BY_F16_F16, "tc_fp8_by_f16_f16", "the same with f16 sums: two steps of tc_f16, and their sum is added in f16")
 /* How the partial sums of `lanes` are joined. */
 #define AT_TREE_LIST(X)                                                                                        \
     X(SEQUENTIAL, "sequential", "lane 0 + lane 1 + ... in order")                                              \

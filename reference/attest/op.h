@@ -49,6 +49,7 @@ struct at_scalar {
     const char *(*text)(int i); /* NULL past the end */
     unsigned formats;           /* bit f: enum at_format f */
     const char *word;           /* sizes: what one place along it is called: "row" */
+    int quiet;                  /* a case's id has it only where its line says it */
 };
 #define AT_OWN_PLACE(type, member) ((int)(offsetof(struct at_problem, own) + offsetof(struct type, member)))
 
@@ -104,7 +105,9 @@ enum at_fill {
     AT_FILL_ELEMENTS,      /* argument of an elementwise function */
     AT_FILL_PATTERN_A,     /* codes for one tensor-core instruction */
     AT_FILL_PATTERN_B,
-    AT_FILL_PATTERN_C
+    AT_FILL_PATTERN_C,
+    AT_FILL_BIAS,     /* one a column of a product: to 8 either way; exact data: integers */
+    AT_FILL_PARAMETER /* one element: the operator's own parameter of the tensor's name */
 };
 
 struct at_tensor_spec {
@@ -114,6 +117,7 @@ struct at_tensor_spec {
     enum at_dim dims[AT_MAX_RANK]; /* AT_DIM_NONE ends the list */
     const char *meaning;
     enum at_fill fill;
+    int optional; /* an output that a problem may lack: then it has no elements, and nothing is judged */
 };
 
 /* What an evaluation of rows is asked for and where it goes. Arrays are indexed by the operator's

@@ -1,5 +1,6 @@
 /* Products made wrong on purpose.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
 #include <stdlib.h>
 
 #include "gemm/gemm.h"
@@ -16,14 +17,36 @@ static double factor_of(const struct at_gemm_own *z, enum at_gemm_fault fault, c
     return z->layout == AT_GEMM_NK ? b[l * z->n + j] : b[as_read % z->n * z->k + as_read / z->n];
 }
 
+/* What the sum is multiplied by, as the faulty kernel has it. */
+static double factor_with(const struct at_problem *p, enum at_gemm_fault fault) {
+    const double scale = (double)p->params.scale;
+    double each[2] = { 1, 1 };
+    for (int s = 0; s < 2 && at_gemm_own_of(p).scales; s++)
+        each[s] = at_tensor_get(&p->tensors[AT_GEMM_SCALE_A + s], 0);
+    if (fault == AT_GEMM_NO_SCALE_A || fault == AT_GEMM_SCALE_B_FOR_A)
+        each[0] = fault == AT_GEMM_NO_SCALE_A ? 1 : each[1];
+    if (fault == AT_GEMM_NO_SCALE_B || fault == AT_GEMM_SCALE_A_FOR_B)
+        each[1] = fault == AT_GEMM_NO_SCALE_B ? 1 : each[0];
+    return (fault == AT_GEMM_NO_SCALE ? 1 : fault == AT_GEMM_SCALE_TWICE ? scale * scale : scale) * each[0] * each[1];
+}
+
+/* What is added to element (i, j), as the faulty kernel has it. */
+static double addend_with(const struct at_problem *p, enum at_gemm_fault fault, int64_t i, int64_t j) {
+    const int64_t n = at_gemm_own_of(p).n;
+    return fault == AT_GEMM_NO_BIAS || fault == AT_GEMM_AMAX_BEFORE_BIAS ? 0
+           : fault == AT_GEMM_NEXT_BIAS                                  ? at_gemm_addend(p, j + 1 < n ? j + 1 : 0)
+           : fault == AT_GEMM_BIAS_BY_ROW                                ? at_gemm_addend(p, i % n)
+                                                                         : at_gemm_addend(p, j);
+}
+
 /* Element (i, j); a: row i of the first factor, the next behind it. */
 static double element(const struct at_problem *p, enum at_gemm_fault fault, const double *a, const double *b, int64_t i,
                       int64_t j) {
     const struct at_gemm_own own = at_gemm_own_of(p), *z = &own;
-    const double scale = (double)p->params.scale;
     const int64_t whole = fault == AT_GEMM_LAST_K_DROPPED   ? z->k - 1
                           : fault == AT_GEMM_K_TAIL_DROPPED ? z->k / 16 * 16
                                                             : z->k;
+    const double factor = factor_with(p, fault), addend = addend_with(p, fault, i, j);
     double sum = 0;
     if (fault == AT_GEMM_LAST_COLUMN_ZEROED && j == z->n - 1)
         return 0;
@@ -31,22 +54,53 @@ static double element(const struct at_problem *p, enum at_gemm_fault fault, cons
         sum += a[l] * factor_of(z, fault, b, j, l);
     if (fault == AT_GEMM_HIDDEN_K_ADDED && i + 1 < z->m && j + 1 < z->n)
         sum += a[z->k] * b[(j + 1) * z->k];
-    return sum * (fault == AT_GEMM_NO_SCALE ? 1 : fault == AT_GEMM_SCALE_TWICE ? scale * scale : scale);
+    return sum * factor + (fault == AT_GEMM_BIAS_SCALED ? factor * addend : addend);
+}
+
+static int is_of_amax(enum at_gemm_fault fault) { return fault >= AT_GEMM_AMAX_ROUNDED; }
+
+/* What an element of d counts with in the faulty kernel's maximum. */
+static double counted(const struct at_problem *p, enum at_gemm_fault fault, double value) {
+    return fault == AT_GEMM_AMAX_ROUNDED        ? at_round((enum at_format)at_gemm_own_of(p).out, value)
+           : fault == AT_GEMM_AMAX_SIGNED       ? fmax(value, 0)
+           : fault == AT_GEMM_AMAX_OF_NEGATIVES ? fmin(value, 0)
+                                                : value;
+}
+
+/* The row behind those of d. */
+static at_status amax(const struct at_problem *p, enum at_gemm_fault fault, const double *b, struct at_eval *eval) {
+    const struct at_gemm_own z = at_gemm_own_of(p);
+    struct at_gemm_most most = { 0 };
+    for (int64_t i = 0; i < z.m - (fault == AT_GEMM_AMAX_LAST_ROW_LEFT_OUT); i++) {
+        double *a = at_gemm_rows(p, i, i + 1 < z.m ? 2 : 1);
+        if (!a)
+            return AT_FAIL(AT_NO_MEMORY, "no memory for rows of %lld", (long long)z.k);
+        for (int64_t j = 0; j < z.n; j++)
+            at_gemm_raise(&most, counted(p, fault, element(p, fault, a, b, i, j)), 0);
+        free(a);
+    }
+    if (eval->value[AT_GEMM_AMAX])
+        eval->value[AT_GEMM_AMAX][0] = most.value;
+    return AT_OK;
 }
 
 at_status at_gemm_decoy(const struct at_problem *p, const struct at_numerics *numerics, int decoy, int64_t row0,
                         int64_t row1, struct at_eval *eval) {
     at_status status = AT_OK;
+    const enum at_gemm_fault fault = (enum at_gemm_fault)decoy;
     const struct at_gemm_own own = at_gemm_own_of(p), *z = &own;
-    const int64_t behind = row1 < z->m; /* HIDDEN_K_ADDED reads the row after the last */
+    const int64_t end = row1 < z->m ? row1 : z->m, first = row0 < end ? row0 : end;
+    const int64_t behind = end < z->m && first < end; /* HIDDEN_K_ADDED reads the row after the last */
     (void)numerics;
-    double *a = at_gemm_rows(p, row0, row1 - row0 + behind), *b = at_gemm_columns(p);
+    double *a = at_gemm_rows(p, first, end - first + behind), *b = at_gemm_columns(p);
     if (!a || !b)
         AT_FAIL_OUT(AT_NO_MEMORY, "no memory for factors of %lld", (long long)z->k);
-    for (int64_t row = row0; row < row1; row++)
+    for (int64_t row = first; row < end; row++)
         for (int64_t j = 0; eval->value[AT_GEMM_D] && j < z->n; j++)
             eval->value[AT_GEMM_D][row * z->n + j] =
-                element(p, (enum at_gemm_fault)decoy, a + (row - row0) * z->k, b, row, j);
+                element(p, is_of_amax(fault) ? AT_GEMM_RIGHT : fault, a + (row - first) * z->k, b, row, j);
+    if (row1 > z->m)
+        AT_TRY_OUT(amax(p, fault, b, eval));
 out:
     free(a);
     free(b);

@@ -41,15 +41,26 @@ double *at_gemm_columns(const struct at_problem *p) {
     return columns;
 }
 
+double at_gemm_factor(const struct at_problem *p) {
+    const double scale = (double)p->params.scale;
+    if (!at_gemm_own_of(p).scales)
+        return scale;
+    return scale * at_tensor_get(&p->tensors[AT_GEMM_SCALE_A], 0) * at_tensor_get(&p->tensors[AT_GEMM_SCALE_B], 0);
+}
+
+double at_gemm_addend(const struct at_problem *p, int64_t j) {
+    return at_gemm_own_of(p).bias == AT_GEMM_BIAS_NONE ? 0 : at_tensor_get(&p->tensors[AT_GEMM_BIAS], j);
+}
+
 /* NaN and infinities as IEEE arithmetic has them. */
-struct at_gemm_element at_gemm_element(const struct at_problem *p, const double *a, const double *b) {
-    struct at_gemm_element e = { 0, 0, 0 };
+struct at_gemm_element at_gemm_element(const struct at_problem *p, const double *a, const double *b, int64_t j) {
+    struct at_gemm_element e = { .addend = at_gemm_addend(p, j) };
     for (int64_t l = 0, k = at_gemm_own_of(p).k; l < k; l++) {
         const double product = a[l] * b[l];
         e.sum += product;
         e.size += isfinite(product) ? fabs(product) : 0;
     }
-    e.value = e.sum * (double)p->params.scale;
+    e.value = e.sum * at_gemm_factor(p) + e.addend;
     return e;
 }
 

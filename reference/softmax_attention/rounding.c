@@ -19,7 +19,8 @@ int at_softmax_rounds_p(const struct at_numerics *numerics) { return numerics->p
 /* Operands a unit takes: `p` is what the problem or P offers. */
 static at_status check_operands(const char *which, int unit, enum at_format offered, enum at_format dtype) {
     const char *name = at_format_info(offered)->name;
-    if (unit == AT_UNIT_TC_FP8)
+    if (unit == AT_UNIT_TC_FP8 || unit == AT_UNIT_TC_FP8_ADA || unit == AT_UNIT_TC_FP8_BY_F16 ||
+        unit == AT_UNIT_TC_FP8_BY_F16_F16)
         return AT_FAIL(AT_UNSUPPORTED, "%s with operands of 8 bits, here %s and %s", which, name,
                        at_format_info(dtype)->name);
     if (is_tensor_core(unit) && (offered != dtype || (offered != AT_F16 && offered != AT_BF16)))

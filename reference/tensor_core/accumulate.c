@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "tensor_core/fdpa.h"
+#include "tensor_core/instruction.h"
 
 /* The terms of one dot product and who watches. */
 struct terms {
@@ -51,11 +51,14 @@ enum at_format at_unit_format(enum at_unit unit) {
         return AT_F64;
     case AT_UNIT_TC_F16:
     case AT_UNIT_F16_FMA:
+    case AT_UNIT_TC_FP8_BY_F16_F16:
         return AT_F16;
     case AT_UNIT_F32:
     case AT_UNIT_F32_FMA:
     case AT_UNIT_TC_F32:
     case AT_UNIT_TC_FP8:
+    case AT_UNIT_TC_FP8_ADA:
+    case AT_UNIT_TC_FP8_BY_F16:
         break;
     }
     return AT_F32;
@@ -72,23 +75,36 @@ static const struct at_tc_rule *found_once(_Atomic(const struct at_tc_rule *) *f
 }
 
 const struct at_tc_rule *at_unit_rule(enum at_unit unit) {
-    static _Atomic(const struct at_tc_rule *) f32, fp8, f16;
+    static _Atomic(const struct at_tc_rule *) f32, fp8, ada, f16;
     switch (unit) {
     case AT_UNIT_TC_F32:
+    case AT_UNIT_TC_FP8_BY_F16: /* of one of its steps */
         return found_once(&f32, "hopper_f16_f32");
     case AT_UNIT_TC_FP8:
         return found_once(&fp8, "hopper_wgmma_fp8_f32");
+    case AT_UNIT_TC_FP8_ADA:
+        return found_once(&ada, "ada_fp8_f32");
     case AT_UNIT_TC_F16:
+    case AT_UNIT_TC_FP8_BY_F16_F16:
         return found_once(&f16, "hopper_mma_f16_f16");
     default:
         return NULL;
     }
 }
 
+int at_unit_is_fp8_by_f16(enum at_unit unit) {
+    return unit == AT_UNIT_TC_FP8_BY_F16 || unit == AT_UNIT_TC_FP8_BY_F16_F16;
+}
+
+/* Products of mma.sync's instruction of 8 bits. */
+enum { FP8_STEP = 32 };
+
 int at_order_chunk(const struct at_order *order) {
     const struct at_tc_rule *rule = at_unit_rule(order->unit);
     if (!rule)
         return 1;
+    if (at_unit_is_fp8_by_f16(order->unit))
+        return FP8_STEP;
     return order->chunk > 0 && order->chunk < rule->block ? order->chunk : rule->block;
 }
 
@@ -203,13 +219,25 @@ static int block_is_finite(const struct terms *t, int64_t i, int n) {
     return 1;
 }
 
+/* n products, the rest zeros, by the instruction that makes two steps of f16 of them. */
+static double fp8_by_f16(const struct terms *t, const struct at_tc_rule *rule, int64_t i, int n, double acc) {
+    static const struct at_tc_instruction instruction = { .k = FP8_STEP, .order = AT_TC_FP8_BY_F16 };
+    double a[FP8_STEP] = { 0 }, b[FP8_STEP] = { 0 };
+    for (int j = 0; j < n; j++) {
+        a[j] = t->a[(i + j) * t->sa];
+        b[j] = t->b[(i + j) * t->sb];
+    }
+    return at_tc_multiply_add(&instruction, rule, a, b, acc);
+}
+
 static double tensor_core(struct terms *t, const struct at_tc_rule *rule, double acc) {
     const int half = rule->out == AT_F16;
-    const int chunk = at_order_chunk(t->order);
+    const int chunk = at_order_chunk(t->order), by_f16 = at_unit_is_fp8_by_f16(t->order->unit);
     for (int64_t i = 0, step = 0; i < t->n; i += chunk, step++) {
         int n = (int)(t->n - i < chunk ? t->n - i : chunk);
         double old = acc;
-        acc = at_fdpa(rule, t->order->input, t->a + i * t->sa, t->sa, t->b + i * t->sb, t->sb, n, old);
+        acc = by_f16 ? fp8_by_f16(t, rule, i, n, old)
+                     : at_fdpa(rule, t->order->input, t->a + i * t->sa, t->sa, t->b + i * t->sb, t->sb, n, old);
         if (t->watch)
             watch_step(t, step, acc, isfinite(old) && block_is_finite(t, i, n));
         acc = half ? at_guarded(t->order->guard, acc) : acc;

@@ -17,7 +17,7 @@
  * PV is {pv_unit, 1, 0, AT_TREE_SEQUENTIAL, pv_chunk}. run 0 means ceil(n / lanes). Term i belongs to lane
  * (i / run) % lanes; each lane sums its terms in ascending order from +0 (lane 0 from c); then the tree.
  * Tensor-core units take one lane; terms go in ascending chunks of `chunk` (0: a block of the unit, 16 terms of f16
- * and bf16, 32 of fp8; a last partial chunk is filled with zeros). */
+ * and bf16 and of sm_89's fp8, 32 of sm_90's; a last partial chunk is filled with zeros). */
 struct at_order {
     enum at_unit unit;
     int lanes, run;
@@ -66,7 +66,10 @@ struct at_sum_error at_accumulate_error_within(const struct at_order *order, int
 double at_guarded(enum at_guard guard, double x);
 /* The format results are held in between steps: AT_F64, AT_F32 or AT_F16. */
 enum at_format at_unit_format(enum at_unit unit);
-/* The tensor-core rule of a unit; NULL for units that are none. tc_f16 is mma.sync's row. */
+/* Units of 8 bits that are steps of f16 units: tc_fp8_by_f16, tc_fp8_by_f16_f16. */
+int at_unit_is_fp8_by_f16(enum at_unit unit);
+/* The tensor-core rule of a unit; NULL for units that are none. tc_f16 is mma.sync's row; of units that are steps of f16
+ * units, the rule of a step. */
 struct at_tc_rule;
 const struct at_tc_rule *at_unit_rule(enum at_unit unit);
 

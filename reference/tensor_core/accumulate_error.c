@@ -23,10 +23,14 @@
  * is subnormal in its format, or all terms are below the floor e_zero:
  *   |step error| <= (L 2^-F + v) M,  M = |acc| + sum of the step's |products|,
  * v = 2^-23 for truncation to 24 bits, 2^-13 to 14, 2^-11 for nearest to 11 bits. Call it eps.
- *   tc_f32, tc_fp8: m steps, E <= ((1 + eps)^m - 1) S <= expm1(m eps) S.
+ *   tc_f32, tc_fp8, tc_fp8_ada: m steps, E <= ((1 + eps)^m - 1) S <= expm1(m eps) S.
  *   tc_f16: as for the chain above: if the step's products sum to |P| <= eps S, the error is at most
  *     (1 + 2^-24) |P|, because the accumulator itself is a candidate of the rounding and is cut only when a
  *     product is 2^10 times larger; hence e = m eps (1 + 2^-23) with no further second order.
+ *   tc_fp8_by_f16 and its f16 form: a step of 32 products is two of 16 from 0, d1 and then d2 = d1 + ..., and one addition to
+ *     nearest. With eps of a step of 16: |d2 - sum| <= eps (S1 + (1 + eps) S1 + S2) <= 2 eps (1 + eps) (S1 + S2), the
+ *     addition has u (|acc| + |d2|). So |step error| <= (2 eps (1 + eps) (1 + u) + u) M, and E <= expm1(m times that) S.
+ *     Operands are values of f16 there. An addition does not underflow; eta has that of both steps.
  * The alignment counts a subnormal operand as 2^emin, so a product with one counts as emin plus the exponent
  * of the other factor, and its neighbours are cut accordingly: eta has (L + 1) 2^(floor - F) a step with
  * floor the larger of that and e_zero; and the result's underflow, 2^-149 (E8M13: 2^-139) when truncated,
@@ -36,6 +40,23 @@
 #include <math.h>
 
 #include "tensor_core/fdpa.h"
+
+/* m steps, each two of `chunk` products in f16 and an addition. */
+static struct at_sum_error by_f16_error(const struct at_tc_rule *rule, int64_t n, int64_t chunk, double largest) {
+    const double steps = (double)((n + 2 * chunk - 1) / (2 * chunk));
+    const int nearest = rule->rounding == AT_TC_RNE;
+    const struct at_format_info *in = at_format_info(AT_F16), *out = at_format_info(rule->out);
+    const double one =
+        (double)chunk * ldexp(1.0, -rule->kept_bits) + ldexp(1.0, nearest ? -rule->out_bits : 1 - rule->out_bits);
+    const double step = 2 * one * (1 + one) * (1 + out->u) + out->u;
+    const int top = ilogb(fmax(largest, ldexp(1.0, in->emin)));
+    const double floor = fmax(ldexp(1.0, in->emin + top), ldexp(1.0, rule->zero_exponent));
+    const double underflow = ldexp(1.0, out->emin - rule->out_bits + !nearest);
+    struct at_sum_error error = { .e = expm1(steps * step) };
+    error.eta =
+        steps * 2 * ((double)(chunk + 1) * ldexp(floor, -rule->kept_bits) + underflow) * (1 + step) * (1 + error.e);
+    return error;
+}
 
 static struct at_sum_error tensor_core_error(const struct at_order *order, const struct at_tc_rule *rule, int64_t n,
                                              double largest) {
@@ -59,6 +80,8 @@ static struct at_sum_error tensor_core_error(const struct at_order *order, const
 
 struct at_sum_error at_accumulate_error_within(const struct at_order *order, int64_t n, double largest) {
     const struct at_tc_rule *rule = at_unit_rule(order->unit);
+    if (rule && at_unit_is_fp8_by_f16(order->unit))
+        return by_f16_error(rule, n, at_order_chunk(order) / 2, largest);
     if (rule)
         return tensor_core_error(order, rule, n, largest);
     const struct at_format_info *format = at_format_info(at_unit_format(order->unit));

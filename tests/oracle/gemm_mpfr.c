@@ -12,7 +12,7 @@
 
 #include "gemm/gemm.h"
 
-enum { BITS = 640 };
+enum { BITS = 1400 }; /* three scales of f32 beside */
 
 struct layout {
     int bytes, precision, least, infinities;
@@ -65,6 +65,10 @@ double at_gemm_mpfr(const struct at_problem *p, int64_t i, double value, double 
         mpfr_add(sum, sum, product, MPFR_RNDN);
     }
     mpfr_mul_d(sum, sum, (double)p->params.scale, MPFR_RNDN);
+    for (int t = AT_GEMM_SCALE_A; at_gemm_own_of(p).scales && t <= AT_GEMM_SCALE_B; t++)
+        mpfr_mul_d(sum, sum, decoded(&p->tensors[t], 0), MPFR_RNDN);
+    if (at_gemm_own_of(p).bias != AT_GEMM_BIAS_NONE)
+        mpfr_add_d(sum, sum, decoded(&p->tensors[AT_GEMM_BIAS], column), MPFR_RNDN);
     const double want = mpfr_get_d(sum, MPFR_RNDN);
     if (off) {
         mpfr_sub_d(sum, sum, value, MPFR_RNDA);

@@ -12,19 +12,32 @@
 void at_test_gemm_problem(const struct at_test_gemm_shape *shape, struct at_test_problem *out) {
     struct at_problem *p = &out->problem;
     memset(out, 0, sizeof *out);
-    const struct at_gemm_own own = at_gemm_stored((struct at_gemm_own){
-        .m = shape->m, .n = shape->n, .k = shape->k, .out = (int32_t)shape->out, .layout = (int32_t)shape->layout });
+    const struct at_gemm_own own = at_gemm_stored((struct at_gemm_own){ .m = shape->m,
+                                                                        .n = shape->n,
+                                                                        .k = shape->k,
+                                                                        .out = (int32_t)shape->out,
+                                                                        .layout = (int32_t)shape->layout,
+                                                                        .scales = shape->scales,
+                                                                        .amax = shape->amax,
+                                                                        .bias = (int32_t)shape->bias,
+                                                                        .scale_a = 1,
+                                                                        .scale_b = 1 });
     at_problem_init(p, &at_op_gemm, shape->dtype);
     at_gemm_own_set(p, &own);
     p->params.scale = shape->scale != 0 ? (float)shape->scale : 1.0f;
     at_problem_shape(p);
-    const int second = shape->layout == AT_GEMM_NK ? AT_GEMM_B : AT_GEMM_W;
-    const int64_t a = at_test_count(p, AT_GEMM_A), b = at_test_count(p, second);
-    unsigned char *memory = out->memory = calloc((size_t)(a + b) + 16, at_format_info(p->dtype)->bytes);
+    int64_t need = 16;
+    for (int t = 0; t < AT_GEMM_D; t++)
+        need += (at_tensor_bytes(&p->tensors[t]) + 15) / 16 * 16;
+    unsigned char *memory = out->memory = calloc(1, (size_t)need);
     if (!memory)
         abort();
-    p->tensors[AT_GEMM_A].data = a > 0 ? memory : NULL;
-    p->tensors[second].data = b > 0 ? memory + (a * (int64_t)at_format_info(p->dtype)->bytes + 15) / 16 * 16 : NULL;
+    for (int t = 0; t < AT_GEMM_D; t++) {
+        p->tensors[t].data = at_test_count(p, t) ? memory : NULL;
+        memory += (at_tensor_bytes(&p->tensors[t]) + 15) / 16 * 16;
+    }
+    for (int t = AT_GEMM_SCALE_A; shape->scales && t <= AT_GEMM_SCALE_B; t++)
+        at_test_set(p, at_op_gemm.tensors[t].name, 0, 1);
 }
 
 void at_test_gemm_turned(const struct at_problem *from, struct at_test_problem *out) {
@@ -97,14 +110,41 @@ void at_test_gemm_draw(struct at_test_random *random, int max_k, struct at_test_
     bend(random, &out->problem);
 }
 
+void at_test_gemm_draw_all(struct at_test_random *random, int max_k, struct at_test_problem *out) {
+    static const double scales[] = { 1, 0.5, -4, 0.3, -1.7, 1e-4, 0 };
+    struct at_test_problem plain;
+    at_test_gemm_draw(random, max_k, &plain);
+    const struct at_gemm_own z = at_gemm_own_of(&plain.problem);
+    const struct at_test_gemm_shape shape = { .m = z.m,
+                                              .n = z.n,
+                                              .k = z.k,
+                                              .dtype = plain.problem.dtype,
+                                              .out = (enum at_format)z.out,
+                                              .scale = (double)plain.problem.params.scale,
+                                              .scales = at_test_below(random, 2),
+                                              .amax = at_test_below(random, 2),
+                                              .bias = (enum at_gemm_bias)at_test_below(random, 3) };
+    at_test_gemm_problem(&shape, out);
+    for (int t = AT_GEMM_A; t <= AT_GEMM_B; t++)
+        memcpy(out->problem.tensors[t].data, plain.problem.tensors[t].data,
+               (size_t)at_tensor_bytes(&out->problem.tensors[t]));
+    for (int s = 0; s < 2 && shape.scales; s++)
+        at_test_set(&out->problem, s ? "scale_b" : "scale_a", 0, scales[at_test_below(random, 7)]);
+    for (int64_t j = 0; shape.bias != AT_GEMM_BIAS_NONE && j < z.n; j++)
+        at_test_set(&out->problem, "bias", j, wide(random, -8, 12));
+    at_test_problem_release(&plain);
+}
+
 struct at_numerics at_test_gemm_numerics(struct at_test_random *random, const struct at_problem *problem) {
     static const int any[] = { AT_UNIT_F32, AT_UNIT_F32_FMA, AT_UNIT_F64 };
     static const int of_f16[] = { AT_UNIT_TC_F32, AT_UNIT_TC_F16, AT_UNIT_F16_FMA };
+    static const int of_8_bits[] = { AT_UNIT_TC_FP8, AT_UNIT_TC_FP8_ADA, AT_UNIT_TC_FP8_BY_F16,
+                                     AT_UNIT_TC_FP8_BY_F16_F16 };
     const int narrow = problem->dtype == AT_E4M3 || problem->dtype == AT_E5M2;
     struct at_numerics n = at_numerics_default();
     n.qk_unit = any[at_test_below(random, 3)];
     if (problem->dtype != AT_F32 && at_test_below(random, 3))
-        n.qk_unit = narrow                      ? AT_UNIT_TC_FP8
+        n.qk_unit = narrow                      ? of_8_bits[at_test_below(random, 4)]
                     : problem->dtype == AT_BF16 ? AT_UNIT_TC_F32
                                                 : of_f16[at_test_below(random, 3)];
     const int tensor_core = at_unit_rule((enum at_unit)n.qk_unit) != NULL;
@@ -114,7 +154,7 @@ struct at_numerics at_test_gemm_numerics(struct at_test_random *random, const st
         n.qk_tree = at_test_below(random, 2);
     }
     n.split = (tensor_core ? 32 : 1) * at_test_below(random, 4);
-    if (n.qk_unit == AT_UNIT_TC_F16 || n.qk_unit == AT_UNIT_F16_FMA)
+    if (at_unit_format((enum at_unit)n.qk_unit) == AT_F16)
         n.guard = at_test_below(random, 2) ? AT_GUARD_NONE : at_test_below(random, 4);
     return n;
 }

@@ -8,9 +8,11 @@
 #include "verify/bench/bench.h"
 #include "verify/runner/launch.h"
 
-enum { ROWS = 64, TIMEOUT_SECONDS = 120 };
+enum { ROWS = 64, MIN_ROWS = 8, TIMEOUT_SECONDS = 120 };
 /* Multiply-adds up to which every row is checked: norms and cache writes, where a fault may well be in few rows. */
 static const double ALL_ROWS_WORK = 2e8;
+/* And multiply-adds of the rows of a sample, but for MIN_ROWS of them: minutes of modelled arithmetic. */
+static const double SAMPLE_WORK = 5e9;
 
 double at_bench_scores(const struct at_problem *p) { return p->op->scores ? p->op->scores(p) : (double)NAN; }
 
@@ -51,6 +53,8 @@ static at_status take(const struct at_problem *p, struct sample *s) {
     for (int64_t r = 0; r < s->rows; r++)
         work += p->op->row_work(p, r);
     s->n = s->rows < ROWS || work <= ALL_ROWS_WORK ? s->rows : ROWS;
+    while (s->n > MIN_ROWS && s->n < s->rows && (double)s->n * work / (double)s->rows > SAMPLE_WORK)
+        s->n--;
     for (int t = 0; t < p->op->n_tensors; t++) {
         const size_t n = (size_t)at_tensor_count(&p->tensors[t]) + 1;
         if (p->op->tensors[t].role == AT_IN)

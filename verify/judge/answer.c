@@ -86,7 +86,7 @@ at_status at_answer_open(const struct at_problem *problem, int threads, uint64_t
     at_ledger_init(&a->ledger);
     a->has_ledger = op->has_ledger;
     for (int t = 0; t < op->n_tensors; t++) {
-        if (op->tensors[t].role == AT_IN)
+        if (op->tensors[t].role == AT_IN || (op->tensors[t].optional && !problem->tensors[t].rank))
             continue;
         struct at_tensor shape_only = problem->tensors[t];
         int64_t n = 1;

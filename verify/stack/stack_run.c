@@ -56,7 +56,7 @@ static at_status look(void *context, const struct at_tensor *outputs, double *co
     struct work *w = context;
     for (int t = 0; t < step_of(w)->op->n_tensors; t++) {
         const char *name = step_of(w)->op->tensors[t].name;
-        if (!outputs[t].data)
+        if (!outputs[t].data || !exact[t]) /* an input, or an output that this problem lacks */
             continue;
         AT_TRY(copy_of(outputs[t].data, (size_t)at_tensor_bytes(&outputs[t]), name, &w->left[t]));
         AT_TRY(copy_of(exact[t], (size_t)at_tensor_count(&outputs[t]) * sizeof(double), name, (void **)&w->here[t]));
@@ -195,7 +195,8 @@ static at_status add_row(struct work *w, int t, const struct at_result *r) {
 /* Of each output the judge's result, of a job without any its one fate. */
 static at_status add_rows(struct work *w) {
     for (int t = 0, o = 0; t < step_of(w)->op->n_tensors; t++) {
-        if (step_of(w)->op->tensors[t].role == AT_IN)
+        const struct at_tensor_spec *spec = &step_of(w)->op->tensors[t];
+        if (spec->role == AT_IN || (spec->optional && !w->data.problem.tensors[t].rank))
             continue;
         AT_TRY(add_row(w, t, &w->results[o < w->n_results ? o : w->n_results - 1]));
         o++;

@@ -89,6 +89,7 @@ static void test_own_keys(void **state) {
     } rows[] = {
         { "gemm m=5 dtype=e4m3", "m=5 n=64 k=128 layout=nk dtype=e4m3 out=bf16 data=" },
         { "gemm dtype=f16", " out=f16 " },
+        { "gemm scale_b=0.5 amax=1 bias=f32", " scale=auto scale_b=0.5 bias=f32 amax=1" },
         { "gemm dtype=f16 out=f32", " out=f32 " },
         { "score_counts sq=2 sk=3 attention=softmax dtype=f32",
           "attention=softmax bins=f16 what=q:k:v:raw:scaled:p:out:row_max:row_sum:entropy:support:share0 behind=0" },
@@ -101,6 +102,11 @@ static void test_own_keys(void **state) {
         at_assert_true(strstr(id, rows[i].part) != NULL, "%s: no \"%s\" in %s", rows[i].line, rows[i].part, id);
         at_drop_case(&built);
     }
+    struct at_built_case plain = at_build_line("gemm m=5"); /* what no line asks for is in no id */
+    assert_null(strstr(plain.list.items[0].id, "scale_a"));
+    assert_null(strstr(plain.list.items[0].id, "bias"));
+    assert_null(strstr(plain.list.items[0].id, "amax"));
+    at_drop_case(&plain);
     struct at_case_list list = { 0 };
     at_assert_fails(at_case_parse("score_counts what=p::k", "r", "w", &list), AT_USAGE, "what: found ''");
     at_assert_fails(at_case_parse("score_counts what=row_mxa", "r", "w", &list), AT_USAGE, "did you mean 'row_max'");

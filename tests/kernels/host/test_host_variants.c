@@ -98,7 +98,7 @@ static void test_softmax_prefill(void **state) {
 /* Products of every format, in any of which a variant may be at home: ragged sizes, factors N(0,1). */
 static void judge_products(const char *family, enum at_gemm_layout layout, int max_m, int least_variants) {
     static const enum at_format formats[] = { AT_F32, AT_F16, AT_BF16, AT_E4M3, AT_E5M2 };
-    const uint64_t problems = (uint64_t)(15 * at_test_effort(10));
+    const uint64_t problems = (uint64_t)(20 * at_test_effort(10));
     static struct at_candidates all;
     at_collect_family(family, &all);
     for (uint64_t n = 0; n < problems; n++) {

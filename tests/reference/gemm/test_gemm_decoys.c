@@ -77,7 +77,7 @@ static double scale_twice(int64_t i, int64_t j) { return 9 * dot(i, j, 0, K); }
 static const struct {
     const char *name;
     double (*expected)(int64_t i, int64_t j);
-} decoys[AT_GEMM_FAULTS] = {
+} decoys[AT_GEMM_NO_SCALE_A] = {
     { "last_k_dropped", last_dropped },      { "k_tail_dropped", tail_dropped }, { "hidden_k_added", hidden_added },
     { "next_column", next_column },          { "b_rows_swapped", rows_swapped }, { "b_transposed", transposed },
     { "last_column_zeroed", column_zeroed }, { "no_scale", no_scale },           { "scale_twice", scale_twice },
@@ -88,7 +88,7 @@ static void check_decoys(enum at_gemm_layout layout) {
     struct at_test_problem made;
     make(M, N, K, 3, layout, &made);
     double *right = run(&made.problem, NULL);
-    for (int d = 0; d < AT_GEMM_FAULTS; d++) {
+    for (int d = 0; d < AT_GEMM_NO_SCALE_A; d++) {
         double *wrong = run(&made.problem, decoys[d].name);
         double (*expected)(int64_t i, int64_t j) =
             layout == AT_GEMM_KN && d == AT_GEMM_B_TRANSPOSED ? w_transposed : decoys[d].expected;
@@ -112,6 +112,85 @@ static void test_decoys_are_what_they_say(void **state) {
     (void)state;
     check_decoys(AT_GEMM_NK);
     check_decoys(AT_GEMM_KN);
+}
+
+/* ---- what follows the sum: scales 3, 2 and -5, a bias, the maximum ---- */
+
+static double bias(int64_t j) { return (double)(3 * j) - 4.5; }
+static double with(double factor, double added, int64_t i, int64_t j) { return factor * dot(i, j, 0, K) + added; }
+static double largest_of(double (*element)(int64_t i, int64_t j), int64_t rows) {
+    double most = 0;
+    for (int64_t e = 0; e < rows * N; e++)
+        most = fmax(most, fabs(element(e / N, e % N)));
+    return most;
+}
+static double right_of(int64_t i, int64_t j) { return with(-30, bias(j), i, j); }
+static double without_a(int64_t i, int64_t j) { return with(-15, bias(j), i, j); }
+static double without_b(int64_t i, int64_t j) { return with(6, bias(j), i, j); }
+static double a_for_b(int64_t i, int64_t j) { return with(12, bias(j), i, j); }
+static double b_for_a(int64_t i, int64_t j) { return with(75, bias(j), i, j); }
+static double without_bias(int64_t i, int64_t j) { return with(-30, 0, i, j); }
+static double bias_of_next(int64_t i, int64_t j) { return with(-30, bias((j + 1) % N), i, j); }
+static double bias_of_row(int64_t i, int64_t j) { return with(-30, bias(i), i, j); }
+static double bias_scaled(int64_t i, int64_t j) { return with(-30, -30 * bias(j), i, j); }
+static double rounded_of(int64_t i, int64_t j) { return at_round(AT_BF16, right_of(i, j)); }
+static double positive_of(int64_t i, int64_t j) { return fmax(right_of(i, j), 0); }
+static double negative_of(int64_t i, int64_t j) { return fmin(right_of(i, j), 0); }
+
+/* d of bf16: sums are small enough to be numbers of it before the scale. */
+static void test_decoys_behind_the_sum(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        double (*d)(int64_t i, int64_t j), (*counted)(int64_t i, int64_t j);
+        int64_t rows;
+    } of[] = { { NULL, right_of, right_of, M },
+               { "no_scale_a", without_a, without_a, M },
+               { "no_scale_b", without_b, without_b, M },
+               { "scale_a_for_b", a_for_b, a_for_b, M },
+               { "scale_b_for_a", b_for_a, b_for_a, M },
+               { "no_bias", without_bias, without_bias, M },
+               { "next_bias", bias_of_next, bias_of_next, M },
+               { "bias_by_row", bias_of_row, bias_of_row, M },
+               { "bias_scaled", bias_scaled, bias_scaled, M },
+               { "amax_rounded", right_of, rounded_of, M },
+               { "amax_signed", right_of, positive_of, M },
+               { "amax_of_negatives", right_of, negative_of, M },
+               { "amax_before_bias", right_of, without_bias, M },
+               { "amax_last_row_left_out", right_of, right_of, M - 1 } };
+    assert_int_equal(sizeof of / sizeof *of, 1 + AT_GEMM_FAULTS - AT_GEMM_NO_SCALE_A);
+    struct at_test_gemm_shape shape = { M, N, K, AT_F16, AT_BF16, 3, .scales = 1, .amax = 1, .bias = AT_GEMM_BIAS_F32 };
+    struct at_test_problem made;
+    int shows = 0;
+    at_test_gemm_problem(&shape, &made);
+    struct at_problem *p = &made.problem;
+    for (int64_t i = 0; i < M * K; i++)
+        at_test_set(p, "a", i, a(i / K, i % K));
+    for (int64_t i = 0; i < N * K; i++)
+        at_test_set(p, "b", i, b(i / K, i % K));
+    for (int64_t j = 0; j < N; j++)
+        at_test_set(p, "bias", j, bias(j));
+    at_test_set(p, "scale_a", 0, 2);
+    at_test_set(p, "scale_b", 0, -5);
+    at_assert_ok(p->op->check(p));
+    for (size_t d = 0; d < sizeof of / sizeof *of; d++) {
+        struct at_test_eval eval;
+        at_assert_ok(at_test_eval_init(p, 0, &eval));
+        if (d)
+            assert_string_equal(p->op->decoys[AT_GEMM_NO_SCALE_A + d - 1].name, of[d].name);
+        for (int64_t row = 0; row < p->op->rows(p); row++)
+            at_assert_ok(d ? p->op->decoy(p, NULL, AT_GEMM_NO_SCALE_A + (int)d - 1, row, row + 1, &eval.eval)
+                           : p->op->evaluate(p, NULL, row, row + 1, &eval.eval));
+        for (int64_t e = 0; e < M * N; e++)
+            at_assert_same(eval.eval.value[AT_GEMM_D][e], of[d].d(e / N, e % N));
+        at_assert_same(eval.eval.value[AT_GEMM_AMAX][0], largest_of(of[d].counted, of[d].rows));
+        shows += eval.eval.value[AT_GEMM_AMAX][0] < largest_of(right_of, M) ||
+                 eval.eval.value[AT_GEMM_AMAX][0] > largest_of(right_of, M);
+        at_test_eval_release(&eval);
+    }
+    /* of one sign alone the largest is the right one or not, and the last row may not have it */
+    at_assert_true(shows >= AT_GEMM_FAULTS - AT_GEMM_NO_SCALE_A - 2, "%d faults show in the maximum", shows);
+    at_test_problem_release(&made);
 }
 
 /* No tail in whole sixteens, nothing behind the only row, one column to take, no scale but 1. */
@@ -138,6 +217,7 @@ static void test_decoys_that_cannot_show(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_decoys_are_what_they_say),
+        cmocka_unit_test(test_decoys_behind_the_sum),
         cmocka_unit_test(test_decoys_that_cannot_show),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

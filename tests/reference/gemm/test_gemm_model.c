@@ -72,14 +72,21 @@ static void test_instructions(void **state) {
                { AT_BF16, AT_UNIT_TC_F32, "hopper_mma_k16_bf16_f32" },
                { AT_F16, AT_UNIT_TC_F16, "hopper_mma_k16_f16_f16" },
                { AT_E4M3, AT_UNIT_TC_FP8, "hopper_wgmma_k32_e4m3_f32" },
-               { AT_E5M2, AT_UNIT_TC_FP8, "hopper_wgmma_k32_e5m2_f32" } };
+               { AT_E5M2, AT_UNIT_TC_FP8, "hopper_wgmma_k32_e5m2_f32" },
+               { AT_E4M3, AT_UNIT_TC_FP8_ADA, "ada_mma_k32_e4m3_f32" },
+               { AT_E5M2, AT_UNIT_TC_FP8_ADA, "ada_mma_k32_e5m2_f32" },
+               { AT_E4M3, AT_UNIT_TC_FP8_BY_F16, "hopper_mma_k32_e4m3_f32" },
+               { AT_E5M2, AT_UNIT_TC_FP8_BY_F16, "hopper_mma_k32_e5m2_f32" },
+               { AT_E4M3, AT_UNIT_TC_FP8_BY_F16_F16, "hopper_mma_k32_e4m3_f16" },
+               { AT_E5M2, AT_UNIT_TC_FP8_BY_F16_F16, "hopper_mma_k32_e5m2_f16" } };
+    enum { N = sizeof of / sizeof *of };
     const long runs = 100 * at_test_effort(20);
-    long seen[5] = { 0 };
+    long seen[N] = { 0 };
     for (uint64_t seed = 0; seen[0] < runs || seen[4] < runs; seed++) {
         struct at_test_random random = { seed };
         struct at_test_problem made;
         at_test_gemm_draw(&random, 200, &made);
-        for (int i = 0; i < 5; i++) {
+        for (int i = 0; i < N; i++) {
             const int split = 32 * at_test_below(&random, 4);
             struct at_numerics numerics = declared(of[i].unit, split);
             if (made.problem.dtype != of[i].dtype)
@@ -89,6 +96,46 @@ static void test_instructions(void **state) {
         }
         at_test_problem_release(&made);
     }
+}
+
+/* The factor from left to right, a product, an addition, each rounded in f32; amax of what is there before d's rounding. */
+static void test_what_follows_the_sum(void **state) {
+    (void)state;
+    long bias = 0, maxima = 0;
+    for (uint64_t seed = 0; seed < (uint64_t)(300 * at_test_effort(20)); seed++) {
+        struct at_test_random random = { seed };
+        struct at_numerics numerics = declared(AT_UNIT_F32_FMA, 0);
+        struct at_test_problem made;
+        struct at_test_eval model;
+        at_test_gemm_draw_all(&random, 60, &made);
+        const struct at_problem *p = &made.problem;
+        const struct at_gemm_own z = at_gemm_own_of(p);
+        float factor = p->params.scale, most = 0;
+        if (z.scales) {
+            factor *= (float)at_test_get(p, "scale_a", 0);
+            factor *= (float)at_test_get(p, "scale_b", 0);
+        }
+        at_assert_ok(at_test_eval_init(p, 1, &model));
+        at_assert_ok(p->op->model(p, &numerics, 0, p->op->rows(p), &model.eval));
+        for (int64_t e = 0; e < z.m * z.n; e++) {
+            float x = 0;
+            for (int64_t l = 0; l < z.k; l++)
+                x = fmaf((float)at_test_get(p, "a", e / z.n * z.k + l), (float)at_test_get(p, "b", e % z.n * z.k + l),
+                         x);
+            x *= factor;
+            if (z.bias != AT_GEMM_BIAS_NONE)
+                x += (float)at_test_get(p, "bias", e % z.n);
+            at_assert_same(model.eval.value[AT_GEMM_D][e], at_round((enum at_format)z.out, (double)x));
+            most = isnan(x) || isnan(most) ? NAN : fmaxf(most, fabsf(x));
+        }
+        if (z.amax)
+            at_assert_same(model.eval.value[AT_GEMM_AMAX][0], (double)most);
+        bias += z.bias != AT_GEMM_BIAS_NONE;
+        maxima += z.amax;
+        at_test_eval_release(&model);
+        at_test_problem_release(&made);
+    }
+    assert_true(bias > 100 && maxima > 100);
 }
 
 /* fmaf in ascending order, a rounding for the scale, one for the output. */
@@ -191,6 +238,9 @@ static void test_refusals(void **state) {
     REFUSED(AT_UNIT_TC_F16, 0, AT_E5M2, "wanted f16");
     REFUSED(AT_UNIT_F16_FMA, 0, AT_BF16, "wanted f16");
     REFUSED(AT_UNIT_TC_FP8, 0, AT_F16, "wanted e4m3 or e5m2");
+    REFUSED(AT_UNIT_TC_FP8_ADA, 0, AT_F16, "wanted e4m3 or e5m2");
+    REFUSED(AT_UNIT_TC_FP8_BY_F16, 0, AT_BF16, "wanted e4m3 or e5m2");
+    REFUSED(AT_UNIT_TC_FP8_BY_F16_F16, 16, AT_E4M3, "split is 16, wanted whole steps of 32 products");
     REFUSED(AT_UNIT_TC_FP8, 48, AT_E4M3, "split is 48, wanted whole steps of 32 products");
     made.problem.dtype = AT_E4M3;
     struct at_numerics no_order = declared(AT_UNIT_F32, 0);
@@ -202,9 +252,13 @@ static void test_refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stall),    cmocka_unit_test(test_instructions),
-        cmocka_unit_test(test_float),    cmocka_unit_test(test_scale_is_rounded),
-        cmocka_unit_test(test_guard),    cmocka_unit_test(test_ledger),
+        cmocka_unit_test(test_stall),
+        cmocka_unit_test(test_instructions),
+        cmocka_unit_test(test_float),
+        cmocka_unit_test(test_what_follows_the_sum),
+        cmocka_unit_test(test_scale_is_rounded),
+        cmocka_unit_test(test_guard),
+        cmocka_unit_test(test_ledger),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,6 +36,43 @@ static void compare(const struct at_problem *p, struct tally *tally) {
     at_test_eval_release(&got);
 }
 
+/* What follows the sum: scales, bias, and the largest magnitude of the elements that the oracle gives. */
+static void test_scales_bias_amax(void **state) {
+    (void)state;
+    const long n = 1500 * at_test_effort(8);
+    struct tally tally = { 0 };
+    long maxima = 0, not_finite = 0;
+    for (long i = 0; i < n; i++) {
+        struct at_test_random random = { (uint64_t)i };
+        struct at_test_problem made;
+        struct at_test_eval got;
+        at_test_gemm_draw_all(&random, 40, &made);
+        const struct at_problem *p = &made.problem;
+        compare(p, &tally);
+        assert_int_equal(p->op->rows(p), at_gemm_own_of(p).m + at_gemm_own_of(p).amax);
+        if (at_gemm_own_of(p).amax) {
+            double most = 0;
+            for (int64_t e = 0; e < at_test_count(p, AT_GEMM_D); e++) {
+                const double size = fabs(at_gemm_mpfr(p, e, 0, NULL));
+                most = isnan(size) || isnan(most) ? (double)NAN : fmax(most, size);
+            }
+            at_assert_ok(at_test_eval_init(p, 1, &got));
+            at_assert_ok(p->op->evaluate(p, NULL, at_gemm_own_of(p).m, at_gemm_own_of(p).m + 1, &got.eval));
+            const double value = got.eval.value[AT_GEMM_AMAX][0], bound = got.eval.limit[AT_GEMM_AMAX][0];
+            at_assert_true(isfinite(most) ? fabs(value - most) <= bound * (1 + 0x1p-40)
+                                          : (isnan(most) && isnan(value)) || value == most,
+                           "amax %.17g, wanted %.17g, own bound %.3g", value, most, bound);
+            maxima++;
+            not_finite += !isfinite(most);
+            at_test_eval_release(&got);
+        }
+        at_test_problem_release(&made);
+    }
+    print_message("%ld finite, worst %.3f of the own bound; %ld maxima, %ld not finite\n", tally.finite, tally.worst,
+                  maxima, not_finite);
+    assert_true(maxima > n / 3 && not_finite > n / 50 && tally.worst > 0.01);
+}
+
 static void test_random_problems(void **state) {
     (void)state;
     const long n = 1500 * at_test_effort(8);
@@ -127,6 +164,11 @@ static void test_refusals(void **state) {
     REFUSED(set_size(p, "layout", 2), "layout 2 with b_rows 3 and w_columns 0");
     REFUSED(set_size(p, "b_rows", 0), "layout 0 with b_rows 0");
     REFUSED(set_size(p, "w_columns", 3), "w_columns 3, wanted 0, 3, 0 or 1, 0, 3");
+    REFUSED(set_size(p, "bias", 3), "bias 3 of 0 columns");
+    REFUSED(set_size(p, "bias", AT_GEMM_BIAS_F32), "bias 2 of 0 columns, scales 0, amax 0, wanted 0 to 2 of 3");
+    REFUSED(set_size(p, "scales", 2), "scales 2");
+    REFUSED(set_size(p, "amax", 2), "amax 2");
+    REFUSED(set_size(p, "scales", 1), "tensor scale_a has 0 elements of f32, wanted 1 of f32");
     REFUSED(p->dtype = AT_TF32, "dtype is");
     REFUSED(set_size(p, "out", AT_E4M3), "out is");
     REFUSED(p->params.scale = (float)INFINITY, "scale is inf");
@@ -141,6 +183,7 @@ static void test_refusals(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_problems),
+        cmocka_unit_test(test_scales_bias_amax),
         cmocka_unit_test(test_corners),
         cmocka_unit_test(test_refusals),
     };

@@ -6,8 +6,8 @@
 #include "tests/support/gemm_problem.h"
 
 struct tally {
-    long judged, range, classes;
-    double worst;
+    long judged, range, classes, maxima;
+    double worst, worst_maximum;
 };
 
 static void judge_element(const struct at_problem *p, const struct at_numerics *numerics, int64_t i, double got,
@@ -36,17 +36,35 @@ static void judge_element(const struct at_problem *p, const struct at_numerics *
         tally->worst = fmax(tally->worst, fabs(got - want) / limit);
 }
 
+/* In f32, which limits keep away from its end. */
+static void judge_amax(double got, double want, double limit, struct tally *tally) {
+    if (isinf(limit))
+        return;
+    const struct at_format_info *out = at_format_info(AT_F32);
+    const double edge = out->max + ldexp(1.0, out->emax - out->precision);
+    const int overflows = isinf(got) && isfinite(want) && fabs(want) + limit >= edge; /* of a sum in f64 */
+    at_assert_true(overflows ||
+                       (isfinite(want) ? fabs(got - want) <= limit : (isnan(got) && isnan(want)) || got == want),
+                   "amax %.9g, exact %.12g, limit %.3g", got, want, limit);
+    tally->maxima++;
+    if (limit > 0 && isfinite(want) && isfinite(got))
+        tally->worst_maximum = fmax(tally->worst_maximum, fabs(got - want) / limit);
+}
+
 static void judge(const struct at_problem *p, const struct at_numerics *numerics, struct tally *tally) {
     struct at_test_eval exact, model;
     at_assert_ok(at_test_eval_init(p, 1, &exact));
     at_assert_ok(at_test_eval_init(p, 1, &model));
-    at_assert_ok(p->op->evaluate(p, numerics, 0, at_gemm_own_of(p).m, &exact.eval));
-    at_assert_ok(p->op->model(p, numerics, 0, at_gemm_own_of(p).m, &model.eval));
+    at_assert_ok(p->op->evaluate(p, numerics, 0, p->op->rows(p), &exact.eval));
+    at_assert_ok(p->op->model(p, numerics, 0, p->op->rows(p), &model.eval));
     for (int64_t i = 0; i < at_gemm_own_of(p).m * at_gemm_own_of(p).n; i++) {
         at_assert_same(model.eval.limit[AT_GEMM_D][i], 0.0);
         judge_element(p, numerics, i, model.eval.value[AT_GEMM_D][i], exact.eval.value[AT_GEMM_D][i],
                       exact.eval.limit[AT_GEMM_D][i], tally);
     }
+    if (at_gemm_own_of(p).amax)
+        judge_amax(model.eval.value[AT_GEMM_AMAX][0], exact.eval.value[AT_GEMM_AMAX][0],
+                   exact.eval.limit[AT_GEMM_AMAX][0], tally);
     at_test_eval_release(&exact);
     at_test_eval_release(&model);
 }
@@ -58,15 +76,19 @@ static void test_declared_arithmetic_stays_inside(void **state) {
     for (uint64_t seed = 0; tally.judged < want; seed++) {
         struct at_test_random random = { seed };
         struct at_test_problem made;
-        at_test_gemm_draw(&random, 160, &made);
+        if (seed % 2)
+            at_test_gemm_draw_all(&random, 160, &made);
+        else
+            at_test_gemm_draw(&random, 160, &made);
         for (int i = 0; i < 4; i++) {
             struct at_numerics numerics = at_test_gemm_numerics(&random, &made.problem);
             judge(&made.problem, &numerics, &tally);
         }
         at_test_problem_release(&made);
     }
-    print_message("%ld judged (%ld not finite), %ld without limit, worst %.4f\n", tally.judged, tally.classes,
-                  tally.range, tally.worst);
+    print_message("%ld judged (%ld not finite), %ld without limit, worst %.4f; %ld maxima, worst %.4f\n", tally.judged,
+                  tally.classes, tally.range, tally.worst, tally.maxima, tally.worst_maximum);
+    assert_true(tally.maxima > want / 200 && tally.worst_maximum > 0.5);
     assert_true(tally.worst > 0.5 && tally.range > 0 && tally.range < tally.judged / 2 && tally.classes > want / 200);
 }
 
@@ -97,6 +119,22 @@ static double ratio_of(struct chain c) {
     return tally.worst;
 }
 
+/* 1 + 2^-24 is a tie of f32, and the sum is a number of it: nothing but the addition rounds. */
+static double bias_ratio(void) {
+    struct at_test_gemm_shape shape = { 1, 1, 1, AT_F32, AT_F32, 0, .bias = AT_GEMM_BIAS_F32 };
+    struct at_numerics numerics = at_numerics_default();
+    struct at_test_problem made;
+    struct tally tally = { 0 };
+    numerics.qk_unit = AT_UNIT_F32_FMA;
+    at_test_gemm_problem(&shape, &made);
+    at_test_set(&made.problem, "a", 0, 0x1p-12);
+    at_test_set(&made.problem, "b", 0, 0x1p-12);
+    at_test_set(&made.problem, "bias", 0, 1);
+    judge(&made.problem, &numerics, &tally);
+    at_test_problem_release(&made);
+    return tally.worst;
+}
+
 #define RATIO(...) ratio_of((struct chain){ __VA_ARGS__ })
 #define REACHES(least, ...) \
     do { \
@@ -117,6 +155,8 @@ static void test_every_term_is_reached(void **state) {
     /* f16: one tie a step; f32 of a tensor core: nearly all that the step's 16 cuts may lose */
     REACHES(0.9, AT_F16, AT_F32, AT_UNIT_F16_FMA, 0, 12, 1, 1, 1, 0x1p-5, 0x1p-6);
     REACHES(0.7, AT_F16, AT_F32, AT_UNIT_TC_F32, 0, 16, 1, 1, 1, 0x1.ffcp-13, 0x1.ffcp-14);
+    /* the bias: a tie */
+    at_assert_true(bias_ratio() > 0.9, "the bias: %.4f of the limit", bias_ratio());
     /* underflow of the output, of a product in f32, of the scale */
     REACHES(0.9, AT_F16, AT_F16, AT_UNIT_F64, 0, 1, 0x1p-1, 0x1p-24, 1, 0, 0);
     REACHES(0.9, AT_F32, AT_F32, AT_UNIT_F32_FMA, 0, 1, 1, 0x1p-100, 0x1p-50, 0, 0);

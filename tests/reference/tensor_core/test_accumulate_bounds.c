@@ -29,7 +29,19 @@ static const struct subject subjects[] = {
     { "f16_fma", { AT_UNIT_F16_FMA, 1, 0, AT_TREE_SEQUENTIAL, 16, AT_GUARD_NONE, AT_F16 }, AT_F16 },
     { "tc_fp8 e4m3", { AT_UNIT_TC_FP8, 1, 0, AT_TREE_SEQUENTIAL, 0, AT_GUARD_NONE, AT_E4M3 }, AT_E4M3 },
     { "tc_fp8 e5m2", { AT_UNIT_TC_FP8, 1, 0, AT_TREE_SEQUENTIAL, 0, AT_GUARD_NONE, AT_E5M2 }, AT_E5M2 },
+    { "tc_fp8_ada e4m3", { AT_UNIT_TC_FP8_ADA, 1, 0, AT_TREE_SEQUENTIAL, 0, AT_GUARD_NONE, AT_E4M3 }, AT_E4M3 },
+    { "tc_fp8_ada e5m2", { AT_UNIT_TC_FP8_ADA, 1, 0, AT_TREE_SEQUENTIAL, 0, AT_GUARD_NONE, AT_E5M2 }, AT_E5M2 },
+    { "tc_fp8_by_f16 e4m3", { AT_UNIT_TC_FP8_BY_F16, 1, 0, AT_TREE_SEQUENTIAL, 0, AT_GUARD_NONE, AT_E4M3 }, AT_E4M3 },
+    { "tc_fp8_by_f16 e5m2", { AT_UNIT_TC_FP8_BY_F16, 1, 0, AT_TREE_SEQUENTIAL, 0, AT_GUARD_NONE, AT_E5M2 }, AT_E5M2 },
+    { "tc_fp8_by_f16_f16 e4m3",
+      { AT_UNIT_TC_FP8_BY_F16_F16, 1, 0, AT_TREE_SEQUENTIAL, 0, AT_GUARD_NONE, AT_E4M3 },
+      AT_E4M3 },
+    { "tc_fp8_by_f16_f16 e5m2",
+      { AT_UNIT_TC_FP8_BY_F16_F16, 1, 0, AT_TREE_SEQUENTIAL, 0, AT_GUARD_NONE, AT_E5M2 },
+      AT_E5M2 },
 };
+static int is_of_13_bits(enum at_unit unit) { return unit == AT_UNIT_TC_FP8 || unit == AT_UNIT_TC_FP8_ADA; }
+
 enum { SUBJECTS = sizeof subjects / sizeof subjects[0] };
 
 struct input {
@@ -99,7 +111,7 @@ enum stratum { ORDINARY, POSITIVE, WIDE, CANCELLING, HALF_ULPS, SUBNORMAL, STRAT
 
 static void fill_term(struct splitmix *r, const struct subject *s, enum stratum stratum, struct input *in, int i) {
     const struct at_format_info *f = at_format_info(s->in);
-    double u = s->order.unit == AT_UNIT_TC_FP8 ? 0x1p-14 : at_format_info(at_unit_format(s->order.unit))->u;
+    double u = is_of_13_bits(s->order.unit) ? 0x1p-14 : at_format_info(at_unit_format(s->order.unit))->u;
     double x = 2 * uniform(r) - 1, y = 2 * uniform(r) - 1;
     int reach = s->in == AT_F16 || s->in == AT_E5M2 ? 5
                 : s->in == AT_E4M3                  ? 4
@@ -138,7 +150,7 @@ static void fill(struct splitmix *r, const struct subject *s, enum stratum strat
                : stratum == SUBNORMAL ? ldexp(uniform(r), at_format_info(out)->emin)
                                       : either_sign(r, 4 * uniform(r));
     in->c = at_round(out, between(r, 0, 3) ? c : 0);
-    if (s->order.unit == AT_UNIT_TC_FP8) /* an f32 of which 13 fraction bits are kept */
+    if (is_of_13_bits(s->order.unit)) /* an f32 of which 13 fraction bits are kept */
         in->c = at_tc_convert(at_unit_rule(s->order.unit), in->c);
 }
 
@@ -218,8 +230,12 @@ static struct input worst_rounding(const struct subject *s) {
         break;
     }
     case AT_UNIT_TC_FP8: /* all products of a step are lost entirely */
+    case AT_UNIT_TC_FP8_ADA:
         in.c = 16;
-        repeat(&in, 0, 32, below_two * 0x1p-5, below_two * 0x1p-6);
+        repeat(&in, 0, at_order_chunk(&s->order), below_two * 0x1p-5, below_two * 0x1p-6);
+        break;
+    case AT_UNIT_TC_FP8_BY_F16:
+    case AT_UNIT_TC_FP8_BY_F16_F16:
         break;
     }
     return in;
@@ -250,8 +266,12 @@ static struct input worst_underflow(const struct subject *s) {
         repeat(&in, 0, 1, ldexp(1, f->emin - f->precision + 1), f->max);
         break;
     case AT_UNIT_TC_FP8: /* the same; the exponent is that of the least normal number times the largest */
-        repeat(&in, 0, 32, below_two * 0x1p-6, ldexp(1, f->emin + f->emax - 8));
+    case AT_UNIT_TC_FP8_ADA:
+        repeat(&in, 0, at_order_chunk(&s->order), below_two * 0x1p-6, ldexp(1, f->emin + f->emax - 8));
         repeat(&in, 0, 1, ldexp(1, f->emin - f->precision + 1), f->max);
+        break;
+    case AT_UNIT_TC_FP8_BY_F16:
+    case AT_UNIT_TC_FP8_BY_F16_F16:
         break;
     }
     return in;
@@ -275,6 +295,8 @@ static void test_half_would_not_do(void **state) {
     (void)state;
     for (int u = 0; u < SUBJECTS; u++) {
         const struct subject *s = &subjects[u];
+        if (at_unit_is_fp8_by_f16(s->order.unit))
+            continue; /* two steps and an addition, each at its worst: no products do that to all three */
         if (s->order.lanes > 1)
             continue; /* n u is reached by chains; a term of a tree passes fewer roundings */
         struct input in = worst_rounding(s);
@@ -302,6 +324,8 @@ static void test_half_eta_would_not_do(void **state) {
     (void)state;
     for (int u = 0; u < SUBJECTS; u++) {
         const struct subject *s = &subjects[u];
+        if (at_unit_is_fp8_by_f16(s->order.unit))
+            continue; /* products of e4m3 do not underflow in f16, and of e5m2 too few do */
         struct input in = worst_underflow(s);
         double share, without_eta;
         measure(s, &in, &share, &without_eta);
