@@ -251,8 +251,7 @@ at_status at_ask_all(struct at_runner *runner, const int *variants, int n, const
     if (!replies)
         return AT_FAIL(AT_NO_MEMORY, "no memory for %d replies", n);
     AT_TRY_OUT(place(runner, problem, 0, 1, &placed, &buffer, &gap));
-    AT_TRY_OUT(
-        at_runner_ask(runner, variants, n, &placed, buffer.used, at_time_limit(QUESTION_SECONDS * n), replies));
+    AT_TRY_OUT(at_runner_ask(runner, variants, n, &placed, buffer.used, at_time_limit(QUESTION_SECONDS * n), replies));
     for (int i = 0; i < n; i++)
         *takes |= (uint64_t)(replies[i].outcome != AT_RUN_UNSUPPORTED) << i;
 out:
