@@ -198,19 +198,38 @@ static at_status build_sizes(struct at_build *build, struct at_case_data *data) 
     return AT_OK;
 }
 
+/* Everything up to the activations. */
+static at_status build_outline(struct at_build *build, unsigned given, struct at_case_data *data) {
+    AT_TRY(build_sizes(build, data));
+    AT_TRY(fill_starts(build));
+    set_parameters(build);
+    at_problem_shape(build->problem);
+    AT_TRY(place_tensors(build, given, data));
+    at_fill_indices(build);
+    at_fill_parameters(build);
+    return AT_OK;
+}
+
 at_status at_case_build(const struct at_case *c, struct at_case_data *data) { return at_case_build_around(c, 0, data); }
+
+at_status at_case_outline(const struct at_case *c, struct at_case_data *data) {
+    at_status status = AT_OK;
+    *data = (struct at_case_data){ 0 };
+    struct at_build build = { .c = c, .problem = &data->problem };
+    AT_TRY_OUT(build_outline(&build, 0, data));
+out:
+    at_recorded_release(&build.recorded);
+    free(build.query_start);
+    if (status != AT_OK)
+        at_case_data_release(data);
+    return status;
+}
 
 at_status at_case_build_around(const struct at_case *c, unsigned given, struct at_case_data *data) {
     at_status status = AT_OK;
     *data = (struct at_case_data){ 0 };
     struct at_build build = { .c = c, .problem = &data->problem };
-    AT_TRY_OUT(build_sizes(&build, data));
-    AT_TRY_OUT(fill_starts(&build));
-    set_parameters(&build);
-    at_problem_shape(build.problem);
-    AT_TRY_OUT(place_tensors(&build, given, data));
-    at_fill_indices(&build);
-    at_fill_parameters(&build);
+    AT_TRY_OUT(build_outline(&build, given, data));
     describe(&build);
     AT_TRY_OUT(at_fill_activations(&build));
 out:

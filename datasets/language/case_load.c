@@ -11,15 +11,56 @@
 
 enum { FILE_BYTES = 16 << 20 };
 
-/* Forgets item i when an item before it has the same id: the same problem once more. */
-static void drop_if_known(struct at_case_list *list, int64_t i) {
-    for (int64_t j = 0; j < i; j++)
-        if (list->items[j].hash == list->items[i].hash && strcmp(list->items[j].id, list->items[i].id) == 0) {
+/* Items of a list by the hashes of their ids, open addressing. */
+struct known {
+    int64_t *slots, room; /* index + 1, 0: free; a power of two, more than twice as many as there are items */
+};
+
+/* The slot of the item with this one's id, or the free one where it belongs. */
+static int64_t *slot_of(const struct known *known, const struct at_case_list *list, const struct at_case *item) {
+    int64_t i = (int64_t)(item->hash & (uint64_t)(known->room - 1));
+    for (; known->slots[i]; i = (i + 1) & (known->room - 1)) {
+        const struct at_case *other = &list->items[known->slots[i] - 1];
+        if (other->hash == item->hash && strcmp(other->id, item->id) == 0)
+            break;
+    }
+    return &known->slots[i];
+}
+
+static at_status know(struct known *known, const struct at_case_list *list, int64_t n) {
+    if (2 * n < known->room)
+        return AT_OK;
+    free(known->slots);
+    known->room = known->room ? known->room : 1024;
+    while (known->room <= 4 * n)
+        known->room *= 2;
+    if (!(known->slots = calloc((size_t)known->room, sizeof *known->slots)))
+        return AT_FAIL(AT_NO_MEMORY, "no memory for %lld cases", (long long)n);
+    for (int64_t i = 0; i < n; i++)
+        *slot_of(known, list, &list->items[i]) = i + 1;
+    return AT_OK;
+}
+
+/* Forgets each item from `first` on when an item before it has the same id: the same problem once more. */
+static at_status drop_known(struct known *known, struct at_case_list *list, int64_t first) {
+    int64_t kept = first;
+    const int64_t n = list->n;
+    for (int64_t i = first; i < n; i++) {
+        AT_TRY(know(known, list, kept));
+        int64_t *slot = slot_of(known, list, &list->items[i]);
+        if (*slot) {
             free(list->items[i].keys);
-            memmove(&list->items[i], &list->items[i + 1], (size_t)(list->n - i - 1) * sizeof *list->items);
-            list->n--;
-            return;
+            list->items[i].keys = NULL;
+            continue;
         }
+        if (kept != i) {
+            list->items[kept] = list->items[i];
+            list->items[i].keys = NULL;
+        }
+        *slot = ++kept;
+    }
+    list->n = kept;
+    return AT_OK;
 }
 
 /* "datasets/cases/smoke.cases" -> "smoke". */
@@ -30,22 +71,24 @@ static void role_of(const char *path, char *role, size_t size) {
 
 static at_status load_lines(FILE *file, const char *path, struct at_case_list *list) {
     char role[32], where[256], *line = NULL;
+    struct known known = { 0 };
     size_t capacity = 0;
     ssize_t length;
     at_status status = AT_OK;
     role_of(path, role, sizeof role);
+    AT_TRY_OUT(know(&known, list, list->n));
     for (long number = 1; (length = getline(&line, &capacity, file)) >= 0; number++) {
         int64_t before = list->n;
         snprintf(where, sizeof where, "%.230s:%ld", path, number);
         if (memchr(line, 0, (size_t)length))
             AT_FAIL_OUT(AT_USAGE, "%s: found a zero byte, wanted text", where);
         AT_TRY_OUT(at_case_parse(line, role, where, list));
-        for (int64_t i = list->n - 1; i >= before; i--)
-            drop_if_known(list, i);
+        AT_TRY_OUT(drop_known(&known, list, before));
     }
     if (ferror(file))
         AT_FAIL_OUT(AT_IO, "%s: %s", path, strerror(errno));
 out:
+    free(known.slots);
     free(line);
     return status;
 }

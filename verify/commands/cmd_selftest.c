@@ -111,16 +111,23 @@ out:
     return status;
 }
 
+/* How all mutants are judged. */
+struct manner {
+    int jobs, all, verbose;
+    struct at_case_list cases; /* loaded once: many a mutant takes less time than they do */
+};
+
 /* Judges a mutant on these cases: up to the first that fails the run, or on all. */
-static at_status run_mutant(struct mutant *m, const char *cases, int jobs, int all, int verbose) {
+static at_status run_mutant(struct mutant *m, const char *cases, const struct manner *manner, int all) {
     struct at_session_options o = at_session_defaults();
     struct at_run_record record;
     const char *globs[1] = { *m->place ? m->of : m->name };
     o.selection.globs = globs;
     o.selection.n_globs = 1;
     o.selection.cases_glob = cases;
+    o.selection.loaded = &manner->cases;
     o.runner = *m->place ? "cpu" : "mutants";
-    o.jobs = jobs;
+    o.jobs = manner->jobs;
     o.quiet = 1;
     o.fail_fast = !all;
     if (!*m->place && m->expect == AT_STATE_HUNG)
@@ -140,7 +147,7 @@ static at_status run_mutant(struct mutant *m, const char *cases, int jobs, int a
             *m->place ? r->state != AT_STATE_ERROR && at_state_fails(r->state, r->expect, 0) : r->state == m->expect;
         if (hit && m->hits++ == 0)
             snprintf(m->killed_by, sizeof m->killed_by, "%s:%s", r->role, r->case_id);
-        if (verbose)
+        if (manner->verbose)
             printf("    %-12s %s %s: %s\n", at_state_name(r->state), r->tensor, r->case_id, r->cause);
     }
     at_run_record_release(&record);
@@ -175,20 +182,20 @@ static const struct mutant *neighbour_of(const struct mutant *list, int i) {
 
 /* A mutant is killed when some case of its own gives it the state its patch names. The first failure is mostly it, and
  * what killed its neighbour is the case to begin with. */
-static at_status try_mutant(struct mutant *m, const struct mutant *neighbour, int jobs, int all, int verbose) {
-    if (!all && neighbour && fnmatch(m->cases, neighbour->killed_by, FNM_EXTMATCH) == 0) {
+static at_status try_mutant(struct mutant *m, const struct mutant *neighbour, const struct manner *manner) {
+    if (!manner->all && neighbour && fnmatch(m->cases, neighbour->killed_by, FNM_EXTMATCH) == 0) {
         char glob[2 * sizeof neighbour->killed_by];
         literal(neighbour->killed_by, glob, sizeof glob);
-        AT_TRY(run_mutant(m, glob, jobs, 0, verbose));
+        AT_TRY(run_mutant(m, glob, manner, 0));
         if (m->hits)
             return AT_OK;
     }
-    if (!all) {
-        AT_TRY(run_mutant(m, m->cases, jobs, 0, verbose));
+    if (!manner->all) {
+        AT_TRY(run_mutant(m, m->cases, manner, 0));
         if (m->hits)
             return AT_OK;
     }
-    return run_mutant(m, m->cases, jobs, 1, verbose);
+    return run_mutant(m, m->cases, manner, 1);
 }
 
 static void states_text(const struct mutant *m, char *text, size_t size) {
@@ -203,14 +210,15 @@ static void states_text(const struct mutant *m, char *text, size_t size) {
 /* Every decoy of every operator must count on some case, or it proves nothing: looks at the smoke, exact and real cases
  * with the C baselines, and with the families that have none. What a decoy changes depends on the case, and on the split of
  * a variant, which a baseline has too, or on its blocks of an online softmax, which none has. */
-static at_status idle_decoys(int jobs, int *idle) {
+static at_status idle_decoys(const struct manner *manner, int *idle) {
     static const char *globs[] = { "*/00_*", "tensor_core/*", "special_function/*", "softmax_prefill/02_fa2_ex2" };
     struct at_session_options o = at_session_defaults();
     struct at_run_record record;
     o.selection.globs = globs;
     o.selection.n_globs = (int)(sizeof globs / sizeof *globs);
     o.selection.cases_glob = "@(smoke|exact|real):*";
-    o.jobs = jobs;
+    o.selection.loaded = &manner->cases;
+    o.jobs = manner->jobs;
     o.quiet = 1;
     at_status status = at_session_run(&o, &record);
     *idle = 0;
@@ -235,36 +243,35 @@ static at_status idle_decoys(int jobs, int *idle) {
     return status;
 }
 
-static at_status score_mutants(const struct at_args *args, struct mutant *list, int n, int jobs, int *bad) {
+/* `whole`: the list is, and decoys are counted too. */
+static at_status score_mutants(struct mutant *list, int n, const struct manner *manner, int whole, int *bad) {
     int survivors = 0, idle = 0;
     for (int i = 0; i < n; i++) {
         struct mutant *m = &list[i];
         char states[256];
-        AT_TRY(try_mutant(m, neighbour_of(list, i), jobs, at_args_has(args, "--all"), at_args_has(args, "--verbose")));
+        AT_TRY(try_mutant(m, neighbour_of(list, i), manner));
         states_text(m, states, sizeof states);
         printf("%-9s %-44s %-11s %-36s %s\n", m->hits ? "killed" : "SURVIVED", m->name, at_state_name(m->expect),
                states, m->fault);
         fflush(stdout);
         survivors += !m->hits;
     }
-    if (!at_args_has(args, "--mutants"))
-        AT_TRY(idle_decoys(jobs, &idle));
+    if (whole)
+        AT_TRY(idle_decoys(manner, &idle));
     printf("%d of %d mutants killed (%.1f %%)%s\n", n - survivors, n, 100.0 * (n - survivors) / n,
-           at_args_has(args, "--mutants") ? ""
-           : idle                         ? ""
-                                          : "; every decoy counts somewhere");
+           whole && !idle ? "; every decoy counts somewhere" : "");
     *bad = survivors + idle;
     return AT_OK;
 }
 
 /* A deletion is caught, or has a proof that the call is redundant; a proof whose deletion is caught is wrong. */
-static at_status score_deletions(const struct at_args *args, struct mutant *list, int n, int jobs, int *bad) {
+static at_status score_deletions(struct mutant *list, int n, const struct manner *manner, int *bad) {
     int caught = 0, proved = 0;
     for (int i = 0; i < n; i++) {
         struct mutant *m = &list[i];
         const char *fate;
         char states[256];
-        AT_TRY(try_mutant(m, neighbour_of(list, i), jobs, at_args_has(args, "--all"), at_args_has(args, "--verbose")));
+        AT_TRY(try_mutant(m, neighbour_of(list, i), manner));
         states_text(m, states, sizeof states);
         caught += m->hits != 0;
         proved += !m->hits && *m->proof;
@@ -282,16 +289,27 @@ static at_status score_deletions(const struct at_args *args, struct mutant *list
     return AT_OK;
 }
 
+static at_status load_cases(struct at_case_list *cases) {
+    char dir[1024];
+    snprintf(dir, sizeof dir, "%s/cases", at_datasets_dir());
+    return at_case_load_dir(dir, cases);
+}
+
 static at_status score(const struct at_args *args, int *bad) {
-    struct mutant *list;
+    struct manner manner = { .all = at_args_has(args, "--all"), .verbose = at_args_has(args, "--verbose") };
+    struct mutant *list = NULL;
     int n, mechanical = at_args_has(args, "--mechanical");
     int64_t jobs;
     at_status status = AT_OK;
     *bad = 0;
-    AT_TRY(at_args_int(args, "--jobs", 1, 256, at_session_defaults().jobs, &jobs));
+    AT_TRY_OUT(at_args_int(args, "--jobs", 1, 256, at_session_defaults().jobs, &jobs));
     AT_TRY_OUT(load_mutants(mechanical ? "mechanical" : "mutants", at_args_get(args, "--mutants"), &list, &n));
-    AT_TRY_OUT((mechanical ? score_deletions : score_mutants)(args, list, n, (int)jobs, bad));
+    AT_TRY_OUT(load_cases(&manner.cases));
+    manner.jobs = (int)jobs;
+    AT_TRY_OUT(mechanical ? score_deletions(list, n, &manner, bad)
+                          : score_mutants(list, n, &manner, !at_args_has(args, "--mutants"), bad));
 out:
+    at_case_list_release(&manner.cases);
     free(list);
     return status;
 }

@@ -52,6 +52,7 @@ void at_design_release(struct at_design *design) {
     free(design->covered);
     free(design->impossible);
     free(design->rows);
+    at_asked_release(&design->asked);
 }
 
 at_status at_design_draw(struct at_design *design, struct at_design_row *row, int *speaks) {
@@ -72,13 +73,8 @@ static at_status ask_each(struct at_design *design, uint64_t who, const struct a
                           struct at_design_row *row) {
     for (int64_t r = 0, rows = problem->op->rows(problem); r < rows; r++)
         row->work += ROW_WORK + problem->op->row_work(problem, r);
-    for (int v = 0; v < design->n_variants; v++) {
-        int takes;
-        if (!(who >> v & 1))
-            continue;
-        AT_TRY(at_ask(design->runner, design->variants[v], problem, &takes));
-        row->takes |= (uint64_t)takes << v;
-    }
+    AT_TRY(at_asked_takes(&design->asked, design->runner, design->variants, design->n_variants, problem, &row->takes));
+    row->takes &= who;
     return AT_OK;
 }
 
@@ -91,7 +87,7 @@ static at_status ask(struct at_design *design, uint64_t who, struct at_design_ro
         return AT_OK;
     at_status status = at_case_parse(row->line, "design", "design", &cases);
     if (status == AT_OK)
-        status = at_case_build(&cases.items[0], &data);
+        status = at_case_outline(&cases.items[0], &data);
     if (status == AT_OK)
         status = cases.items[0].op->check(&data.problem);
     const int refused = status == AT_USAGE;

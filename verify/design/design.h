@@ -7,6 +7,7 @@
 
 #include "datasets/design/domain_draw.h"
 #include "verify/cli/progress.h"
+#include "verify/design/design_asked.h"
 #include "verify/runner/runner.h"
 
 enum { AT_DESIGN_STRENGTH = 3, AT_DESIGN_VARIANTS = 64 };
@@ -28,6 +29,7 @@ struct at_design_combination {
 struct at_design {
     struct at_domain domain;
     struct at_runner *runner;
+    struct at_asked asked;
     int variants[AT_DESIGN_VARIANTS], n_variants; /* of the runner, of the family */
     int strength;
     struct at_design_combination *combinations;

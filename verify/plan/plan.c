@@ -35,7 +35,8 @@ static int case_selected(const struct at_selection *s, struct at_case_globs *glo
 }
 
 static at_status load_cases(const struct at_selection *s, struct at_runner *runner, const char *chosen,
-                            struct at_case_list *cases, struct at_case_globs *globs) {
+                            struct at_plan *plan, struct at_case_globs *globs) {
+    struct at_case_list *cases = &plan->cases;
     if (s->random) {
         AT_TRY(at_case_globs_open("", "random:*", globs));
         return at_random_cases(runner, chosen, s->random, s->random_seed, cases);
@@ -45,7 +46,11 @@ static at_status load_cases(const struct at_selection *s, struct at_runner *runn
     char dir[1024];
     snprintf(dir, sizeof dir, "%s/%s", at_datasets_dir(), s->cases_dir ? s->cases_dir : "cases");
     AT_TRY(at_case_globs_open(dir, s->cases_glob, globs));
-    AT_TRY(at_case_load_dir(dir, cases));
+    plan->borrows = s->loaded && !globs->random; /* a list that grows is its own */
+    if (plan->borrows)
+        *cases = *s->loaded;
+    else
+        AT_TRY(at_case_load_dir(dir, cases));
     return globs->random ? at_random_cases(runner, chosen, globs->random, globs->random_seed, cases) : AT_OK;
 }
 
@@ -124,7 +129,7 @@ at_status at_plan_make(const struct at_selection *selection, struct at_runner *r
             status = at_no_variant(runner, selection->globs[i]);
             goto out;
         }
-    AT_TRY_OUT(load_cases(selection, runner, chosen, &plan->cases, &globs));
+    AT_TRY_OUT(load_cases(selection, runner, chosen, plan, &globs));
     AT_TRY_OUT(add_cases(selection, &globs, runner, chosen, plan));
 out:
     at_case_globs_close(&globs);
@@ -139,7 +144,8 @@ void at_plan_release(struct at_plan *plan) {
     for (int64_t i = 0; i < plan->n_items; i++)
         free(plan->items[i].variants);
     free(plan->items);
-    at_case_list_release(&plan->cases);
+    if (!plan->borrows)
+        at_case_list_release(&plan->cases);
     memset(plan, 0, sizeof *plan);
 }
 

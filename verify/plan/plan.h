@@ -16,6 +16,7 @@ struct at_plan_case {
 
 struct at_plan {
     struct at_case_list cases; /* every case loaded, selected or not */
+    int borrows;               /* `cases` belongs to who gave the selection */
     struct at_plan_case *items;
     int64_t n_items, n_jobs;
     uint64_t cases_hash; /* of the ids of all selected cases, in order, before sharding */
@@ -26,8 +27,10 @@ struct at_selection {
     int n_globs;
     const char *cases_glob; /* role:id, or @NAME: case_globs.h */
     const char *cases_dir;  /* folder of the case files below datasets; NULL: cases */
-    const char *case_line;  /* one case given as text instead of the case files; NULL otherwise */
-    int64_t random;         /* cases drawn from the domains instead of the case files; 0: none */
+    const struct at_case_list
+        *loaded; /* what at_case_load_dir makes of that folder, for runs one after another; NULL: loaded here */
+    const char *case_line; /* one case given as text instead of the case files; NULL otherwise */
+    int64_t random;        /* cases drawn from the domains instead of the case files; 0: none */
     uint64_t random_seed;
     int shard, shards; /* 0-based; shards 1: everything */
 };

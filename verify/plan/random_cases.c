@@ -64,7 +64,7 @@ static void draw_classes(const struct at_domain *domain, struct at_draws *draws,
 /* Does a chosen variant take it? */
 static at_status ask(const struct lottery *lottery, const struct at_case *c, int *takes) {
     struct at_case_data data = { 0 };
-    at_status status = at_case_build(c, &data);
+    at_status status = at_case_outline(c, &data);
     *takes = 0;
     for (int v = 0; status == AT_OK && !*takes && v < at_runner_variant_count(lottery->runner); v++)
         if (lottery->chosen[v] && strcmp(at_runner_variant(lottery->runner, v)->family, c->family->name) == 0)

@@ -221,14 +221,15 @@ at_status at_guarded_launch_elsewhere(struct at_runner *runner, int variant, con
     return launch(runner, variant, problem, 1, turn, mode, seed, timeout, reply, outputs);
 }
 
+static const double QUESTION_SECONDS = 100;
+
 static at_status question(struct at_runner *runner, int variant, const struct at_problem *problem,
                           const struct at_run_mode *mode, struct at_run_reply *reply) {
-    static const double SECONDS = 100;
     struct at_problem placed;
     struct at_buffer buffer;
     int64_t gap;
     AT_TRY(place(runner, problem, 0, 1, &placed, &buffer, &gap));
-    return at_runner_run(runner, variant, &placed, buffer.used, mode, at_time_limit(SECONDS), reply);
+    return at_runner_run(runner, variant, &placed, buffer.used, mode, at_time_limit(QUESTION_SECONDS), reply);
 }
 
 at_status at_ask(struct at_runner *runner, int variant, const struct at_problem *problem, int *takes) {
@@ -237,6 +238,25 @@ at_status at_ask(struct at_runner *runner, int variant, const struct at_problem 
     AT_TRY(question(runner, variant, problem, &mode, &reply));
     *takes = reply.outcome != AT_RUN_UNSUPPORTED;
     return AT_OK;
+}
+
+at_status at_ask_all(struct at_runner *runner, const int *variants, int n, const struct at_problem *problem,
+                     uint64_t *takes) {
+    struct at_problem placed;
+    struct at_buffer buffer;
+    struct at_run_reply *replies = calloc((size_t)n + 1, sizeof *replies);
+    int64_t gap;
+    at_status status = AT_OK;
+    *takes = 0;
+    if (!replies)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for %d replies", n);
+    AT_TRY_OUT(place(runner, problem, 0, 1, &placed, &buffer, &gap));
+    AT_TRY_OUT(at_runner_ask(runner, variants, n, &placed, buffer.used, at_time_limit(QUESTION_SECONDS * n), replies));
+    for (int i = 0; i < n; i++)
+        *takes |= (uint64_t)(replies[i].outcome != AT_RUN_UNSUPPORTED) << i;
+out:
+    free(replies);
+    return status;
 }
 
 at_status at_dry_launch(struct at_runner *runner, int variant, const struct at_problem *problem,

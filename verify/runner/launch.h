@@ -25,9 +25,12 @@ at_status at_guarded_launch(struct at_runner *runner, int variant, const struct 
 at_status at_guarded_launch_elsewhere(struct at_runner *runner, int variant, const struct at_problem *problem,
                                       enum at_poison_turn turn, const struct at_run_mode *mode, uint64_t seed,
                                       double timeout, struct at_run_reply *reply, struct at_outputs *outputs);
-/* *takes = 0 when the variant declines this problem. A runner that does not know the question runs the variant; nothing
- * is looked at. */
+/* *takes = 0 when the variant declines this problem, which may be an outline (at_case_outline): its answer is one to sizes,
+ * parameters, formats and shapes. A runner that does not know the question runs the variant; nothing is looked at. */
 at_status at_ask(struct at_runner *runner, int variant, const struct at_problem *problem, int *takes);
+/* The same of n variants, at most 64: bit i of *takes is variants[i]'s answer. */
+at_status at_ask_all(struct at_runner *runner, const int *variants, int n, const struct at_problem *problem,
+                     uint64_t *takes);
 /* What the variant would launch on this problem: reply->launches, or AT_RUN_UNSUPPORTED with its reason. No CUDA kernel is run on
  * the SIMT machine for it. A runner that does not know the question runs the variant; nothing is looked at. */
 at_status at_dry_launch(struct at_runner *runner, int variant, const struct at_problem *problem,

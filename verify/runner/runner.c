@@ -245,3 +245,36 @@ at_status at_runner_run(struct at_runner *runner, int variant, const struct at_p
     fill_reply(&answer, reply);
     return AT_OK;
 }
+
+/* Inline, the block goes along with each job and comes back: one at a time. */
+static at_status ask_each(struct at_runner *runner, const int *variants, int n, const struct at_problem *problem,
+                          int64_t used, struct at_time_limit limit, struct at_run_reply *replies) {
+    const struct at_run_mode mode = { .ask = 1 };
+    for (int i = 0; i < n; i++)
+        AT_TRY(at_runner_run(runner, variants[i], problem, used, &mode, limit, &replies[i]));
+    return AT_OK;
+}
+
+at_status at_runner_ask(struct at_runner *runner, const int *variants, int n, const struct at_problem *problem,
+                        int64_t used, struct at_time_limit limit, struct at_run_reply *replies) {
+    struct at_job job;
+    struct at_countdown countdown;
+    AT_TRY(make_ready(runner));
+    if (runner->transport != AT_TRANSPORT_MEMFD)
+        return ask_each(runner, variants, n, problem, used, limit, replies);
+    AT_TRY(at_wire_job(problem, runner->shared.base, used, &job));
+    struct at_reply *answers = calloc((size_t)n + 1, sizeof *answers);
+    if (!answers)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for %d replies", n);
+    job.id = runner->next_id;
+    runner->next_id += n;
+    job.mode = (struct at_run_mode){ .ask = 1 };
+    job.memory = runner->shared.capacity;
+    job.timeout = limit.wall < 1e9 ? limit.wall : 1e9;
+    at_countdown_start(&countdown, limit);
+    const at_status status = at_wire_ask(&runner->child, &job, variants, n, answers, &countdown);
+    for (int i = 0; status == AT_OK && i < n; i++)
+        fill_reply(&answers[i], &replies[i]);
+    free(answers);
+    return status == AT_OK ? AT_OK : end_badly(runner, status, status, "while variants were asked what they take");
+}

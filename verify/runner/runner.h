@@ -53,5 +53,8 @@ struct at_run_reply {
  * AT_OK with the reply; AT_CRASHED (signal or exit named in the error), AT_HUNG, AT_PROTOCOL. */
 at_status at_runner_run(struct at_runner *runner, int variant, const struct at_problem *problem, int64_t used,
                         const struct at_run_mode *mode, struct at_time_limit limit, struct at_run_reply *reply);
+/* The same question (mode->ask) to n variants at once: replies[i] is that of variants[i]. */
+at_status at_runner_ask(struct at_runner *runner, const int *variants, int n, const struct at_problem *problem,
+                        int64_t used, struct at_time_limit limit, struct at_run_reply *replies);
 
 #endif

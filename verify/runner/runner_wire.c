@@ -179,3 +179,39 @@ at_status at_wire_run(struct at_child *child, const struct at_job *job, enum at_
         return AT_FAIL(AT_PROTOCOL, "the runner sent more than its reply");
     return AT_OK;
 }
+
+/* A reply takes at most some 2 KB, so that those of the jobs ahead fit a pipe and neither side waits to write to the other
+ * while that one writes. */
+enum { JOBS_AHEAD = 8 };
+
+/* The line of another job: its id and variant, and the rest as in `like`. */
+static at_status send_question(struct at_child *child, const struct at_line *like, int64_t id, int variant,
+                               struct at_countdown *countdown) {
+    struct at_line line;
+    const char *rest = strstr(like->text, " op=");
+    at_line_begin(&line, "job");
+    at_line_i64(&line, "id", id);
+    at_line_i64(&line, "variant", variant);
+    const size_t n = like->n - (size_t)(rest - like->text);
+    if (line.n + n >= sizeof line.text)
+        return AT_FAIL(AT_PROTOCOL, "a question's line is longer than %d bytes", AT_LINE_BYTES);
+    memcpy(line.text + line.n, rest, n);
+    return at_child_write(child, line.text, line.n + n, countdown);
+}
+
+at_status at_wire_ask(struct at_child *child, const struct at_job *job, const int *variants, int n,
+                      struct at_reply *replies, struct at_countdown *countdown) {
+    struct at_message message;
+    struct at_line like;
+    AT_TRY(at_job_format(job, &like));
+    for (int sent = 0, i = 0; i < n; i++) {
+        for (; sent < n && sent < i + JOBS_AHEAD; sent++)
+            AT_TRY(send_question(child, &like, job->id + sent, variants[sent], countdown));
+        AT_TRY(read_message(child, &message, countdown));
+        AT_TRY(at_reply_parse(&message, &replies[i]));
+        if (replies[i].id != job->id + i || replies[i].bytes != 0)
+            return AT_FAIL(AT_PROTOCOL, "a reply to job %lld with %lld bytes came while job %lld was asked about",
+                           (long long)replies[i].id, (long long)replies[i].bytes, (long long)(job->id + i));
+    }
+    return child->inbox.end > child->inbox.begin ? AT_FAIL(AT_PROTOCOL, "the runner sent more than its reply") : AT_OK;
+}

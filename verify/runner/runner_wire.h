@@ -29,6 +29,10 @@ at_status at_wire_greet(struct at_child *child, const struct at_shared *shared, 
 /* Sends the job and waits for its reply; inline: block there and back. */
 at_status at_wire_run(struct at_child *child, const struct at_job *job, enum at_transport transport, uint8_t *block,
                       struct at_reply *reply, struct at_countdown *countdown);
+/* Sends job->id, +1, ... with the job's question to each of variants[0 .. n), a few ahead of the replies; memfd alone.
+ * replies[i]: of variants[i]. */
+at_status at_wire_ask(struct at_child *child, const struct at_job *job, const int *variants, int n,
+                      struct at_reply *replies, struct at_countdown *countdown);
 /* Fills a job from a problem whose tensors lie in [base, base + used). AT_BUG when one does not. */
 at_status at_wire_job(const struct at_problem *problem, const uint8_t *base, int64_t used, struct at_job *job);
 
