@@ -72,7 +72,7 @@ static inline const char *at_cublas_declines(const struct at_problem *problem) {
     if (z.k == 0)
         return "no products";
     if (!at_gemm_is_plain(problem))
-        return "one scale, and neither bias nor maximum";
+        return "cublasGemmEx has one scale, and neither bias nor maximum";
     if (!at_cublas.handle && !at_cublas.missing)
         at_cublas.missing = at_cublas_open();
     return at_cublas.missing;
