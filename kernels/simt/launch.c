@@ -19,7 +19,7 @@
 #include "kernels/simt/warp.h"
 #include "kernels/simt/wgmma.h"
 
-enum { RESIDENT = 4, LANDS_ONE_IN = 4, STACK_BYTES = 64 * 1024 };
+enum { RESIDENT = 4, LANDS_ONE_IN = 4, STACK_BYTES = 68 * 1024 };
 enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_CONFIGURATION = 9, INVALID_CLUSTER = 912 }; /* CUDA's numbers */
 _Static_assert((int)AT_RESIDENT_MAX >= (int)AT_SIMT_CLUSTER_MAX, "a cluster is resident as a whole");
 

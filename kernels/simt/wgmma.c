@@ -156,7 +156,7 @@ static void check_matrix(const struct at_simt_matrix *m) {
 
 /* Element i of a lane's part of the sums: four for each eight columns. */
 static double sum_of(enum at_format format, const uint32_t *words, int i) {
-    return format == AT_F32 ? at_decode(AT_F32, words[i]) : at_mma_element(AT_F16, words[i / 2], i % 2);
+    return format == AT_F32 ? at_mma_decode(AT_F32, words[i]) : at_mma_element(AT_F16, words[i / 2], i % 2);
 }
 
 static void multiply(struct at_simt_thread *const *members, int n) {

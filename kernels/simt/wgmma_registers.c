@@ -12,12 +12,17 @@ struct at_wgmma_registers {
     int fenced; /* since the warp's last wait */
     int n;
     struct at_wgmma_variable variables[VARIABLES_MAX];
+    const uint8_t *low[AT_WARP], *high[AT_WARP]; /* by lane: no variable of the block so far lies below or beyond */
 };
 
 void at_wgmma_registers_begin(struct at_simt_block *block) {
     block->registers_watched = 0;
-    for (int w = 0; block->wgmma_registers && w < AT_WARPS_MAX; w++)
-        block->wgmma_registers[w].fenced = block->wgmma_registers[w].n = 0;
+    for (int w = 0; block->wgmma_registers && w < AT_WARPS_MAX; w++) {
+        struct at_wgmma_registers *all = &block->wgmma_registers[w];
+        all->fenced = all->n = 0;
+        memset(all->low, 0, sizeof all->low);
+        memset(all->high, 0, sizeof all->high);
+    }
 }
 
 static struct at_wgmma_registers *registers_of(const struct at_simt_thread *thread) {
@@ -31,6 +36,8 @@ void at_wgmma_registers_touch(const struct at_simt_thread *thread, const void *a
     struct at_wgmma_registers *all = &thread->in->wgmma_registers[thread->index / AT_WARP];
     const int lane = thread->index % AT_WARP;
     const uint8_t *first = address, *past = first + bytes;
+    if (past <= all->low[lane] || first >= all->high[lane])
+        return;
     for (int i = 0; i < all->n; i++) {
         struct at_wgmma_variable *r = &all->variables[i];
         if (first >= (const uint8_t *)(r->at[lane] + r->words) || past <= (const uint8_t *)r->at[lane])
@@ -40,6 +47,14 @@ void at_wgmma_registers_touch(const struct at_simt_thread *thread, const void *a
                               "block %lld: thread %d touches sums of the wgmma at %s:%d, which has not been waited for",
                               (long long)thread->in->number, thread->index, r->place.file, r->place.line);
         r->touched |= 1u << lane;
+    }
+}
+
+static void widen_bounds(struct at_wgmma_registers *all, const struct at_wgmma_variable *r) {
+    for (int lane = 0; lane < AT_WARP; lane++) {
+        const uint8_t *low = (const uint8_t *)r->at[lane], *high = (const uint8_t *)(r->at[lane] + r->words);
+        all->low[lane] = all->low[lane] && all->low[lane] < low ? all->low[lane] : low;
+        all->high[lane] = all->high[lane] > high ? all->high[lane] : high;
     }
 }
 
@@ -79,6 +94,7 @@ struct at_wgmma_variable *at_wgmma_registers_take(struct at_simt_thread *const *
     r = &all->variables[all->n++];
     *r = (struct at_wgmma_variable){ .words = words, .sums = r->sums };
     memcpy(r->at, at, sizeof r->at);
+    widen_bounds(all, r);
     return r;
 }
 
