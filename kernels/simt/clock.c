@@ -13,6 +13,11 @@ AT_CLONES void at_clock_join(uint32_t *clock, const uint32_t *other, int width) 
         clock[t] = other[t] > clock[t] ? other[t] : clock[t];
 }
 
+AT_CLONES void at_clock_meet(uint32_t *clock, const uint32_t *other, int width) {
+    for (int t = 0; t < width; t++)
+        clock[t] = other[t] < clock[t] ? other[t] : clock[t];
+}
+
 void at_clock_release(uint32_t *clock, struct at_simt_thread *self) {
     at_clock_join(clock, self->clock, at_clock_width_now(self->in));
     clock[self->index] = self->epoch;
