@@ -93,6 +93,13 @@ static void forget_overlapping(struct at_wgmma_registers *all, const uint32_t *a
     }
 }
 
+/* From here on the block's threads reach no private memory unseen. */
+static void watch(struct at_simt_block *block) {
+    for (int i = 0; !block->registers_watched && i < block->n; i++)
+        block->threads[i].unwatched = 0;
+    block->registers_watched = 1;
+}
+
 struct at_wgmma_variable *at_wgmma_registers_take(struct at_simt_thread *const *members, uint32_t *const *at, int words,
                                                   const char *what) {
     const struct at_simt_thread *self = members[0];
@@ -112,7 +119,7 @@ struct at_wgmma_variable *at_wgmma_registers_take(struct at_simt_thread *const *
     if (all->n == VARIABLES_MAX)
         at_simt_report(AT_FINDING_BOUNDS, self->place, "more than %d variables as registers of wgmma",
                        (int)VARIABLES_MAX);
-    self->in->registers_watched = 1;
+    watch(self->in);
     r = &all->variables[all->n++];
     *r = (struct at_wgmma_variable){ .words = words, .sums = r->sums };
     memcpy(r->at, at, sizeof r->at);
