@@ -310,6 +310,8 @@ static inline __attribute__((always_inline)) void access_at(const void *address,
     struct at_spot spot;
     if (!at_counters_on && at_memory_own_shared(at_simt_thread()->in, address, bytes, &spot))
         access_cells(&spot, bytes, access, where);
+    else if (!at_counters_on && !at_copies_from_writable && at_memory_in_output(address, bytes, where, &spot))
+        access_cells(&spot, bytes, access, where);
     else
         access_any(address, bytes, access, where, site);
 }
