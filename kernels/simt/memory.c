@@ -167,9 +167,8 @@ static int in_region(const uint8_t *address, int bytes, enum at_access access, s
         if (r->told.read_only && r->alone)
             *at_memory_input_of(where) = (struct at_memory_input){ spans[i].base, spans[i].bytes };
         else if (r->alone)
-            at_memory_outputs[at_memory_call(where)] = (struct at_memory_output){
-                { spans[i].base, spans[i].bytes }, r->cells, r->name, r->told.unwritten
-            };
+            at_memory_outputs[at_memory_call(where)] =
+                (struct at_memory_output){ { spans[i].base, spans[i].bytes }, r->cells, r->name, r->told.unwritten };
         *spot = (struct at_spot){ r->cells, r->name, at, 0, 0, r->told.unwritten };
         return 1;
     }

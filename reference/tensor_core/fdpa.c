@@ -119,7 +119,8 @@ static inline __attribute__((always_inline)) int64_t cut_sum(const double *produ
 }
 
 /* Steps 2 to 5 for finite terms, from the largest exponent of the products on. */
-static inline __attribute__((always_inline)) double cut_and_add(const struct at_tc_rule *rule, const double *product, int n, double c, int e_max) {
+static inline __attribute__((always_inline)) double cut_and_add(const struct at_tc_rule *rule, const double *product,
+                                                                int n, double c, int e_max) {
     if (c != 0) {
         const int e = exponent_of(c, rule->addend_exponent + BIAS) - BIAS;
         e_max = e > e_max ? e : e_max;
