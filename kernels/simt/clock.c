@@ -4,7 +4,19 @@
 
 #include <string.h>
 
+#include "attest/clones.h"
+
 uint32_t *at_clock_create(void) { return at_simt_allocate(AT_CLOCK_WIDTH_MAX, sizeof(uint32_t), "a barrier's clock"); }
+
+AT_CLONES void at_clock_join(uint32_t *clock, const uint32_t *other, int width) {
+    for (int t = 0; t < width; t++)
+        clock[t] = other[t] > clock[t] ? other[t] : clock[t];
+}
+
+AT_CLONES void at_clock_meet(uint32_t *clock, const uint32_t *other, int width) {
+    for (int t = 0; t < width; t++)
+        clock[t] = other[t] < clock[t] ? other[t] : clock[t];
+}
 
 void at_clock_release(uint32_t *clock, struct at_simt_thread *self) {
     at_clock_join(clock, self->clock, at_clock_width_now(self->in));

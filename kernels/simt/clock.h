@@ -25,10 +25,10 @@ static inline int at_clock_width_now(const struct at_simt_block *block) {
 }
 /* A clock of the greatest width, of zeros. */
 uint32_t *at_clock_create(void);
-static inline void at_clock_join(uint32_t *clock, const uint32_t *other, int width) {
-    for (int t = 0; t < width; t++)
-        clock[t] = other[t] > clock[t] ? other[t] : clock[t];
-}
+/* The greater of each element; the two may be one, and overlap no otherwise. */
+void at_clock_join(uint32_t *clock, const uint32_t *other, int width);
+/* The lesser of each. */
+void at_clock_meet(uint32_t *clock, const uint32_t *other, int width);
 /* What a thread has done in this epoch and knows of others goes into a clock; what it does from here on does not. */
 void at_clock_release(uint32_t *clock, struct at_simt_thread *self);
 /* All that the members have done happens before what each of them does next. */

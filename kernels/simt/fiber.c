@@ -55,8 +55,14 @@ void at_fiber_destroy(struct at_fiber *fiber) {
     fiber->stack = NULL;
 }
 
+/* Stacks begin at multiples of a page, and all lanes of a warp stand equally deep in theirs: from one and the same offset
+ * on, their frames would share a few sets of the processor's cache. */
+static size_t offset_of_top(const struct at_fiber *fiber) {
+    return (uintptr_t)fiber->stack / 4096 % AT_FIBER_TOPS * AT_FIBER_APART;
+}
+
 void at_fiber_start(struct at_fiber *fiber, void (*entry)(void *), void *context) {
-    uint64_t *top = (uint64_t *)(void *)(fiber->stack + fiber->bytes);
+    uint64_t *top = (uint64_t *)(void *)(fiber->stack + fiber->bytes - offset_of_top(fiber));
     /* A fiber that was given up in the middle of a kernel left its frames' red zones behind. */
     __asan_unpoison_memory_region(fiber->stack, fiber->bytes);
     *--top = 0; /* two words, so that the stack is at a multiple of 16 when at_fiber_begin calls */

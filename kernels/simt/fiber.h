@@ -6,6 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Stacks begin at as many places, so many bytes apart: what a stack may have less than its bytes. */
+enum { AT_FIBER_TOPS = 61, AT_FIBER_APART = 64 };
+
 struct at_fiber {
     void *saved; /* stack pointer while it does not run */
     uint8_t *stack;

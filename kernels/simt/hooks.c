@@ -17,9 +17,11 @@ static inline __attribute__((always_inline)) void access(const void *address, in
     const struct at_simt_thread *self = at_simt_thread();
     if (!self || at_simt_machine.unchecked)
         return; /* host code of the same file */
-    if (at_memory_own_stack(self, address)) {
-        if (self->in->registers_watched)
-            at_wgmma_registers_touch(self, address, bytes, where);
+    const uint64_t in_stack = (uint64_t)((const uint8_t *)address - self->fiber.stack);
+    if (in_stack < self->unwatched)
+        return;
+    if (in_stack < self->fiber.bytes) {
+        at_wgmma_registers_touch(self, address, bytes, where);
         return;
     }
     if (access == AT_ACCESS_READ && !at_counters_on && at_memory_in_input(address, bytes, where))

@@ -19,7 +19,7 @@
 #include "kernels/simt/warp.h"
 #include "kernels/simt/wgmma.h"
 
-enum { RESIDENT = 4, LANDS_ONE_IN = 4, STACK_BYTES = 64 * 1024 };
+enum { RESIDENT = 4, LANDS_ONE_IN = 4, STACK_BYTES = 68 * 1024 };
 enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_CONFIGURATION = 9, INVALID_CLUSTER = 912 }; /* CUDA's numbers */
 _Static_assert((int)AT_RESIDENT_MAX >= (int)AT_SIMT_CLUSTER_MAX, "a cluster is resident as a whole");
 
@@ -91,7 +91,7 @@ static void begin_block(struct at_simt_block *block, int64_t number) {
         struct at_simt_thread *t = &block->threads[i];
         const struct at_fiber fiber = t->fiber;
         const uint32_t x = (uint32_t)i, grid_x = m->grid.x, grid_y = m->grid.y;
-        *t = (struct at_simt_thread){ .in = block, .fiber = fiber, .index = i, .epoch = now };
+        *t = (struct at_simt_thread){ .in = block, .fiber = fiber, .unwatched = fiber.bytes, .index = i, .epoch = now };
         t->clock =
             block->clocks + (int64_t)i * at_clock_width(block->n, 1); /* older than the block: it need not be cleared */
         t->self.thread = (struct at_dim3){ x % m->block.x, x / m->block.x % m->block.y, x / m->block.x / m->block.y };

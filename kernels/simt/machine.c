@@ -23,6 +23,15 @@ static struct {
     int left, ran;         /* lanes that have not been looked at; those that ran */
 } turn;
 
+/* Has the processor fetch where a thread's stack goes on, meanwhile: each lane's is in a page of its own. */
+static void fetch_stack(int index) {
+    if (index >= turn.block->n)
+        return;
+    const char *saved = turn.block->threads[index].fiber.saved;
+    __builtin_prefetch(saved);
+    __builtin_prefetch(saved + 64);
+}
+
 /* The next lane that is ready, made the running one; NULL: the scheduler goes on. */
 static struct at_simt_thread *next_lane(void) {
     while (turn.left > 0 && !at_simt_machine.stop) {
@@ -33,6 +42,7 @@ static struct at_simt_thread *next_lane(void) {
         if (index >= turn.block->n || t->state != AT_THREAD_READY)
             continue;
         turn.ran++;
+        fetch_stack(turn.first + turn.lane);
         at_simt_current = &t->self;
         return t;
     }

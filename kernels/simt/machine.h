@@ -27,7 +27,8 @@ struct at_simt_thread {
     struct at_simt_self self; /* first: at_simt_current points here */
     struct at_simt_block *in;
     struct at_fiber fiber;
-    int index; /* within the block */
+    uint64_t unwatched; /* bytes of its stack where nobody looks at what it does: all, or none (wgmma_registers.h) */
+    int index;          /* within the block */
     enum at_thread_state state;
     struct at_simt_place place; /* where it waits, or where it was last seen */
     /* warp.h: the operation it waits in. */
@@ -79,6 +80,7 @@ struct at_simt_block {
     struct at_register_file *registers;
     struct at_wgmma_registers *wgmma_registers; /* by warp; NULL until one multiplies */
     int registers_watched; /* wgmma has taken variables as registers: private memory is looked at, too */
+    int waited_by_name;    /* some thread has come to wait at a named barrier */
     struct at_wgmma_warp *wgmma;
     /* cluster.h: another block of the cluster reached this one's shared memory, after that many phases of the cluster's
      * barrier; 0: none. */

@@ -30,6 +30,7 @@ static struct {
 } region_cells;
 enum { KEPT_MAX = 8 << 20 }; /* cells; a job that has more of them, 352 MiB, gives them back */
 struct at_memory_input at_memory_inputs[AT_MEMORY_CALLS];
+struct at_memory_output at_memory_outputs[AT_MEMORY_CALLS];
 
 static size_t cells_of(int64_t bytes) { return (size_t)bytes / AT_GRANULE + 1; }
 
@@ -93,6 +94,7 @@ void at_memory_job(const struct at_simt_region *told, int n) {
     struct at_shadow_cell *cells = cells_for(told, n);
     n_regions = 0;
     memset(at_memory_inputs, 0, sizeof at_memory_inputs);
+    memset(at_memory_outputs, 0, sizeof at_memory_outputs);
     regions = realloc(regions, ((size_t)n + 1) * sizeof *regions);
     spans = realloc(spans, ((size_t)n + 1) * sizeof *spans);
     if (!regions || !spans) {
@@ -164,6 +166,9 @@ static int in_region(const uint8_t *address, int bytes, enum at_access access, s
                               (long long)at_simt_thread()->in->number, at_simt_thread()->index, r->name, (long long)at);
         if (r->told.read_only && r->alone)
             *at_memory_input_of(where) = (struct at_memory_input){ spans[i].base, spans[i].bytes };
+        else if (r->alone)
+            at_memory_outputs[at_memory_call(where)] =
+                (struct at_memory_output){ { spans[i].base, spans[i].bytes }, r->cells, r->name, r->told.unwritten };
         *spot = (struct at_spot){ r->cells, r->name, at, 0, 0, r->told.unwritten };
         return 1;
     }

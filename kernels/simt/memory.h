@@ -41,9 +41,21 @@ struct at_memory_input {
 /* By the call that reads: the input it read last; bytes 0: none. One call mostly reads one tensor. */
 enum { AT_MEMORY_CALLS = 256 };
 extern struct at_memory_input at_memory_inputs[AT_MEMORY_CALLS];
-static inline struct at_memory_input *at_memory_input_of(const void *where) {
-    return &at_memory_inputs[((uintptr_t)where ^ (uintptr_t)where >> 8) % AT_MEMORY_CALLS];
+static inline int at_memory_call(const void *where) {
+    return (int)(((uintptr_t)where ^ (uintptr_t)where >> 8) % AT_MEMORY_CALLS);
 }
+static inline struct at_memory_input *at_memory_input_of(const void *where) {
+    return &at_memory_inputs[at_memory_call(where)];
+}
+
+/* Memory that may be written, outputs and workspace: by the call, what it reached last; bytes 0: none. */
+struct at_memory_output {
+    struct at_memory_input in;
+    struct at_shadow_cell *cells;
+    const char *name;
+    int unwritten;
+};
+extern struct at_memory_output at_memory_outputs[AT_MEMORY_CALLS];
 
 static inline int at_memory_own_stack(const struct at_simt_thread *self, const uint8_t *address) {
     return (uint64_t)(address - self->fiber.stack) < self->fiber.bytes;
@@ -65,6 +77,16 @@ static inline int at_memory_in_input(const uint8_t *address, int bytes, const vo
     const struct at_memory_input *input = at_memory_input_of(where);
     const uint64_t at = (uint64_t)(address - input->base);
     return at < input->bytes && input->bytes - at >= (uint64_t)bytes;
+}
+
+/* The same for what this call reached last of the memory that may be written. */
+static inline int at_memory_in_output(const uint8_t *address, int bytes, const void *where, struct at_spot *spot) {
+    const struct at_memory_output *output = &at_memory_outputs[at_memory_call(where)];
+    const uint64_t at = (uint64_t)(address - output->in.base);
+    if (at >= output->in.bytes || output->in.bytes - at < (uint64_t)bytes)
+        return 0;
+    *spot = (struct at_spot){ output->cells, output->name, (int64_t)at, 0, 0, output->unwritten };
+    return 1;
 }
 
 /* Bytes of a block's shared memory, of which `like` knows the variables: of the dynamic part or of the variable that was

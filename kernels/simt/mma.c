@@ -66,13 +66,6 @@ const struct at_tc_instruction *at_mma_instruction(int kind, const struct at_tc_
     return found[kind];
 }
 
-double at_mma_element(enum at_format format, uint32_t word, int j) {
-    if (format == AT_TF32)
-        return at_decode(AT_F32, word & 0xffffe000u);
-    const int bits = 8 * (int)at_format_info(format)->bytes;
-    return at_decode(format, word >> (bits * j) & ((1u << bits) - 1));
-}
-
 static uint64_t encoded(enum at_format format, double x) {
     if (isnan(x))
         return format == AT_F32 ? 0x7fffffffu : 0x7fffu;
@@ -90,7 +83,7 @@ static void gather(const struct at_tc_instruction *t, enum at_format sum, int la
             m->b[group].x[n * place + j + 4 * n * r] = at_mma_element(t->b, f->b[r], j);
     for (int i = 0; i < 4; i++)
         m->c[group + 8 * (i / 2)][2 * place + i % 2] =
-            sum == AT_F32 ? at_decode(AT_F32, f->c[i]) : at_mma_element(AT_F16, f->c[i / 2], i % 2);
+            sum == AT_F32 ? at_mma_decode(AT_F32, f->c[i]) : at_mma_element(AT_F16, f->c[i / 2], i % 2);
 }
 
 void at_mma_put(enum at_format sum, uint32_t *d, int i, double x) {

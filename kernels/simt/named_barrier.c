@@ -27,6 +27,7 @@ struct at_named_barrier {
 };
 
 void at_named_begin(struct at_simt_block *block) {
+    block->waited_by_name = 0;
     if (!block->named)
         block->named = at_simt_allocate(AT_NAMED_BARRIERS, sizeof *block->named, "named barriers");
     for (int id = 0; id < AT_NAMED_BARRIERS; id++)
@@ -149,6 +150,7 @@ void at_simt_named_barrier(int id, int threads, struct at_simt_place place) {
     come(self, id, threads);
     self->barrier = id;
     self->state = AT_THREAD_IN_NAMED;
+    self->in->waited_by_name = 1;
     if (complete(self->in, &self->in->named[id]))
         release(self->in, id, self);
     else
@@ -189,7 +191,8 @@ void at_simt_named_arrive(int id, int threads, struct at_simt_place place) {
 
 void at_named_left(const struct at_simt_thread *left) {
     const int first = left->index / AT_WARP * AT_WARP;
-    for (int i = first; i < first + lanes_of_warp(left->in, first / AT_WARP); i++) {
+    const int past = left->in->waited_by_name ? first + lanes_of_warp(left->in, first / AT_WARP) : first;
+    for (int i = first; i < past; i++) {
         const struct at_simt_thread *t = &left->in->threads[i];
         if (t->state == AT_THREAD_IN_NAMED)
             at_simt_report(AT_FINDING_RACE, t->place,

@@ -310,6 +310,8 @@ static inline __attribute__((always_inline)) void access_at(const void *address,
     struct at_spot spot;
     if (!at_counters_on && at_memory_own_shared(at_simt_thread()->in, address, bytes, &spot))
         access_cells(&spot, bytes, access, where);
+    else if (!at_counters_on && !at_copies_from_writable && at_memory_in_output(address, bytes, where, &spot))
+        access_cells(&spot, bytes, access, where);
     else
         access_any(address, bytes, access, where, site);
 }
@@ -327,8 +329,27 @@ void at_shadow_write(const void *address, int bytes, const void *where) {
 }
 
 void at_shadow_access_at(const void *address, int bytes, enum at_access access, const void *site) {
-    if (at_simt_current && !at_simt_machine.unchecked)
-        access_at(address, bytes, access, NULL, site);
+    if (!at_simt_current || at_simt_machine.unchecked)
+        return;
+    switch (access) { /* a constant for each that is made for many bytes */
+    case AT_ACCESS_READ:
+        access_at(address, bytes, AT_ACCESS_READ, NULL, site);
+        break;
+    case AT_ACCESS_WRITE:
+        access_at(address, bytes, AT_ACCESS_WRITE, NULL, site);
+        break;
+    case AT_ACCESS_MULTIPLY:
+        access_at(address, bytes, AT_ACCESS_MULTIPLY, NULL, site);
+        break;
+    case AT_ACCESS_BULK_WRITE:
+        access_at(address, bytes, AT_ACCESS_BULK_WRITE, NULL, site);
+        break;
+    case AT_ACCESS_BULK_LANDING:
+        access_at(address, bytes, AT_ACCESS_BULK_LANDING, NULL, site);
+        break;
+    default:
+        access_any(address, bytes, access, NULL, site);
+    }
 }
 
 void at_shadow_multiplied(const void *address, int bytes) {

@@ -13,8 +13,8 @@ struct at_shadow_cell {
     uint32_t write_epoch, write_block; /* block numbers modulo 2^32 */
     uint32_t read_epoch, read_block;   /* epoch: the latest of the readers' */
     /* Readers of one block. As long as all are of read_epoch: the lanes of whole_warps x whole_lanes, and last_lanes of
-     * last_warp. Otherwise a vector of their epochs by thread, number `readers` of the launch; the last reader is the
-     * lane of last_lanes of last_warp. */
+     * last_warp. Otherwise what number `readers` of the launch says (readers.c), with the warps in whole_warps where that
+     * is a vector of epochs by thread; the last reader is the lane of last_lanes of last_warp. */
     uint32_t whole_warps, whole_lanes, last_lanes, readers;
     uint32_t bytes;        /* number of the four cells that stand for this one; 0: none */
     uint16_t write_thread; /* AT_BLOCK_MAX and more: a bulk copy by mbarrier number write_thread - AT_BLOCK_MAX */

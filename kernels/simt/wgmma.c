@@ -72,11 +72,6 @@ static const uint8_t *chunk_of(const struct at_simt_block *block, const struct a
     return block->arena + (place ^ (place >> 7 & (n - 1)) * CHUNK_BYTES);
 }
 
-static void take_least(uint32_t *clock, const uint32_t *other, int begin, int end) {
-    for (int i = begin; i < end; i++)
-        clock[i] = other[i] < clock[i] ? other[i] : clock[i];
-}
-
 /* A thread that happens after only what happens before all lanes, by the least elements of their clocks: products are
  * made when the last of them has come. */
 static void reader_after_all(struct at_simt_thread *const *members, struct at_simt_thread *reader, uint32_t *clock) {
@@ -90,14 +85,28 @@ static void reader_after_all(struct at_simt_thread *const *members, struct at_si
     for (int lane = 0; lane < AT_WARP; lane++) {
         const struct at_simt_thread *t = members[lane];
         clock[t->index] = t->epoch; /* its own element means nothing to a thread */
-        take_least(clock, t->clock, 0, own < width ? own : width);
-        take_least(clock, t->clock, own + AT_WARP, width);
+        at_clock_meet(clock, t->clock, own);
+        at_clock_meet(clock + own + AT_WARP, t->clock + own + AT_WARP, width - own - AT_WARP);
     }
+}
+
+/* The elements of 16 bytes. */
+static inline void decode_chunk(enum at_format format, int bytes, const uint32_t *words, double *x) {
+    const int each = 4 / bytes;
+    if (format == AT_F16)
+        for (int j = 0; j < CHUNK_BYTES / 2; j++)
+            x[j] = at_mma_element(AT_F16, words[j / 2], j % 2);
+    else if (format == AT_BF16)
+        for (int j = 0; j < CHUNK_BYTES / 2; j++)
+            x[j] = at_mma_element(AT_BF16, words[j / 2], j % 2);
+    else
+        for (int j = 0; j < CHUNK_BYTES / bytes; j++)
+            x[j] = at_mma_element(format, words[j / each], j % each);
 }
 
 static void read_matrix(struct at_simt_thread *reader, const struct at_simt_matrix *m, enum at_format format, int first,
                         int rows, struct at_tc_row *out) {
-    const int bytes = (int)at_format_info(format)->bytes, each = 4 / bytes;
+    const int bytes = (int)at_format_info(format)->bytes, n = CHUNK_BYTES / bytes;
     struct at_simt_self *running = at_simt_current;
     const int counting = at_counters_on;
     at_counters_on = 0;
@@ -105,15 +114,14 @@ static void read_matrix(struct at_simt_thread *reader, const struct at_simt_matr
     for (int i = 0; i < rows * K_CHUNKS; i++) {
         const uint8_t *at = chunk_of(reader->in, m, first, i);
         uint32_t words[CHUNK_BYTES / 4];
+        double x[CHUNK_BYTES];
         at_shadow_access_at(at, CHUNK_BYTES, AT_ACCESS_MULTIPLY, NULL);
         memcpy(words, at, sizeof words);
-        for (int j = 0; j < CHUNK_BYTES / bytes; j++) {
-            const double x = at_mma_element(format, words[j / each], j % each);
-            if (m->mn_major)
-                out[i / K_LINES * 8 + j].x[i % K_LINES] = x;
-            else
-                out[i / K_CHUNKS].x[i % K_CHUNKS * CHUNK_BYTES / bytes + j] = x;
-        }
+        decode_chunk(format, bytes, words, x);
+        for (int j = 0; m->mn_major && j < n; j++)
+            out[i / K_LINES * 8 + j].x[i % K_LINES] = x[j];
+        if (!m->mn_major)
+            memcpy(&out[i / K_CHUNKS].x[i % K_CHUNKS * n], x, (size_t)n * sizeof *x);
     }
     at_simt_current = running;
     at_counters_on = counting;
@@ -156,7 +164,7 @@ static void check_matrix(const struct at_simt_matrix *m) {
 
 /* Element i of a lane's part of the sums: four for each eight columns. */
 static double sum_of(enum at_format format, const uint32_t *words, int i) {
-    return format == AT_F32 ? at_decode(AT_F32, words[i]) : at_mma_element(AT_F16, words[i / 2], i % 2);
+    return format == AT_F32 ? at_mma_decode(AT_F32, words[i]) : at_mma_element(AT_F16, words[i / 2], i % 2);
 }
 
 static void multiply(struct at_simt_thread *const *members, int n) {

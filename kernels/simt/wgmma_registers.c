@@ -12,12 +12,18 @@ struct at_wgmma_registers {
     int fenced; /* since the warp's last wait */
     int n;
     struct at_wgmma_variable variables[VARIABLES_MAX];
+    const uint8_t *low[AT_WARP], *high[AT_WARP]; /* by lane: no variable of the block so far lies below or beyond */
+    int apart, last;                             /* no lane has two that overlap; the one that was touched last */
 };
 
 void at_wgmma_registers_begin(struct at_simt_block *block) {
     block->registers_watched = 0;
-    for (int w = 0; block->wgmma_registers && w < AT_WARPS_MAX; w++)
-        block->wgmma_registers[w].fenced = block->wgmma_registers[w].n = 0;
+    for (int w = 0; block->wgmma_registers && w < AT_WARPS_MAX; w++) {
+        struct at_wgmma_registers *all = &block->wgmma_registers[w];
+        all->fenced = all->n = all->last = all->apart = 0;
+        memset(all->low, 0, sizeof all->low);
+        memset(all->high, 0, sizeof all->high);
+    }
 }
 
 static struct at_wgmma_registers *registers_of(const struct at_simt_thread *thread) {
@@ -27,20 +33,51 @@ static struct at_wgmma_registers *registers_of(const struct at_simt_thread *thre
     return &block->wgmma_registers[thread->index / AT_WARP];
 }
 
+static inline int is_within(const struct at_wgmma_variable *r, int lane, const uint8_t *first, const uint8_t *past) {
+    return first >= (const uint8_t *)r->at[lane] && past <= (const uint8_t *)(r->at[lane] + r->words);
+}
+
 void at_wgmma_registers_touch(const struct at_simt_thread *thread, const void *address, int bytes, const void *where) {
     struct at_wgmma_registers *all = &thread->in->wgmma_registers[thread->index / AT_WARP];
     const int lane = thread->index % AT_WARP;
     const uint8_t *first = address, *past = first + bytes;
+    if (past <= all->low[lane] || first >= all->high[lane])
+        return;
+    if (all->apart && all->last < all->n && !all->variables[all->last].pending &&
+        is_within(&all->variables[all->last], lane, first, past)) {
+        all->variables[all->last].touched |= 1u << lane;
+        return;
+    }
     for (int i = 0; i < all->n; i++) {
         struct at_wgmma_variable *r = &all->variables[i];
         if (first >= (const uint8_t *)(r->at[lane] + r->words) || past <= (const uint8_t *)r->at[lane])
             continue;
+        all->last = i;
         if (r->pending)
             at_simt_report_at(AT_FINDING_RACE, where,
                               "block %lld: thread %d touches sums of the wgmma at %s:%d, which has not been waited for",
                               (long long)thread->in->number, thread->index, r->place.file, r->place.line);
         r->touched |= 1u << lane;
     }
+}
+
+static void widen_bounds(struct at_wgmma_registers *all, const struct at_wgmma_variable *r) {
+    for (int lane = 0; lane < AT_WARP; lane++) {
+        const uint8_t *low = (const uint8_t *)r->at[lane], *high = (const uint8_t *)(r->at[lane] + r->words);
+        all->low[lane] = all->low[lane] && all->low[lane] < low ? all->low[lane] : low;
+        all->high[lane] = all->high[lane] > high ? all->high[lane] : high;
+    }
+}
+
+static int are_apart(const struct at_wgmma_registers *all) {
+    for (int i = 1; i < all->n; i++)
+        for (int k = 0; k < i; k++)
+            for (int lane = 0; lane < AT_WARP; lane++) {
+                const struct at_wgmma_variable *a = &all->variables[i], *b = &all->variables[k];
+                if (a->at[lane] < b->at[lane] + b->words && b->at[lane] < a->at[lane] + a->words)
+                    return 0;
+            }
+    return 1;
 }
 
 /* Variables whose places on the stack another one has taken. */
@@ -54,6 +91,13 @@ static void forget_overlapping(struct at_wgmma_registers *all, const uint32_t *a
         all->variables[all->n].sums = sums; /* kept for the next */
         i--;
     }
+}
+
+/* From here on the block's threads reach no private memory unseen. */
+static void watch(struct at_simt_block *block) {
+    for (int i = 0; !block->registers_watched && i < block->n; i++)
+        block->threads[i].unwatched = 0;
+    block->registers_watched = 1;
 }
 
 struct at_wgmma_variable *at_wgmma_registers_take(struct at_simt_thread *const *members, uint32_t *const *at, int words,
@@ -75,10 +119,12 @@ struct at_wgmma_variable *at_wgmma_registers_take(struct at_simt_thread *const *
     if (all->n == VARIABLES_MAX)
         at_simt_report(AT_FINDING_BOUNDS, self->place, "more than %d variables as registers of wgmma",
                        (int)VARIABLES_MAX);
-    self->in->registers_watched = 1;
+    watch(self->in);
     r = &all->variables[all->n++];
     *r = (struct at_wgmma_variable){ .words = words, .sums = r->sums };
     memcpy(r->at, at, sizeof r->at);
+    widen_bounds(all, r);
+    all->apart = are_apart(all);
     return r;
 }
 

@@ -27,7 +27,7 @@ void at_fast_codes_init(enum at_format format, struct at_fast_codes *codes) {
 /* a where the condition (0 or 1) holds, without the branch that a compiler makes of ?: here. */
 static inline int64_t take(int64_t condition, int64_t a, int64_t b) { return b ^ ((a ^ b) & -condition); }
 
-AT_FAST_VECTOR
+AT_CLONES
 void at_fast_slots(const struct at_fast_codes *codes, int64_t n, const double *restrict x, uint32_t *restrict slots) {
     const int64_t bias = codes->bias, normal = codes->normal, top = codes->infinity, magic = codes->magic;
     const uint64_t half = ((uint64_t)1 << (codes->shift - 1)) - 1;
@@ -67,7 +67,7 @@ struct quiet {
     int64_t zero, subnormal, flushed, most;
 };
 
-AT_FAST_VECTOR
+AT_CLONES
 static void survey(int64_t n, const double *restrict x, struct quiet *q) {
     const int64_t normal_min = (int64_t)(1023 - 14) << 52, to_zero = (int64_t)(1023 - 25) << 52;
     int64_t zero = 0, below = 0, flushed = 0, most = 0;

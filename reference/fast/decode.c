@@ -24,7 +24,7 @@ static uint32_t bits_of(float value) {
     return bits;
 }
 
-AT_FAST_VECTOR
+AT_CLONES
 static void from_bf16(int64_t n, const char *restrict codes, double *restrict values) {
     for (int64_t i = 0; i < n; i++)
         values[i] = (double)value_of((uint32_t)code_at(codes, i) << 16);
@@ -32,7 +32,7 @@ static void from_bf16(int64_t n, const char *restrict codes, double *restrict va
 
 /* An integer times a power of two, which is exact in float; infinities and NaNs get their exponent afterwards. Only the
  * product is floating-point arithmetic and it is the same for all codes, or gcc would see a branch. */
-AT_FAST_VECTOR
+AT_CLONES
 static void from_f16(int64_t n, const char *restrict codes, double *restrict values) {
     for (int64_t i = 0; i < n; i++) {
         const uint32_t code = code_at(codes, i), biased = code >> 10 & 31, normal = biased > 0;
@@ -43,7 +43,7 @@ static void from_f16(int64_t n, const char *restrict codes, double *restrict val
     }
 }
 
-AT_FAST_VECTOR
+AT_CLONES
 static void from_f32(int64_t n, const char *restrict codes, double *restrict values) {
     for (int64_t i = 0; i < n; i++) {
         float value;
@@ -52,7 +52,7 @@ static void from_f32(int64_t n, const char *restrict codes, double *restrict val
     }
 }
 
-AT_FAST_VECTOR
+AT_CLONES
 int at_fast_all_finite(int64_t n, const double *values) {
     int64_t finite = 0;
     for (int64_t i = 0; i < n; i++)

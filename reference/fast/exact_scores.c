@@ -73,7 +73,7 @@ static void turn(const struct at_fast_product *x) {
 }
 
 /* LANES keys of one row; products are exact. */
-AT_FAST_VECTOR
+AT_CLONES
 static void narrow_sums(int64_t d, const double *q, const double *k, int64_t lanes, double *out) {
     lanes8 sum[2], rest[2] = { { 0 }, { 0 } };
     for (int i = 0; i < 2; i++)

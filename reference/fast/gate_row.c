@@ -10,7 +10,7 @@
 #include "fast/vector.h"
 
 /* s and r; r lies at least at `floor`: 0 with relu_pre, -inf without. */
-AT_FAST_VECTOR
+AT_CLONES
 static void scores(int64_t n, double scale, double floor, const double *restrict dot, double *restrict s,
                    double *restrict r) {
     for (int64_t t = 0; t < n; t++) {
@@ -21,7 +21,7 @@ static void scores(int64_t n, double scale, double floor, const double *restrict
 }
 
 /* sum[t] for t >= first of w r[t-j] over the taps. */
-AT_FAST_VECTOR
+AT_CLONES
 static void filter(int64_t first, int64_t n, int taps, const double *restrict w, const double *restrict r,
                    double *restrict sum) {
     for (int64_t t = first; t < n; t++)
@@ -32,13 +32,13 @@ static void filter(int64_t first, int64_t n, int taps, const double *restrict w,
 }
 
 /* From r to z, in place. */
-AT_FAST_VECTOR
+AT_CLONES
 static void subtract(int64_t first, int64_t n, double share, const double *restrict sum, double *restrict z) {
     for (int64_t t = first; t < n; t++)
         z[t] -= share * sum[t];
 }
 
-AT_FAST_VECTOR
+AT_CLONES
 static void clamp(int64_t n, double low, double high, const double *restrict z, double *restrict p) {
     for (int64_t t = 0; t < n; t++) {
         const double x = z[t];

@@ -10,13 +10,13 @@
 
 typedef double lanes8 __attribute__((vector_size(64), aligned(8)));
 
-AT_FAST_VECTOR
+AT_CLONES
 void at_fast_exp_row(int64_t n, double shift, const double *restrict s, double *restrict e) {
     for (int64_t t = 0; t < n; t++)
         e[t] = at_plain_exp(s[t] - shift);
 }
 
-AT_FAST_VECTOR
+AT_CLONES
 double at_fast_scale_row(int64_t n, double scale, const double *restrict dot, double *restrict s, int *has_nan) {
     enum { SIDE = 8 };
     double top[SIDE], most = -(double)INFINITY;
@@ -42,13 +42,13 @@ double at_fast_scale_row(int64_t n, double scale, const double *restrict dot, do
     return most;
 }
 
-AT_FAST_VECTOR
+AT_CLONES
 void at_fast_divide_row(int64_t n, double sum, const double *restrict e, double *restrict p) {
     for (int64_t t = 0; t < n; t++)
         p[t] = e[t] / sum;
 }
 
-AT_FAST_VECTOR
+AT_CLONES
 void at_fast_entropy_row(int64_t n, const double *restrict p, double *restrict y) {
     for (int64_t t = 0; t < n; t++) {
         y[t] = p[t] * at_plain_log2(p[t]);
@@ -69,7 +69,7 @@ static uint16_t gather(const uint8_t *flags) {
     return (uint16_t)((word * 0x0102040810204080u) >> 56);
 }
 
-AT_FAST_VECTOR
+AT_CLONES
 static void flag_row(int64_t n, const double *restrict p, uint8_t *restrict flags) {
     for (int64_t t = 0; t < n; t++)
         flags[t] = p[t] != 0;
@@ -87,7 +87,7 @@ void at_fast_mask_row(int64_t n, const double *p, uint16_t *mask) {
     }
 }
 
-AT_FAST_VECTOR
+AT_CLONES
 uint64_t at_fast_mass(int64_t n, const double *p) {
     const double place = 0x1p52;
     uint64_t sum = 0;
@@ -100,7 +100,7 @@ uint64_t at_fast_mass(int64_t n, const double *p) {
     return sum;
 }
 
-AT_FAST_VECTOR
+AT_CLONES
 int at_fast_mass_fits(int64_t n, const double *p) {
     int64_t beyond = 0;
     for (int64_t t = 0; t < n; t++)
@@ -108,7 +108,7 @@ int at_fast_mass_fits(int64_t n, const double *p) {
     return beyond == 0;
 }
 
-AT_FAST_VECTOR
+AT_CLONES
 void at_fast_multiply_row(int64_t n, double gamma, const double *restrict p, double *restrict w) {
     for (int64_t t = 0; t < n; t++)
         w[t] = gamma * p[t];
@@ -132,7 +132,7 @@ void at_fast_multiply_row(int64_t n, double gamma, const double *restrict p, dou
         c += 8 * (VECTORS); \
     } while (0)
 
-AT_FAST_VECTOR
+AT_CLONES
 void at_fast_weigh_values(int64_t n, int64_t d, const double *w, const uint16_t *mask, const double *v, double *o) {
     int64_t c = 0;
     while (d - c >= 64)

@@ -7,19 +7,9 @@
 #ifndef AT_FAST_VECTOR_H
 #define AT_FAST_VECTOR_H
 
-#include <limits.h> /* any header of glibc says __GLIBC__ */
-
 #include "asynct_attention/asynct_attention.h"
+#include "attest/clones.h"
 #include "softmax_attention/softmax_attention.h"
-
-/* AT_FAST_VECTOR: before a function, compiles it for several instruction sets and picks one when the program is
- * loaded. Needs gcc's target_clones and the dynamic linker's ifunc, whose resolvers run before a sanitizer is ready. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__) && \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define AT_FAST_VECTOR __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define AT_FAST_VECTOR
-#endif
 
 /* at_asynct_gate_row(). p may be dot itself; beyond that no arrays may overlap. */
 void at_fast_gate_row(const struct at_asynct_head *head, int64_t n, const double *dot, double *s, double *z, double *p);

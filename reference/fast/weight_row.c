@@ -11,7 +11,7 @@ enum { LANES = 8 };
 
 static double larger(double x, double y) { return x > y ? x : y; } /* y unless x is a larger number */
 
-AT_FAST_VECTOR
+AT_CLONES
 static double scale_scores(int64_t n, double scale, const double *restrict dot, double *restrict s) {
     double top[LANES], max = -(double)INFINITY;
     const int64_t whole = n - n % LANES;
@@ -31,7 +31,7 @@ static double scale_scores(int64_t n, double scale, const double *restrict dot, 
     return max;
 }
 
-AT_FAST_VECTOR
+AT_CLONES
 static void divide(int64_t n, double divisor, double *restrict p) {
     for (int64_t t = 0; t < n; t++)
         p[t] /= divisor;

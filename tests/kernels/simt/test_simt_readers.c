@@ -129,6 +129,39 @@ static void test_sets_of_readers(void **state) {
     }
 }
 
+/* Lanes read one after another, each in a stretch of its own, and the first of them once more in another; lane 31 is ordered
+ * after all but one, and writes. */
+static int n_readers;
+static void readers_of_many_stretches(void *unused) {
+    (void)unused;
+    for (int i = 0; i <= n_readers; i++) {
+        const int reader = i % n_readers;
+        if (TID == reader || TID == 31)
+            SYNC_WARP(1u << reader | 1u << 31);
+        if (TID == reader)
+            READ(4, &at_simt_scene.both[5]);
+        (void)SHUFFLE(FULL, 1, 0);
+    }
+    for (int i = 0; i < n_readers; i++)
+        if (i != left_out && (TID == i || TID == 31))
+            SYNC_WARP(1u << i | 1u << 31);
+    if (TID == 31)
+        PUT(at_simt_scene.both[5], 1);
+}
+static void test_many_stretches(void **state) {
+    (void)state;
+    for (n_readers = 2; n_readers <= 31; n_readers++) {
+        left_out = -1;
+        AT_SIMT_SCENE_SEEDS(at_test_effort(5), readers_of_many_stretches, 1, 32, AT_FINDING_NONE, "");
+        for (left_out = 0; left_out < n_readers; left_out++) {
+            char reads[64];
+            snprintf(reads, sizeof reads, "which thread %d of block 0 reads", left_out);
+            AT_SIMT_SCENE_SEEDS(at_test_effort(5), readers_of_many_stretches, 1, 32, AT_FINDING_RACE,
+                                "thread 31 writes", reads);
+        }
+    }
+}
+
 /* Readers that need vectors, of two elements, after a launch that left others; lane 20 is ordered after the readers of
  * [9], and not after those of [7]. */
 static void two_sets_of_readers(void *unused) {
@@ -172,6 +205,7 @@ int main(void) {
         cmocka_unit_test(test_readers),
         cmocka_unit_test(test_two_of_one_stretch),
         cmocka_unit_test(test_sets_of_readers),
+        cmocka_unit_test(test_many_stretches),
         cmocka_unit_test(test_readers_of_an_earlier_launch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
