@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attest/alibi.h"
 #include "attest/attention.h"
 #include "attest/env.h"
 #include "datasets/fill/pool.h"
@@ -162,12 +163,22 @@ static void fill_decay(const struct at_build *build) {
         fill_weights(build, &build->problem->op->tensors[i], tensor);
 }
 
+/* ALiBi's slopes, rounded to f32 after the factor. */
+static void fill_alibi(const struct at_build *build) {
+    const struct at_problem *problem = build->problem;
+    struct at_tensor *tensor = tensor_of(build, AT_FILL_ALIBI);
+    for (int64_t i = 0; tensor && i < at_tensor_count(tensor); i++)
+        ((float *)tensor->data)[i] = (float)(at_scalar_get(problem, at_op_scalar(problem->op, "alibi")) *
+                                             at_alibi_slope(problem->sizes.h, i));
+}
+
 void at_fill_parameters(const struct at_build *build) {
     const struct at_op *op = build->problem->op;
     fill_heads(tensor_of(build, AT_FILL_SIGMA), &build->c->keys->sigma);
     fill_heads(tensor_of(build, AT_FILL_GAMMA), &build->c->keys->gamma);
     fill_taps(build, tensor_of(build, AT_FILL_TAPS));
     fill_decay(build);
+    fill_alibi(build);
     for (int i = 0; i < op->n_tensors; i++)
         if (build->problem->tensors[i].data && op->tensors[i].fill >= AT_FILL_SLOPE &&
             op->tensors[i].fill <= AT_FILL_SHIFT)
