@@ -188,7 +188,7 @@ static void test_unit_is_exact(void **state) {
     const int sq = 3, sk = 19;
     const struct at_test_shape shape = { .b = 1, .h = 4, .hk = 2, .d = 8, .sq = &sq, .sk = &sk, .dtype = AT_F32 };
     struct bent b;
-    make(&shape, 4, 50, 1, &b); /* no power of two: its product rounds */
+    make(&shape, 4, 50, 0, &b); /* no power of two: its product rounds */
     for (int i = 0; i < 2; i++) {
         struct at_numerics n;
         struct at_test_eval e;
