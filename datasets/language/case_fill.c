@@ -164,12 +164,10 @@ static void fill_decay(const struct at_build *build) {
 }
 
 /* ALiBi's slopes, rounded to f32 after the factor. */
-static void fill_alibi(const struct at_build *build) {
-    const struct at_problem *problem = build->problem;
-    struct at_tensor *tensor = tensor_of(build, AT_FILL_ALIBI);
+static void fill_alibi(const struct at_problem *p, struct at_tensor *tensor) {
+    const double factor = tensor ? at_scalar_get(p, at_op_scalar(p->op, "alibi")) : 0;
     for (int64_t i = 0; tensor && i < at_tensor_count(tensor); i++)
-        ((float *)tensor->data)[i] = (float)(at_scalar_get(problem, at_op_scalar(problem->op, "alibi")) *
-                                             at_alibi_slope(problem->sizes.h, i));
+        ((float *)tensor->data)[i] = (float)(factor * at_alibi_slope(p->sizes.h, i));
 }
 
 void at_fill_parameters(const struct at_build *build) {
@@ -178,7 +176,7 @@ void at_fill_parameters(const struct at_build *build) {
     fill_heads(tensor_of(build, AT_FILL_GAMMA), &build->c->keys->gamma);
     fill_taps(build, tensor_of(build, AT_FILL_TAPS));
     fill_decay(build);
-    fill_alibi(build);
+    fill_alibi(build->problem, tensor_of(build, AT_FILL_ALIBI));
     for (int i = 0; i < op->n_tensors; i++)
         if (build->problem->tensors[i].data && op->tensors[i].fill >= AT_FILL_SLOPE &&
             op->tensors[i].fill <= AT_FILL_SHIFT)

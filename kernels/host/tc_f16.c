@@ -59,8 +59,7 @@ static void run_row(const struct at_launch *launch, const struct at_host_tensors
     struct at_host_softmax softmax = { .sum = 1 }; /* AsyncT divides by nothing */
     decode(&problem->tensors[AT_ATTN_Q], row * d, d, s->q);
     for (int64_t t = 0; t < keys; t++)
-        s->score[t] =
-            at_host_score(&scores, at_f32_from_f16(at_host_tensor_f16(d, s->q, s->k + t * d, 1, 0)), t);
+        s->score[t] = at_host_score(&scores, at_f32_from_f16(at_host_tensor_f16(d, s->q, s->k + t * d, 1, 0)), t);
     if (tensors->lse >= 0) {
         softmax = at_host_exponentials(keys, s->score, s->weight);
         float lse = at_host_lse(&softmax, keys);

@@ -19,7 +19,8 @@ template <class T> __global__ void __launch_bounds__(AT_DECODE_THREADS, AT_DECOD
     const int request = (int)blockIdx.y, i = (int)blockIdx.z;
     if (a.query_start[request] + i >= a.query_start[request + 1])
         return;
-    at_capped_row(at_capped_query<T, at_tanh_by_instruction>(a, (int)blockIdx.x, request, i, a.visible(request, i)), row);
+    at_capped_row(at_capped_query<T, at_tanh_by_instruction>(a, (int)blockIdx.x, request, i, a.visible(request, i)),
+                  row);
 }
 
 const char *supports(const struct at_problem *problem) { return at_attention_sizes_decline(problem, 4); }

@@ -51,7 +51,7 @@ struct at_scalar {
     /* Parameters: runners are older than it. A value that is not the default goes to those alone that say they take it
      * (kernels/runner/PROTOCOL.md, `takes`). */
     int announced;
-    const char *word;           /* sizes: what one place along it is called: "row" */
+    const char *word; /* sizes: what one place along it is called: "row" */
 };
 #define AT_OWN_PLACE(type, member) ((int)(offsetof(struct at_problem, own) + offsetof(struct type, member)))
 
@@ -186,10 +186,10 @@ struct at_op {
     unsigned dtypes;                       /* bit f: enum at_format f; 0: f32, f16 and bf16 */
     /* NULL: none. Attention: what a kernel of scale q.k alone does not compute of this problem, as such kernels decline it. */
     const char *(*beyond_scale)(const struct at_problem *problem);
-    int has_ledger;                        /* evaluations fill a ledger worth keeping */
-    int has_trace;                         /* and call at_eval.trace */
-    int takes_mean_square;                 /* rows: exact data make it a square */
-    unsigned declares;                     /* AT_DECLARES of each field of a declaration that its model reads */
+    int has_ledger;        /* evaluations fill a ledger worth keeping */
+    int has_trace;         /* and call at_eval.trace */
+    int takes_mean_square; /* rows: exact data make it a square */
+    unsigned declares;     /* AT_DECLARES of each field of a declaration that its model reads */
     /* NULL: all of them. Those among them that it reads on this problem. */
     unsigned (*declares_on)(const struct at_problem *problem);
 

@@ -84,8 +84,8 @@ void at_takes_all(char *takes, size_t size) {
     for (int o = 0; o < at_op_count(); o++)
         for (int i = 0; i < at_op_at(o)->n_own; i++)
             if (at_op_at(o)->own[i].announced)
-                snprintf(takes + strlen(takes), size - strlen(takes), "%s%s.%s", takes[0] ? "," : "",
-                         at_op_at(o)->name, at_op_at(o)->own[i].name);
+                snprintf(takes + strlen(takes), size - strlen(takes), "%s%s.%s", takes[0] ? "," : "", at_op_at(o)->name,
+                         at_op_at(o)->own[i].name);
 }
 
 static int has_word(const char *list, const char *word) {

@@ -49,7 +49,8 @@ static double form_scores(int64_t n, const struct at_softmax_form *form, const d
 
 void at_fast_weight_row(int64_t n, const struct at_softmax_form *form, const double *dot, double *s, double *p,
                         struct at_softmax_row *row) {
-    const double max = at_softmax_plain(form) ? scale_scores(n, form->scale, dot, s) : form_scores(n, form, dot, s), shift = max > -(double)INFINITY ? max : 0;
+    const double max = at_softmax_plain(form) ? scale_scores(n, form->scale, dot, s) : form_scores(n, form, dot, s),
+                 shift = max > -(double)INFINITY ? max : 0;
     double sum = 0;
     for (int64_t t = 0; t < n; t++) {
         p[t] = exp(s[t] - shift);

@@ -98,8 +98,7 @@ static at_status check(const struct at_problem *problem) {
         return AT_FAIL(AT_USAGE, "softcap is %g, wanted 0 or a number from %g to %g", (double)z.softcap,
                        (double)AT_SOFTCAP_LEAST, (double)AT_SOFTCAP_MOST);
     if (!(z.alibi >= 0 && z.alibi <= AT_ALIBI_MOST))
-        return AT_FAIL(AT_USAGE, "alibi is %g, wanted a number from 0 to %g", (double)z.alibi,
-                       (double)AT_ALIBI_MOST);
+        return AT_FAIL(AT_USAGE, "alibi is %g, wanted a number from 0 to %g", (double)z.alibi, (double)AT_ALIBI_MOST);
     const int64_t wanted = z.alibi > 0 ? problem->sizes.h : 0, found = at_tensor_count(slopes);
     if (found != wanted || (found > 0 && (slopes->format != AT_F32 || !slopes->data)))
         return AT_FAIL(AT_USAGE, "slopes has %lld elements of %s, wanted %lld of f32", (long long)found,
@@ -127,11 +126,11 @@ const struct at_op at_op_softmax_attention = {
     .beyond_scale = beyond_scale,
     .declares_on = declares_on,
     .domain = domain,
-    .declares = AT_DECLARES_QK | AT_DECLARES(scale_on) | AT_DECLARES(p) | AT_DECLARES(exp) | AT_DECLARES(exp_arg) | AT_DECLARES(tanh) | AT_DECLARES(fir_fma) |
-                AT_DECLARES(ex2_poly3) | AT_DECLARES(l_lanes) | AT_DECLARES(l_run) | AT_DECLARES(l_tree) |
-                AT_DECLARES(divide) | AT_DECLARES(lse) | AT_DECLARES(block) | AT_DECLARES(rescale) |
-                AT_DECLARES(pv_unit) | AT_DECLARES(pv_chunk) | AT_DECLARES(split) | AT_DECLARES(splits) |
-                AT_DECLARES(pv_zero),
+    .declares = AT_DECLARES_QK | AT_DECLARES(scale_on) | AT_DECLARES(p) | AT_DECLARES(exp) | AT_DECLARES(exp_arg) |
+                AT_DECLARES(tanh) | AT_DECLARES(fir_fma) | AT_DECLARES(ex2_poly3) | AT_DECLARES(l_lanes) |
+                AT_DECLARES(l_run) | AT_DECLARES(l_tree) | AT_DECLARES(divide) | AT_DECLARES(lse) | AT_DECLARES(block) |
+                AT_DECLARES(rescale) | AT_DECLARES(pv_unit) | AT_DECLARES(pv_chunk) | AT_DECLARES(split) |
+                AT_DECLARES(splits) | AT_DECLARES(pv_zero),
     .has_trace = 1,
     .flops = at_attn_flops,
     AT_ATTN_FUNCTIONS,

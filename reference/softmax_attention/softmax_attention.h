@@ -109,7 +109,8 @@ struct at_softmax_row {
 
 /* dot[t] = <q, k_t> unscaled, the n visible keys in ascending order: fills s[t], the scores, p[t] (the
  * normalised weights, which add up to 1) and max, sum and lse of *row. s may be dot itself. */
-void at_softmax_weights(int64_t n, const struct at_softmax_form *form, const double *dot, double *s, double *p, struct at_softmax_row *row);
+void at_softmax_weights(int64_t n, const struct at_softmax_form *form, const double *dot, double *s, double *p,
+                        struct at_softmax_row *row);
 
 /* ---- How far a kernel can be (limit.c, constants in rounding.c) ---- */
 
@@ -137,14 +138,14 @@ struct at_softmax_limit {
     double u_store;                /* an f64 accumulator stored as f32 */
     double u_merge, eta_merge;     /* product and addition in f32 when partial results are merged */
     double u_divide, eta_divide;
-    double eta_reciprocal;   /* of a reciprocal below the normal numbers of its format: absolute */
-    double u_out, eta_out;   /* rounding of o to its format */
-    double u_log, log_floor; /* logarithm: relative, and absolute near l = 1 */
-    double u_max;            /* of |m|, by a shift common to all weights */
-    double u_add, u_lse;     /* m + log l, and storing it */
-    double u_capped, eta_capped;   /* argument of tanh: roundings of scale / cap, of the product; absolute */
-    double u_tanh, tanh_floor;     /* tanh: relative, absolute */
-    double u_bias;                 /* a rounding of the bias, of the score with its bias, of the capped score */
+    double eta_reciprocal;       /* of a reciprocal below the normal numbers of its format: absolute */
+    double u_out, eta_out;       /* rounding of o to its format */
+    double u_log, log_floor;     /* logarithm: relative, and absolute near l = 1 */
+    double u_max;                /* of |m|, by a shift common to all weights */
+    double u_add, u_lse;         /* m + log l, and storing it */
+    double u_capped, eta_capped; /* argument of tanh: roundings of scale / cap, of the product; absolute */
+    double u_tanh, tanh_floor;   /* tanh: relative, absolute */
+    double u_bias;               /* a rounding of the bias, of the score with its bias, of the capped score */
     double q_end, qk_end, score_end, pv_end, out_end; /* magnitudes that round to infinity */
 };
 /* numerics NULL: no kernel. AT_UNSUPPORTED when the numerics make no sense for the problem's dtype, as

@@ -359,8 +359,7 @@ static double unit_lse(const struct at_softmax_math *math, double m, double l) {
 struct at_span at_softmax_lse(const struct at_softmax_math *math, struct at_span m, struct at_span l) {
     if (math->numerics->lse == AT_LSE_LIBM)
         return libm_lse(math, m, l);
-    struct at_span out = { unit_lse(math, m.low, l.low), unit_lse(math, m.mid, l.mid),
-                           unit_lse(math, m.high, l.high) };
+    struct at_span out = { unit_lse(math, m.low, l.low), unit_lse(math, m.mid, l.mid), unit_lse(math, m.high, l.high) };
     if (l.low < l.high) {
         const double more = 0x1p-21 + 16 * 0x1p-24 * fmax(fabs(log(l.low)), fabs(log(l.high)));
         out.low -= more + 4 * 0x1p-24 * fabs(out.low);

@@ -235,7 +235,8 @@ static at_status try_field(struct trial *t, int field, struct at_declared_test *
     at_neighbours(t->declared, field, &near);
     for (int i = 0; i < near.n; i++) {
         int is;
-        AT_TRY(try_neighbour(t, &near.of[i], field == AT_FIELD_exp || field == AT_FIELD_lse || field == AT_FIELD_tanh, &is));
+        AT_TRY(try_neighbour(t, &near.of[i], field == AT_FIELD_exp || field == AT_FIELD_lse || field == AT_FIELD_tanh,
+                             &is));
         test->has_model[field] |= (unsigned)(is >= 0) << i;
         test->rejected[field] |= (unsigned)(is > 0) << i;
     }

@@ -338,17 +338,15 @@ static int decoy_index(const struct at_op *op, const char *name) {
 /* How many of the decoys of its attention that the case requires count in it; *looked of them there are. */
 static int counting(const struct at_case *c, int *looked) {
     struct at_case_data data;
-    int counted = 0;
+    int counted = 0, o = at_op_tensor_index(c->op, "o");
     at_assert_ok(at_case_build(c, &data));
     const struct at_problem *p = &data.problem;
     struct at_eval right = { 0 }, wrong = { 0 };
     for (int t = 0; t < c->op->n_tensors; t++) {
-        const size_t bytes = (size_t)at_tensor_count(&p->tensors[t]) * sizeof(double);
         if (c->op->tensors[t].role != AT_OUT)
             continue;
-        assert_true(bytes > 0);
-        right.value[t] = malloc(bytes);
-        wrong.value[t] = malloc(bytes);
+        right.value[t] = calloc((size_t)at_tensor_count(&p->tensors[t]), sizeof(double));
+        wrong.value[t] = calloc((size_t)at_tensor_count(&p->tensors[t]), sizeof(double));
         assert_true(right.value[t] && wrong.value[t]);
     }
     at_assert_ok(c->op->evaluate(p, NULL, 0, c->op->rows(p), &right));
@@ -358,10 +356,8 @@ static int counting(const struct at_case *c, int *looked) {
             continue; /* one of the general ones */
         at_assert_ok(c->op->decoy(p, NULL, decoy, 0, c->op->rows(p), &wrong));
         int is = 0;
-        for (int t = 0; t < c->op->n_tensors; t++) {
-            const int64_t each = t == at_op_tensor_index(c->op, "o") ? p->sizes.d : 1; /* lse: one a row */
-            is |= right.value[t] && counts(p, t, each, right.value[t], wrong.value[t]);
-        }
+        for (int t = 0; t < c->op->n_tensors; t++) /* o, and lse: one a row */
+            is |= right.value[t] && counts(p, t, t == o ? p->sizes.d : 1, right.value[t], wrong.value[t]);
         counted += is;
         ++*looked;
     }

@@ -133,15 +133,15 @@ static void test_format_sizes(void **state) {
         for (size_t i = size; i < sizeof text; i++)
             assert_int_equal(text[i], '#');
     }
-    at_assert_ok(
-        at_numerics_parse("qk_unit=f32_fma qk_lanes=-2147483648 qk_run=-2147483648 qk_tree=sequential "
-                          "scale_on=q_rounded fir_order=pooled gamma_on=after_p clamp=propagate "
-                          "exp=ex2_approx_ftz tanh=tanh_approx exp_arg=difference ex2_poly3=-2147483648 l_lanes=-2147483648 "
-                          "l_run=-2147483648 l_tree=sequential divide=rcp_approx_ftz lse=lg2_approx_ftz "
-                          "rsqrt=rsqrt_approx_ftz "
-                          "block=-2147483648 pv_unit=f32_fma pv_chunk=-2147483648 "
-                          "split=-2147483648 splits=-2147483648 guard=nan_safe tail=unread pv_zero=multiplied p=bf16",
-                          &numerics));
+    at_assert_ok(at_numerics_parse(
+        "qk_unit=f32_fma qk_lanes=-2147483648 qk_run=-2147483648 qk_tree=sequential "
+        "scale_on=q_rounded fir_order=pooled gamma_on=after_p clamp=propagate "
+        "exp=ex2_approx_ftz tanh=tanh_approx exp_arg=difference ex2_poly3=-2147483648 l_lanes=-2147483648 "
+        "l_run=-2147483648 l_tree=sequential divide=rcp_approx_ftz lse=lg2_approx_ftz "
+        "rsqrt=rsqrt_approx_ftz "
+        "block=-2147483648 pv_unit=f32_fma pv_chunk=-2147483648 "
+        "split=-2147483648 splits=-2147483648 guard=nan_safe tail=unread pv_zero=multiplied p=bf16",
+        &numerics));
     at_assert_ok(at_numerics_format(&numerics, text, 640));
 }
 
