@@ -39,9 +39,9 @@ static const struct at_decoy_spec decoys[] = {
 
 #define PLACE(member) AT_OWN_PLACE(at_softmax_own, member)
 static const struct at_scalar own[] = {
-    { .name = "softcap", .type = AT_SCALAR_FLOAT, .place = PLACE(softcap), .key = "softcap", .least = 0, .most = (double)AT_SOFTCAP_MOST, .announced = 1,
+    { .name = "softcap", .type = AT_SCALAR_FLOAT, .place = PLACE(softcap), .key = "softcap", .least = 0, .most = (double)AT_SOFTCAP_MAX, .announced = 1,
       .meaning = "scores become cap tanh(score / cap); 0: they stay" },
-    { .name = "alibi", .type = AT_SCALAR_FLOAT, .place = PLACE(alibi), .key = "alibi", .least = 0, .most = (double)AT_ALIBI_MOST, .announced = 1,
+    { .name = "alibi", .type = AT_SCALAR_FLOAT, .place = PLACE(alibi), .key = "alibi", .least = 0, .most = (double)AT_ALIBI_MAX, .announced = 1,
       .meaning = "slope (key - query) is added to scores, slopes by head as ALiBi has them times this; 0: nothing" },
 };
 /* clang-format on */
@@ -94,11 +94,11 @@ static at_status check(const struct at_problem *problem) {
     const struct at_softmax_own z = at_softmax_own_of(problem);
     const struct at_tensor *slopes = &problem->tensors[AT_SOFTMAX_SLOPES];
     AT_TRY(at_attn_check(problem));
-    if (z.softcap != 0 && !(z.softcap >= AT_SOFTCAP_LEAST && z.softcap <= AT_SOFTCAP_MOST))
+    if (z.softcap != 0 && !(z.softcap >= AT_SOFTCAP_LEAST && z.softcap <= AT_SOFTCAP_MAX))
         return AT_FAIL(AT_USAGE, "softcap is %g, wanted 0 or a number from %g to %g", (double)z.softcap,
-                       (double)AT_SOFTCAP_LEAST, (double)AT_SOFTCAP_MOST);
-    if (!(z.alibi >= 0 && z.alibi <= AT_ALIBI_MOST))
-        return AT_FAIL(AT_USAGE, "alibi is %g, wanted a number from 0 to %g", (double)z.alibi, (double)AT_ALIBI_MOST);
+                       (double)AT_SOFTCAP_LEAST, (double)AT_SOFTCAP_MAX);
+    if (!(z.alibi >= 0 && z.alibi <= AT_ALIBI_MAX))
+        return AT_FAIL(AT_USAGE, "alibi is %g, wanted a number from 0 to %g", (double)z.alibi, (double)AT_ALIBI_MAX);
     const int64_t wanted = z.alibi > 0 ? problem->sizes.h : 0, found = at_tensor_count(slopes);
     if (found != wanted || (found > 0 && (slopes->format != AT_F32 || !slopes->data)))
         return AT_FAIL(AT_USAGE, "slopes has %lld elements of %s, wanted %lld of f32", (long long)found,

@@ -71,8 +71,8 @@ AT_OWN_STRUCT(at_softmax_own)
 static inline float at_softmax_cap(const struct at_problem *problem) { return at_softmax_own_of(problem).softcap; }
 /* Where scale / cap and its products stay far from the ends of f32 for the scales that the field uses. */
 #define AT_SOFTCAP_LEAST 0x1p-10f
-#define AT_SOFTCAP_MOST 0x1p20f
-#define AT_ALIBI_MOST 0x1p16f
+#define AT_SOFTCAP_MAX 0x1p20f
+#define AT_ALIBI_MAX 0x1p16f
 
 /* ---- From scores to weights, exactly (weights.c) ---- */
 

@@ -83,7 +83,7 @@ static int64_t compare(const struct at_problem *p) {
 }
 
 static const enum at_format dtypes[] = { AT_F32, AT_F16, AT_BF16 };
-static const float caps[] = { 0, 0.01f, 2, 30, 1000, AT_SOFTCAP_LEAST, AT_SOFTCAP_MOST };
+static const float caps[] = { 0, 0.01f, 2, 30, 1000, AT_SOFTCAP_LEAST, AT_SOFTCAP_MAX };
 static const float factors[] = { 0, 1, 0.3f, 40 };
 
 static struct at_test_shape any_shape(struct at_test_random *random) {
