@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attest/alibi.h"
 #include "attest/attention.h"
 #include "attest/env.h"
 #include "datasets/fill/pool.h"
@@ -172,12 +173,20 @@ static void fill_decay(const struct at_build *build) {
         fill_weights(build, &build->problem->op->tensors[i], tensor);
 }
 
+/* ALiBi's slopes, rounded to f32 after the factor. */
+static void fill_alibi(const struct at_problem *p, struct at_tensor *tensor) {
+    const double factor = tensor ? at_scalar_get(p, at_op_scalar(p->op, "alibi")) : 0;
+    for (int64_t i = 0; tensor && i < at_tensor_count(tensor); i++)
+        ((float *)tensor->data)[i] = (float)(factor * at_alibi_slope(p->sizes.h, i));
+}
+
 void at_fill_parameters(const struct at_build *build) {
     const struct at_op *op = build->problem->op;
     fill_heads(tensor_of(build, AT_FILL_SIGMA), &build->c->keys->sigma);
     fill_heads(tensor_of(build, AT_FILL_GAMMA), &build->c->keys->gamma);
     fill_taps(build, tensor_of(build, AT_FILL_TAPS));
     fill_decay(build);
+    fill_alibi(build->problem, tensor_of(build, AT_FILL_ALIBI));
     for (int i = 0; i < op->n_tensors; i++) {
         struct at_tensor *tensor = &build->problem->tensors[i];
         const enum at_fill fill = op->tensors[i].fill;

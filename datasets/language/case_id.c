@@ -144,6 +144,9 @@ static void add_key(struct line *line, const char *name, const struct at_case *c
     if (own && own->quiet && !(c->keys->own_given >> (own - c->op->own) & 1))
         return;
     if (own) {
+        const double value = at_scalar_get(&c->keys->own, own);
+        if (own->announced && value >= own->value && value <= own->value)
+            return; /* ids of cases from before it was there stay what they were */
         at_own_key_text(own, c, text, sizeof text);
         add(line, " %s=%s", name, text);
     } else if (!is_silent(key, c)) {

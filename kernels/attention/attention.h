@@ -61,14 +61,22 @@ template <class T> struct at_attention_view {
     }
 };
 
-/* Reasons to decline that all kernels share: `bytes_per_key` of shared memory for a whole row of keys. */
-static inline const char *at_attention_declines(const struct at_problem *problem, int64_t bytes_per_key) {
+/* Reasons to decline that all kernels share but for what scores are: `bytes_per_key` of shared memory for a whole row of keys. */
+static inline const char *at_attention_sizes_decline(const struct at_problem *problem, int64_t bytes_per_key) {
     if (problem->dtype != AT_F16 && problem->dtype != AT_BF16)
         return "activations are f16 or bf16";
     const struct at_sizes *z = &problem->sizes;
     if (z->capacity * z->hk * z->d >= INT32_MAX || z->capacity * z->page >= 1 << 30) /* key_of_page, page_of */
         return "a request has more keys than 32-bit places reach";
     return z->capacity * bytes_per_key > 220 * 1024 ? "a request has more keys than shared memory holds" : nullptr;
+}
+
+/* Of kernels whose scores are scale q.k alone. */
+static inline const char *at_attention_declines(const struct at_problem *problem, int64_t bytes_per_key) {
+    const char *reason = at_attention_sizes_decline(problem, bytes_per_key);
+    if (!reason && problem->op->beyond_scale)
+        reason = problem->op->beyond_scale(problem);
+    return reason;
 }
 
 /* A kernel for a problem's activations, unless there is nothing to do; `args` follow the view. */

@@ -14,11 +14,13 @@
 struct at_host_tensors {
     int sigma, taps, gamma; /* -1: softmax */
     int o, lse;             /* lse -1: AsyncT */
+    int slopes;             /* of ALiBi's biases; absent, or -1: none */
+    float (*softcap)(const struct at_problem *problem);
 };
 #define AT_HOST_ASYNCT \
-    { AT_ASYNCT_SIGMA, AT_ASYNCT_TAPS, AT_ASYNCT_GAMMA, AT_ASYNCT_O, -1 }
+    { AT_ASYNCT_SIGMA, AT_ASYNCT_TAPS, AT_ASYNCT_GAMMA, AT_ASYNCT_O, -1, -1, NULL }
 #define AT_HOST_SOFTMAX \
-    { -1, -1, -1, AT_SOFTMAX_O, AT_SOFTMAX_LSE }
+    { -1, -1, -1, AT_SOFTMAX_O, AT_SOFTMAX_LSE, AT_SOFTMAX_SLOPES, at_softmax_cap }
 
 /* Reasons to decline, NULL when there are none. `decode`: one query a request at most. */
 const char *at_host_declines(const struct at_problem *problem, int decode);
@@ -52,6 +54,20 @@ struct at_host_arena {
     int64_t used;
 };
 void *at_host_take(struct at_host_arena *arena, int64_t count, int64_t bytes_each);
+
+/* ---- from dot products to scores ---- */
+
+struct at_host_scores {
+    float scale;
+    float cap, to_cap; /* softcap, scale / cap; cap 0: none */
+    float slope;       /* 0: no bias */
+    int64_t place;     /* of the query among the keys */
+};
+/* Those of query i of a request and a query head. */
+struct at_host_scores at_host_scores(const struct at_problem *problem, const struct at_host_tensors *tensors,
+                                     const struct at_host_request *request, int64_t i, int64_t head);
+/* Score of key t: dot scale, or cap tanhf(dot to_cap); then the product of slope and distance is added, not fused. */
+float at_host_score(const struct at_host_scores *scores, float dot, int64_t t);
 
 /* ---- AsyncT: from scores to P ---- */
 

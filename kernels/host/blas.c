@@ -56,8 +56,9 @@ static void weigh(const struct block *b, int64_t i) {
     const struct at_problem *problem = b->launch->problem;
     const int64_t keys = visible(b, i), sk = problem->sizes.max_sk;
     float *score = b->s.score + i * sk, *p = b->s.p + i * sk;
+    const struct at_host_scores scores = at_host_scores(problem, b->tensors, &b->request, b->first + i, b->head);
     for (int64_t t = 0; t < keys; t++)
-        score[t] *= problem->params.scale;
+        score[t] = at_host_score(&scores, score[t], t);
     if (b->tensors->lse >= 0) {
         b->s.row[i] = at_host_exponentials(keys, score, p);
     } else {

@@ -44,6 +44,7 @@ struct row {
     const struct at_host_request *request;
     const struct scratch *s;
     int64_t head, kv_head;
+    struct at_host_scores scores;
 };
 
 static float dot(int64_t n, const float *a, const float *b) {
@@ -64,7 +65,7 @@ static void run_range(const struct row *r, int64_t range, int64_t first, int64_t
     const int64_t start = first - halo, n = end - start;
     for (int64_t i = 0; i < n; i++) {
         at_host_load_keys(problem, AT_ATTN_K, r->request, r->kv_head, start + i, 1, s->k);
-        s->score[i] = dot(d, s->q, s->k) * problem->params.scale;
+        s->score[i] = at_host_score(&r->scores, dot(d, s->q, s->k), start + i);
     }
     if (r->tensors->lse >= 0) {
         s->of[range] = at_host_exponentials(n, s->score, s->p);
@@ -142,9 +143,11 @@ int at_host_split_k(const struct at_launch *launch, const struct at_host_tensors
     for (int64_t index = 0; index < z->b; index++) {
         const struct at_host_request request = at_host_request(problem, index);
         for (int64_t head = 0; head < z->h; head++) {
-            const struct row r = { problem, tensors, numerics, &request, &s, head, head / (z->h / z->hk) };
-            for (int64_t i = 0; i < request.sq; i++)
+            struct row r = { problem, tensors, numerics, &request, &s, head, head / (z->h / z->hk), { 0 } };
+            for (int64_t i = 0; i < request.sq; i++) {
+                r.scores = at_host_scores(problem, tensors, &request, i, head);
                 run_row(&r, i);
+            }
         }
     }
     return 0;

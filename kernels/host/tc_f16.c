@@ -48,21 +48,24 @@ static void load_keys(const struct at_problem *problem, const struct at_host_req
     }
 }
 
-/* One query of one head over its first `keys` keys. */
+/* Query i of a request and one head over the keys it sees. */
 static void run_row(const struct at_launch *launch, const struct at_host_tensors *tensors,
-                    const struct at_numerics *numerics, const struct scratch *s, int64_t row, int64_t keys) {
+                    const struct at_numerics *numerics, const struct scratch *s, const struct at_host_request *request,
+                    int64_t i, int64_t head) {
     const struct at_problem *problem = launch->problem;
-    const int64_t d = problem->sizes.d;
+    const int64_t d = problem->sizes.d, row = (request->token + i) * problem->sizes.h + head;
+    const int64_t keys = at_host_visible(problem, request, i);
+    const struct at_host_scores scores = at_host_scores(problem, tensors, request, i, head);
     struct at_host_softmax softmax = { .sum = 1 }; /* AsyncT divides by nothing */
     decode(&problem->tensors[AT_ATTN_Q], row * d, d, s->q);
     for (int64_t t = 0; t < keys; t++)
-        s->score[t] = at_f32_from_f16(at_host_tensor_f16(d, s->q, s->k + t * d, 1, 0)) * problem->params.scale;
+        s->score[t] = at_host_score(&scores, at_f32_from_f16(at_host_tensor_f16(d, s->q, s->k + t * d, 1, 0)), t);
     if (tensors->lse >= 0) {
         softmax = at_host_exponentials(keys, s->score, s->weight);
         float lse = at_host_lse(&softmax, keys);
         at_host_store(&problem->tensors[tensors->lse], row, 1, &lse);
     } else {
-        struct at_host_gate gate = at_host_gate(problem, tensors, row % problem->sizes.h, numerics);
+        struct at_host_gate gate = at_host_gate(problem, tensors, head, numerics);
         at_host_apply_gate(&gate, 0, 0, keys, s->score, s->weight);
     }
     for (int64_t t = 0; t < keys; t++)
@@ -88,8 +91,7 @@ int at_host_tc_f16(const struct at_launch *launch, const struct at_host_tensors 
             load_keys(problem, &request, g, &s);
             for (int64_t head = g * group; head < (g + 1) * group; head++)
                 for (int64_t i = 0; i < request.sq; i++)
-                    run_row(launch, tensors, numerics, &s, (request.token + i) * z->h + head,
-                            at_host_visible(problem, &request, i));
+                    run_row(launch, tensors, numerics, &s, &request, i, head);
         }
     }
     return 0;

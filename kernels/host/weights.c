@@ -1,4 +1,4 @@
-/* From scores to P for the C baselines: AsyncT's filter and gate, softmax's exponentials.
+/* From dot products to P for the C baselines: scale, softcap and bias, AsyncT's filter and gate, softmax's exponentials.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/host/attention.h"
 
@@ -6,6 +6,25 @@
 
 static const float *floats(const struct at_problem *problem, int tensor) {
     return (const float *)problem->tensors[tensor].data;
+}
+
+struct at_host_scores at_host_scores(const struct at_problem *problem, const struct at_host_tensors *tensors,
+                                     const struct at_host_request *request, int64_t i, int64_t head) {
+    const float scale = problem->params.scale, cap = tensors->softcap ? tensors->softcap(problem) : 0.0f;
+    const int biased = tensors->slopes >= 0 && at_tensor_count(&problem->tensors[tensors->slopes]) > 0;
+    return (struct at_host_scores){ .scale = scale,
+                                    .cap = cap,
+                                    .to_cap = cap > 0 ? scale / cap : 0.0f,
+                                    .slope = biased ? floats(problem, tensors->slopes)[head] : 0.0f,
+                                    .place = request->sk - request->sq + i };
+}
+
+float at_host_score(const struct at_host_scores *scores, float dot, int64_t t) {
+    const float s = scores->cap > 0 ? scores->cap * tanhf(dot * scores->to_cap) : dot * scores->scale;
+    if (scores->slope == 0)
+        return s;
+    const float bias = scores->slope * (float)(t - scores->place);
+    return s + bias;
 }
 
 struct at_host_gate at_host_gate(const struct at_problem *problem, const struct at_host_tensors *tensors, int64_t head,

@@ -20,6 +20,7 @@ static const struct at_numerics_word gamma_on_words[] = { AT_GAMMA_ON_LIST(X) };
 static const struct at_numerics_word clamp_words[] = { AT_CLAMP_LIST(X) };
 static const struct at_numerics_word exp_words[] = { AT_EXP_LIST(X) };
 static const struct at_numerics_word exp_arg_words[] = { AT_EXP_ARG_LIST(X) };
+static const struct at_numerics_word tanh_words[] = { AT_TANH_LIST(X) };
 static const struct at_numerics_word divide_words[] = { AT_DIVIDE_LIST(X) };
 static const struct at_numerics_word rescale_words[] = { AT_RESCALE_LIST(X) };
 static const struct at_numerics_word lse_words[] = { AT_LSE_LIST(X) };
@@ -46,10 +47,11 @@ struct kind {
     { kind##_words, (int)(sizeof kind##_words / sizeof kind##_words[0]) }
 static const struct kind kind_unit = NAMED(unit), kind_tree = NAMED(tree), kind_scale_on = NAMED(scale_on),
                          kind_fir_order = NAMED(fir_order), kind_gamma_on = NAMED(gamma_on), kind_clamp = NAMED(clamp),
-                         kind_exp = NAMED(exp), kind_exp_arg = NAMED(exp_arg), kind_divide = NAMED(divide),
-                         kind_rescale = NAMED(rescale), kind_lse = NAMED(lse), kind_rsqrt = NAMED(rsqrt),
-                         kind_guard = NAMED(guard), kind_tail = NAMED(tail), kind_pv_zero = NAMED(pv_zero),
-                         kind_bool = NAMED(bool), kind_format = NAMED(format), kind_int = { NULL, 0 };
+                         kind_exp = NAMED(exp), kind_exp_arg = NAMED(exp_arg), kind_tanh = NAMED(tanh),
+                         kind_divide = NAMED(divide), kind_rescale = NAMED(rescale), kind_lse = NAMED(lse),
+                         kind_rsqrt = NAMED(rsqrt), kind_guard = NAMED(guard), kind_tail = NAMED(tail),
+                         kind_pv_zero = NAMED(pv_zero), kind_bool = NAMED(bool), kind_format = NAMED(format),
+                         kind_int = { NULL, 0 };
 #undef NAMED
 
 /* In the order of AT_NUMERICS_LIST, so that field i of the list is fields[i]. */

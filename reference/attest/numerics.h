@@ -49,11 +49,16 @@
     X(EX2_APPROX,     "ex2_approx",     "ex2.approx")                                                          \
     X(EX2_APPROX_FTZ, "ex2_approx_ftz", "ex2.approx with subnormals flushed to 0")                             \
     X(TANH_APPROX,    "tanh_approx",    "silu_mul alone: none; the sigmoid is 1/2 + 1/2 tanh.approx(g / 2)")
+/* Softmax: tanh of a softcap, y = f32(acc c), c = f32(scale / cap) (f32(1 / cap) where q has the scale). */
+#define AT_TANH_LIST(X)                                                                                        \
+    X(LIBM,    "libm",        "correctly rounded or nearly (at most 2 ulp of f32)")                            \
+    X(APPROX,  "tanh_approx", "tanh.approx")                                                                   \
+    X(EX2_RCP, "ex2_rcp",     "fma(-2, rcp.approx.ftz(1 + ex2.approx.ftz(y * f32(2 log2(e)))), 1), the product and the sum rounded")
 /* The argument of ex2 in softmax, with c the constant log2(e) in f32. */
 #define AT_EXP_ARG_LIST(X)                                                                                     \
     X(DIFFERENCE, "difference", "f32(s - m) * c: the difference and the product are rounded; exp=libm: s - m")  \
     X(FMA,        "fma",        "fma(dot, b, -(m b)), b = scale * c: scores are not scaled, m is their maximum; " \
-                                "rescaling takes f32(m - m') * b")
+                                "rescaling takes f32(m - m') * b; with a softcap or ALiBi scores are scaled and b = c")
 /* A quotient. Softmax: the output, from the sums of weights times V and of weights; silu_mul: SiLU, from g and 1 + exp(-g). */
 #define AT_DIVIDE_LIST(X)                                                                                      \
     X(DIVISION,       "division",       "one division")                                                        \
@@ -116,6 +121,9 @@ enum at_exp { AT_EXP_LIST(X) };
 #define X(id, name, meaning) AT_EXP_ARG_##id,
 enum at_exp_arg { AT_EXP_ARG_LIST(X) };
 #undef X
+#define X(id, name, meaning) AT_TANH_##id,
+enum at_tanh { AT_TANH_LIST(X) };
+#undef X
 #define X(id, name, meaning) AT_DIVIDE_##id,
 enum at_divide { AT_DIVIDE_LIST(X) };
 #undef X
@@ -149,11 +157,12 @@ enum at_pv_zero { AT_PV_ZERO_LIST(X) };
     X(tree,      qk_tree,    AT_TREE_SEQUENTIAL, "how the lanes are joined")                      \
     X(scale_on,  scale_on,   AT_SCALE_ON_SCORE, "where the scale is applied")                     \
     X(fir_order, fir_order,  AT_FIR_ORDER_TAPS, "form of the FIR")                                \
-    X(bool,      fir_fma,    0, "1: steps of the FIR, a norm's shift, a rotation's sum are fmaf; 0: multiply, then add") \
+    X(bool,      fir_fma,    0, "1: steps of the FIR, a norm's shift, a rotation's sum, ALiBi's bias are fmaf; 0: multiply, then add") \
     X(format,    p,          AT_F32, "format P is rounded to before P*V; f32: none narrower")     \
     X(gamma_on,  gamma_on,   AT_GAMMA_ON_P, "where gamma is applied")                             \
     X(clamp,     clamp,      AT_CLAMP_FMINMAX, "the gate's way with NaN")                         \
     X(exp,       exp,        AT_EXP_LIBM, "softmax, exp2, silu_mul: the exponential")             \
+    X(tanh,      tanh,       AT_TANH_LIBM, "softmax: tanh of a softcap")                          \
     X(exp_arg,   exp_arg,    AT_EXP_ARG_DIFFERENCE, "softmax: the argument of ex2")               \
     X(int,       ex2_poly3,  0, "softmax: of each 32 keys the last so many take ex2 by a polynomial of degree 3") \
     X(int,       l_lanes,    0, "softmax: partial sums that share the sum of weights; 0: any order") \

@@ -98,9 +98,11 @@ static enum at_format format_of(const struct at_problem *problem, int tensor) {
 }
 
 /* A key_start says where a request's keys begin in contiguous k and v; with pages the block table does, and no size of
- * the problem is 0 to tell it. */
-static int absent(const struct at_tensor_spec *spec, const struct at_sizes *sizes) {
-    return sizes->page > 0 && spec->fill == AT_FILL_KEY_START;
+ * the problem is 0 to tell it; nor is one where no bias is added to scores. */
+static int absent(const struct at_problem *problem, const struct at_tensor_spec *spec) {
+    if (spec->fill == AT_FILL_ALIBI)
+        return !(fabs(at_scalar_get(problem, at_op_scalar(problem->op, "alibi"))) > 0);
+    return problem->sizes.page > 0 && spec->fill == AT_FILL_KEY_START;
 }
 
 void at_problem_shape(struct at_problem *problem) {
@@ -108,7 +110,7 @@ void at_problem_shape(struct at_problem *problem) {
     for (int i = 0; i < op->n_tensors; i++) {
         const struct at_tensor_spec *spec = &op->tensors[i];
         struct at_tensor *tensor = &problem->tensors[i];
-        int empty = absent(spec, &problem->sizes);
+        int empty = absent(problem, spec);
         tensor->format = format_of(problem, i);
         tensor->rank = 0;
         memset(tensor->shape, 0, sizeof tensor->shape);

@@ -50,6 +50,9 @@ struct at_scalar {
     unsigned formats;           /* bit f: enum at_format f */
     const char *word;           /* sizes: what one place along it is called: "row" */
     int quiet;                  /* a case's id has it only where its line says it */
+    /* Parameters: runners are older than it. A value that is not the default goes to those alone that say they take it
+     * (kernels/runner/PROTOCOL.md, `takes`). */
+    int announced;
 };
 #define AT_OWN_PLACE(type, member) ((int)(offsetof(struct at_problem, own) + offsetof(struct type, member)))
 
@@ -93,6 +96,7 @@ enum at_fill {
     AT_FILL_TAPS,
     AT_FILL_GAMMA,
     AT_FILL_DECAY,    /* slopes of heads: by the key slope, or as AT_FILL_SLOPE; exact data: 0, a decay of exactly 1 */
+    AT_FILL_ALIBI,    /* slopes of heads: ALiBi's, times the operator's own `alibi`; absent where that is 0 */
     AT_FILL_ROWS,     /* activations; a row is the last dimension */
     AT_FILL_RESIDUAL, /* added to the first tensor of AT_FILL_ROWS */
     AT_FILL_SLOPE,    /* weights of channels: 0.5 to 2, */
@@ -186,10 +190,14 @@ struct at_op {
     const char *const *keys;
     const struct at_factor *const *domain; /* what its cases may differ in (domain.h), NULL at the end */
     unsigned dtypes;                       /* bit f: enum at_format f; 0: f32, f16 and bf16 */
-    int has_ledger;                        /* evaluations fill a ledger worth keeping */
-    int has_trace;                         /* and call at_eval.trace */
-    int takes_mean_square;                 /* rows: exact data make it a square */
-    unsigned declares;                     /* AT_DECLARES of each field of a declaration that its model reads */
+    /* NULL: none. Attention: what a kernel of scale q.k alone does not compute of this problem, as such kernels decline it. */
+    const char *(*beyond_scale)(const struct at_problem *problem);
+    int has_ledger;        /* evaluations fill a ledger worth keeping */
+    int has_trace;         /* and call at_eval.trace */
+    int takes_mean_square; /* rows: exact data make it a square */
+    unsigned declares;     /* AT_DECLARES of each field of a declaration that its model reads */
+    /* NULL: all of them. Those among them that it reads on this problem. */
+    unsigned (*declares_on)(const struct at_problem *problem);
 
     /* NULL: nothing to add. Sets sizes, shared or own, and own parameters that follow from others once a case's keys are
      * read; `given` says which of its own table the case set: bit i, entry i. */

@@ -40,6 +40,8 @@ at_status at_hello_format(const struct at_hello *hello, struct at_line *line) {
     at_line_i64(line, "variants", hello->variants);
     if (hello->sequences)
         at_line_i64(line, "sequences", 1);
+    if (hello->takes[0])
+        at_line_text(line, "takes", hello->takes);
     return at_line_end(line);
 }
 
@@ -73,7 +75,37 @@ at_status at_hello_parse(const struct at_message *message, struct at_hello *hell
     hello->variants = (int)variants;
     AT_TRY(at_message_optional_i64(message, "sequences", 1, &sequences));
     hello->sequences = (int)sequences;
-    return AT_OK;
+    return at_message_get(message, "takes") ? at_message_text(message, "takes", hello->takes, sizeof hello->takes)
+                                            : AT_OK;
+}
+
+void at_takes_all(char *takes, size_t size) {
+    takes[0] = '\0';
+    for (int o = 0; o < at_op_count(); o++)
+        for (int i = 0; i < at_op_at(o)->n_own; i++)
+            if (at_op_at(o)->own[i].announced)
+                snprintf(takes + strlen(takes), size - strlen(takes), "%s%s.%s", takes[0] ? "," : "", at_op_at(o)->name,
+                         at_op_at(o)->own[i].name);
+}
+
+static int has_word(const char *list, const char *word) {
+    const size_t n = strlen(word);
+    for (const char *at = list; (at = strstr(at, word)); at += n)
+        if ((at == list || at[-1] == ',') && (at[n] == ',' || !at[n]))
+            return 1;
+    return 0;
+}
+
+const struct at_scalar *at_takes_lacks(const char *takes, const struct at_problem *problem) {
+    for (int i = 0; i < problem->op->n_own; i++) {
+        const struct at_scalar *field = &problem->op->own[i];
+        const double value = at_scalar_get(problem, field);
+        char word[160];
+        snprintf(word, sizeof word, "%s.%s", problem->op->name, field->name);
+        if (field->announced && (value < field->value || value > field->value) && !has_word(takes, word))
+            return field;
+    }
+    return NULL;
 }
 
 /* The text fields of a variant line, in their order. */

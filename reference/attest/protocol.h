@@ -93,9 +93,16 @@ struct at_hello {
     int transport[AT_TRANSPORT_COUNT]; /* 1 for each one the runner speaks */
     int variants;
     int sequences; /* it knows `hold` and `replays` */
+    /* Parameters that it takes of those that runners may be older than: "operator.name", with commas between. */
+    char takes[512];
 };
 at_status at_hello_format(const struct at_hello *hello, struct at_line *line);
 at_status at_hello_parse(const struct at_message *message, struct at_hello *hello);
+/* All that this program knows. */
+void at_takes_all(char *takes, size_t size);
+/* A parameter of the problem that only runners which say so take, with another value than the default, and that `takes`
+ * does not have; NULL: there is none. */
+const struct at_scalar *at_takes_lacks(const char *takes, const struct at_problem *problem);
 
 struct at_variant_text {
     char family[64], name[96], path[160], sha256[65], summary[256], source[64], numerics[640];

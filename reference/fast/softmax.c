@@ -43,10 +43,12 @@ static void weigh(const struct at_fast_run *run, struct at_fast_work *work, int6
     const int64_t n = row->at.visible;
     double *dot = work->first + i * work->stride;
     double *p = run->limits || watch->ledger || watch->trace ? work->p : dot; /* without these nobody reads dot again */
-    at_fast_weight_row(n, (double)run->problem->params.scale, dot, work->s, p, &row->softmax);
+    const struct at_softmax_form form = at_softmax_form(run->problem, &row->at);
+    at_fast_weight_row(n, &form, dot, work->s, p, &row->softmax);
     tell(watch, row, work, dot);
     if (run->limits) {
         const struct at_softmax_scores known = { .n = n,
+                                                 .form = &form,
                                                  .dot = dot,
                                                  .abs = work->second + i * work->stride,
                                                  .k_abs = work->k_abs,

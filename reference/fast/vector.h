@@ -16,7 +16,8 @@ void at_fast_gate_row(const struct at_asynct_head *head, int64_t n, const double
 
 /* at_softmax_weights(), except that a maximum of 0 may have another sign. p may be dot itself; beyond that
  * no arrays may overlap. */
-void at_fast_weight_row(int64_t n, double scale, const double *dot, double *s, double *p, struct at_softmax_row *row);
+void at_fast_weight_row(int64_t n, const struct at_softmax_form *form, const double *dot, double *s, double *p,
+                        struct at_softmax_row *row);
 
 /* at_decode_array(). */
 void at_fast_decode(enum at_format format, int64_t n, const void *codes, double *values);

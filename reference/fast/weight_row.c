@@ -37,8 +37,20 @@ static void divide(int64_t n, double divisor, double *restrict p) {
         p[t] /= divisor;
 }
 
-void at_fast_weight_row(int64_t n, double scale, const double *dot, double *s, double *p, struct at_softmax_row *row) {
-    const double max = scale_scores(n, scale, dot, s), shift = max > -(double)INFINITY ? max : 0;
+/* Scores that are more than a product: tanh is libm's too. */
+static double form_scores(int64_t n, const struct at_softmax_form *form, const double *dot, double *s) {
+    double max = -(double)INFINITY;
+    for (int64_t t = 0; t < n; t++) {
+        s[t] = at_softmax_score_of(form, dot[t], t);
+        max = larger(s[t], max);
+    }
+    return max;
+}
+
+void at_fast_weight_row(int64_t n, const struct at_softmax_form *form, const double *dot, double *s, double *p,
+                        struct at_softmax_row *row) {
+    const double max = at_softmax_plain(form) ? scale_scores(n, form->scale, dot, s) : form_scores(n, form, dot, s),
+                 shift = max > -(double)INFINITY ? max : 0;
     double sum = 0;
     for (int64_t t = 0; t < n; t++) {
         p[t] = exp(s[t] - shift);

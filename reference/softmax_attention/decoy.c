@@ -15,6 +15,13 @@
  *                          blocks of numerics->block keys, in each split; right when that is 0
  *   stale_maximum          weights of a block are relative to the maximum before it, while the sums are rescaled to the
  *                          new one; the first block of a split is right
+ *   cap_ignored            no softcap
+ *   cap_before_scale       scale cap tanh(q.k / cap)
+ *   next_head_bias         the slope of the next head, after the last that of the first
+ *   bias_sign              slope (place of the query - key)
+ *   bias_of_key            slope t: o is right, lse is not
+ *   bias_before_cap        cap tanh((scale q.k + bias) / cap)
+ * (right without a softcap, or a bias)
  * A maximum that is not subtracted is no decoy: in exact arithmetic it changes nothing. */
 #include <math.h>
 #include <string.h>
@@ -25,12 +32,13 @@
 struct wrong {
     struct at_softmax_work *work;
     int64_t n;
-    double scale, *o, lse;
+    struct at_softmax_form form;
+    double *o, lse;
 };
 
 static void right(struct wrong *w) {
     struct at_softmax_row row;
-    at_softmax_weights(w->n, w->scale, w->work->dot, w->work->s, w->work->p, &row);
+    at_softmax_weights(w->n, &w->form, w->work->dot, w->work->s, w->work->p, &row);
     at_softmax_mix(w->work, w->n, w->work->p, w->o);
     w->lse = row.lse;
 }
@@ -60,7 +68,9 @@ static void merge_unweighted(struct wrong *w, int64_t split) {
     for (int64_t t = 0; t < w->n; t += split) {
         struct at_softmax_row part;
         int64_t n = t + split < w->n ? split : w->n - t;
-        at_softmax_weights(n, w->scale, w->work->dot + t, w->work->s + t, p + t, &part);
+        struct at_softmax_form form = w->form;
+        form.place -= (double)t;
+        at_softmax_weights(n, &form, w->work->dot + t, w->work->s + t, p + t, &part);
         max = part.max > max || isnan(part.max) ? part.max : max;
         sum += part.sum;
         for (int64_t i = t; i < t + n; i++)
@@ -87,7 +97,7 @@ static double base_of(double max) { return max > -INFINITY ? max : 0; }
 
 static void powers_of_2(struct wrong *w) {
     struct at_softmax_row row;
-    at_softmax_weights(w->n, w->scale, w->work->dot, w->work->s, w->work->p, &row);
+    at_softmax_weights(w->n, &w->form, w->work->dot, w->work->s, w->work->p, &row);
     for (int64_t t = 0; t < w->n; t++)
         w->work->p[t] = exp2(w->work->s[t] - base_of(row.max));
     finish(w, row.max);
@@ -108,7 +118,7 @@ static void go_wrong_online(struct wrong *w, int decoy, const struct at_numerics
     const int64_t block = numerics && numerics->block ? numerics->block : split;
     const double *s = w->work->s;
     struct at_softmax_row row;
-    at_softmax_weights(w->n, w->scale, w->work->dot, w->work->s, w->work->p, &row);
+    at_softmax_weights(w->n, &w->form, w->work->dot, w->work->s, w->work->p, &row);
     for (int64_t t = 0; t < w->n; t++)
         w->work->h[t] = 0;
     for (int64_t begin = 0; begin < w->n; begin += split) {
@@ -161,12 +171,50 @@ static void go_wrong(struct wrong *w, int decoy, const struct at_numerics *numer
         right(w);
         w->lse /= log(2.0);
         return;
-    case AT_SOFTMAX_LAST_KEY_DROPPED: /* these three are made before: by n and scale */
+    case AT_SOFTMAX_LAST_KEY_DROPPED: /* these are made before: by n and the form of scores */
     case AT_SOFTMAX_HIDDEN_KEY_ADDED:
     case AT_SOFTMAX_NO_SCALE:
+    case AT_SOFTMAX_CAP_IGNORED:
+    case AT_SOFTMAX_CAP_BEFORE_SCALE:
+    case AT_SOFTMAX_NEXT_HEAD_BIAS:
+    case AT_SOFTMAX_BIAS_SIGN:
+    case AT_SOFTMAX_BIAS_OF_KEY:
+    case AT_SOFTMAX_BIAS_BEFORE_CAP:
     case AT_SOFTMAX_DECOYS:
         right(w);
     }
+}
+
+/* What comes of products before scale and bias, or cap, have their turn: the products become it. */
+static void take_early(struct wrong *w, int decoy) {
+    struct at_softmax_form *form = &w->form, now = *form;
+    if (!(form->cap > 0) || (decoy != AT_SOFTMAX_CAP_BEFORE_SCALE && decoy != AT_SOFTMAX_BIAS_BEFORE_CAP))
+        return;
+    if (decoy == AT_SOFTMAX_CAP_BEFORE_SCALE) {
+        now.scale = 1;
+        now.slope = form->cap = 0;
+    } else {
+        now.cap = form->slope = 0;
+        form->scale = 1;
+    }
+    for (int64_t t = 0; t < w->n; t++)
+        w->work->dot[t] = at_softmax_score_of(&now, w->work->dot[t], t);
+}
+
+static struct at_softmax_form form_of(const struct at_problem *problem, const struct at_attn_row *at, int decoy) {
+    struct at_softmax_form form = at_softmax_form(problem, at);
+    const struct at_attn_row next = { .request = at->request, .head = (at->head + 1) % problem->sizes.h };
+    if (decoy == AT_SOFTMAX_NO_SCALE)
+        form.scale = 1;
+    if (decoy == AT_SOFTMAX_CAP_IGNORED)
+        form.cap = 0;
+    if (decoy == AT_SOFTMAX_NEXT_HEAD_BIAS)
+        form.slope = at_softmax_form(problem, &next).slope;
+    if (decoy == AT_SOFTMAX_BIAS_SIGN)
+        form.slope = -form.slope;
+    if (decoy == AT_SOFTMAX_BIAS_OF_KEY)
+        form.place = 0;
+    return form;
 }
 
 static int64_t keys_of(const struct at_attn_row *at, int decoy) {
@@ -181,10 +229,11 @@ static at_status decoy_row(const struct at_problem *problem, const struct at_num
                            int64_t index, struct at_eval *eval, struct at_softmax_work *work) {
     const struct at_attn_row at = at_attn_row(problem, index);
     struct wrong w = { .work = work, .n = keys_of(&at, decoy) };
-    w.scale = decoy == AT_SOFTMAX_NO_SCALE ? 1 : (double)problem->params.scale;
+    w.form = form_of(problem, &at, decoy);
     AT_TRY(at_softmax_load(problem, &at, w.n, work));
     w.o = work->channel;
     at_softmax_dots(work, w.n);
+    take_early(&w, decoy);
     go_wrong(&w, decoy, numerics);
     if (eval->value[AT_SOFTMAX_O])
         memcpy(eval->value[AT_SOFTMAX_O] + index * work->d, w.o, (size_t)work->d * sizeof *w.o);

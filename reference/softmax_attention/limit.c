@@ -9,7 +9,15 @@
  *         d = |scale|(e_qk T + eta_qk) + u_score (|s| + |scale|(e_qk T + eta_qk)) + eta_score
  *      on q: each q' = q scale (1 + u_q) + eta_q, so with T' = |scale| T (1 + u_q) + eta_q B
  *         d = u_q |scale| T + eta_q B + e_qk T' + eta_qk (+ u_score |shat| when an f64 sum is stored as f32)
- *    and the reference's own: d 2^-53 T |scale| + 2^-53 |s|. D = max d_t bounds |Mhat - m|, Mhat the kernel's maximum.
+ *    and the reference's own: d 2^-53 T |scale| + 2^-53 |s|. Scores that are more than a product, x = scale q.k off by d:
+ *      softcap: y = x / cap is off by delta = d / cap + u_capped (|y| + d / cap) + eta_capped (1 + |q.k|): scale / cap, its
+ *         product (or score, 1 / cap, and theirs: 3u). tanh' is (1 - tanh^2) <= sech(|y| - delta)^2 on the way:
+ *         e = min(delta sech(max(0, |y| - delta))^2, 2), then the function's own u_tanh (|tanh y| + e) + tanh_floor, and
+ *         d = cap e + u_bias cap (|tanh y| + e). tanh.approx: 134 units in the last place, 268u. By E = ex2(y 2 log2(e)):
+ *         E is off by (2.44 |y| + 2.45) u, of which tanh has sech^2 / 2, at most 1.77u; 1 + E and rcp u + 1.65u of
+ *         2 / (1 + E) <= 2; together 7.07u of 1, whatever tanh is, and u |tanh y| by the fma. +-inf gives +-1 exactly.
+ *      bias b = slope (t - place): d + u_bias |b| + u_bias (|s| + d), with fma the second alone.
+ *    D = max d_t bounds |Mhat - m|, Mhat the kernel's maximum.
  * 2. Weights. The kernel's weight of key t, brought to its final maximum through R rescalings, is
  *      what_t = exp(shat_t - Mhat + a_t)(1 + x)^(1+R) = C p_t e^(y_t),   |y_t| <= d_t + a_t + (1 + R) eps
  *    with one C = L e^(m - Mhat) for all keys: the error of the maximum cancels (a factor 2 on d_t is not needed).
@@ -69,9 +77,9 @@ static struct cut cut_row(const struct at_softmax_limit *limit, int64_t n) {
     return (struct cut){ (double)keys, (double)parts, (double)blocks, (double)(blocks - 1 + (parts > 1)) };
 }
 
-/* |shat_t - s_t| of the kernel; *range turns 0 where something may overflow. */
-static double score_error(const struct at_softmax_limit *limit, const struct at_softmax_scores *scores, int64_t t,
-                          double s, double eta_qk, int *range) {
+/* |shat_t - s_t| of the kernel where the score s is scale q.k; *range turns 0 where a sum may overflow. */
+static double scaled_error(const struct at_softmax_limit *limit, const struct at_softmax_scores *scores, int64_t t,
+                           double s, double eta_qk, int *range) {
     const double scale = fabs(limit->scale), sum = scores->abs[t];
     double d, product = sum;
     if (limit->scale_on == AT_SCALE_ON_SCORE) {
@@ -82,7 +90,42 @@ static double score_error(const struct at_softmax_limit *limit, const struct at_
         d = q + limit->e_qk * product + eta_qk;
     }
     d += limit->u_score * (fabs(s) + d) + limit->eta_score;
-    *range &= product * (1 + limit->e_qk) + eta_qk < limit->qk_end && fabs(s) + d < limit->score_end;
+    *range &= product * (1 + limit->e_qk) + eta_qk < limit->qk_end;
+    return d;
+}
+
+/* What an error d of x = scale q.k becomes behind the softcap. */
+static double capped_error(const struct at_softmax_limit *limit, double cap, double dot, double x, double d) {
+    const double y = fabs(x) / cap, top = tanh(y);
+    if (!isfinite(y))
+        return 0;
+    const double delta =
+        d / cap + limit->u_capped * (y + d / cap) + (limit->declared ? limit->eta_capped * (1 + fabs(dot)) : 0);
+    const double sech = 1 / cosh(fmax(0, y - delta));
+    double e = fmin(delta * sech * sech * (1 + 16 * U64), 2);
+    e += limit->u_tanh * (top + e) + limit->tanh_floor;
+    return cap * e + limit->u_bias * cap * (top + e) + 8 * U64 * cap * top;
+}
+
+static double biased_error(const struct at_softmax_limit *limit, double bias, double s, double d) {
+    return d + limit->u_bias * (fabs(bias) + fabs(s) + d) + 4 * U64 * (fabs(bias) + fabs(s));
+}
+
+/* The same of any score; the reference's own error included. */
+static double score_error(const struct at_softmax_limit *limit, const struct at_softmax_scores *scores, int64_t t,
+                          double s, double eta_qk, int *range) {
+    const struct at_softmax_form *form = scores->form;
+    const double dot = scores->dot[t], x = at_softmax_plain(form) ? s : form->scale * dot;
+    double d = 0;
+    if (isfinite(x)) {
+        d = limit->declared ? scaled_error(limit, scores, t, x, eta_qk, range) : 0;
+        d += U64 * ((double)limit->d * fabs(limit->scale) * scores->abs[t] + fabs(x));
+    }
+    if (form->cap > 0)
+        d = capped_error(limit, form->cap, dot, x, d);
+    if (form->slope > 0 || form->slope < 0)
+        d = biased_error(limit, form->slope * ((double)t - form->place), s, d);
+    *range &= !limit->declared || fabs(s) + d < limit->score_end;
     return d;
 }
 
@@ -100,8 +143,7 @@ static void score_errors(const struct at_softmax_limit *limit, const struct at_s
         h[t] = 0;
         if (!isfinite(s[t])) /* made by inputs that are not finite, hence the same in the kernel */
             continue;
-        h[t] = limit->declared ? score_error(limit, scores, t, s[t], eta, &row->in_range) : 0;
-        h[t] += U64 * ((double)limit->d * fabs(limit->scale) * scores->abs[t] + fabs(s[t]));
+        h[t] = score_error(limit, scores, t, s[t], eta, &row->in_range);
         row->drift = h[t] > row->drift ? h[t] : row->drift;
     }
 }

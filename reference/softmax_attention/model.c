@@ -7,6 +7,9 @@
  *   q'   q, or f32(q scale) with scale_on = q, or that rounded to the input's format with q_rounded
  *   s_t  scale_on = score: f32(acc scale), acc = <q, k_t> in the order of qk; otherwise acc itself, and also with
  *        exp_arg = fma, where the exponential's argument has the scale
+ *        softcap: y = f32(acc c), c = f32(scale / cap), f32(1 / cap) where q has the scale; s_t = f32(cap tanh(y)), tanh as
+ *        declared. ALiBi: b = t - place of the query; s_t = f32(s_t + f32(slope b)), fir_fma: fma(slope, b, s_t). With
+ *        either, scores have their scale also with exp_arg = fma, and the argument's own is 1
  *   The visible keys are cut at multiples of `split` (0: not at all; with `splits`, at multiples of n / splits, rounded up to a
  *   multiple of `split`), a split at multiples of `block` from its start
  *   (0: one block). In each split, from m = -inf, l = 0, acc = 0 (acc in the format of pv_unit's accumulator), per block:
@@ -23,6 +26,7 @@
  *   acc = sum of acc_j a_j (acc_j stored as f32; the first product starts the sum). o = acc / l in the declared way, then
  *   rounded to o's format; lse = m + log(l), m scale + log(l) with exp_arg = fma.
  *
+ * With a tanh of libm a score is a range, from which ranges of maxima, weights and factors follow (span.c).
  * With a unit's exponential and logarithm and a declared order of l each result is one value. libm's functions are
  * taken as correctly rounded, and the interval (eval->limit) holds what the same order gives with any others within their
  * declared error (span.c), and with l added up in any order where none is declared: then l is off by at most
@@ -44,15 +48,14 @@ struct run {
     struct at_watch watch; /* place: the row's */
     int intervals;
     int64_t room;
-    struct at_span *p;           /* [room] */
+    struct at_span *s, *p;       /* [room] scores, weights */
     struct at_span *lane;        /* [l_lanes, at least 1] sums of weights of a split */
     struct at_span *acc, *total; /* [d] of a split, of the row */
 };
 
 /* A partial result; its acc is in run->acc or run->total. */
 struct partial {
-    double m;
-    struct at_span l;
+    struct at_span m, l;
     int64_t depth; /* additions and rescalings a weight has gone through */
     int counted;   /* every weight and factor so far was 0 or 1 */
 };
@@ -80,13 +83,15 @@ static int finite_operands(const struct run *run, int64_t t) {
     return 1;
 }
 
-/* A -inf born in the dot product gives weight 0: the overflow leaves no trace in o. */
+/* A -inf born in the dot product gives weight 0, and a softcap makes either infinity an ordinary score: the overflow
+ * leaves no trace in o. */
 static void note_laundered(struct run *run, int64_t t, double dot, double s) {
     struct at_ledger *ledger = run->eval->ledger;
     if (!ledger)
         return;
     ledger->inf_made += isinf(s) && isfinite(dot);
-    if (!(isinf(s) && s < 0 && finite_operands(run, t)))
+    const int is_lost = (isinf(s) && s < 0) || (isinf(dot) && isfinite(s));
+    if (!(is_lost && finite_operands(run, t)))
         return;
     ledger->laundered++;
     if (!ledger->has_laundered || at_place_compare(&run->watch.place, &ledger->first_laundered) < 0)
@@ -94,7 +99,7 @@ static void note_laundered(struct run *run, int64_t t, double dot, double s) {
     ledger->has_laundered = 1;
 }
 
-static void scores(struct run *run, int64_t n) {
+static void scores(struct run *run, const struct at_softmax_form *form, int64_t n) {
     const double scale = run->numerics->scale_on == AT_SCALE_ON_SCORE ? (double)run->problem->params.scale : 1;
     struct at_softmax_work *work = &run->work;
     run->watch.stage = AT_STAGE_qk_acc;
@@ -102,12 +107,14 @@ static void scores(struct run *run, int64_t n) {
         run->watch.place.k = t;
         double dot = at_accumulate(&run->qk, work->d, work->q, 1, work->k + t * work->d, 1, 0, &run->watch);
         run->watch.place.step = -1;
-        work->s[t] = at_softmax_score(&run->math, dot);
+        run->s[t] = at_softmax_score(&run->math, form, dot, t);
         note(run, AT_STAGE_score, dot);
         note(run, AT_STAGE_scaled, at_softmax_round(&run->math, dot * scale));
-        note_laundered(run, t, dot, work->s[t]);
+        note_laundered(run, t, dot, run->s[t].mid);
     }
 }
+
+static const struct at_span no_maximum = { -INFINITY, -INFINITY, -INFINITY };
 
 static int is_count(struct at_span w) { return w.low == w.high && (w.mid == 0 || w.mid == 1); }
 
@@ -161,7 +168,7 @@ static void add_values(struct run *run, int64_t first, int64_t end) {
     run->watch.place.step = -1;
 }
 
-static void rescale(struct run *run, struct partial *part, double now, int64_t key) {
+static void rescale(struct run *run, struct partial *part, struct at_span now, int64_t key) {
     const struct at_span r = at_softmax_factor(&run->math, part->m, now);
     for (int i = 0; i < lanes_of(run); i++)
         run->lane[i] = at_softmax_scale_sum(&run->math, run->lane[i], r);
@@ -177,14 +184,14 @@ static void rescale(struct run *run, struct partial *part, double now, int64_t k
 
 /* Keys [first, end) of the split that begins at `begin`. */
 static void block(struct run *run, struct partial *part, int64_t begin, int64_t first, int64_t end) {
-    double now = part->m;
+    struct at_span now = part->m;
     for (int64_t t = first; t < end; t++)
-        now = run->work.s[t] > now ? run->work.s[t] : now;
+        now = at_softmax_larger(now, run->s[t]);
     if (first > begin)
         rescale(run, part, now, first);
     part->m = now;
     for (int64_t t = first; t < end; t++) {
-        const struct at_span w = at_softmax_weight(&run->math, run->work.s[t], now, t - begin);
+        const struct at_span w = at_softmax_weight(&run->math, run->s[t], now, t - begin);
         struct at_span *lane = lane_of(run, t - begin);
         *lane = at_softmax_add_sum(&run->math, *lane, w);
         part->counted &= is_count(w);
@@ -199,7 +206,7 @@ static struct partial split(struct run *run, int64_t first, int64_t end) {
     const int64_t step = run->numerics->block ? run->numerics->block : end - first;
     const enum at_format stored = run->math.f64 ? AT_F64 : AT_F32;
     const struct at_span one = { 1, 1, 1 }, none = { 0, 0, 0 };
-    struct partial part = { .m = -INFINITY, .depth = end - first - 1, .counted = 1 };
+    struct partial part = { .m = no_maximum, .depth = end - first - 1, .counted = 1 };
     for (int64_t c = 0; c < run->work.d; c++)
         run->acc[c] = none;
     for (int i = 0; i < lanes_of(run); i++)
@@ -213,7 +220,7 @@ static struct partial split(struct run *run, int64_t first, int64_t end) {
 }
 
 /* Joins a split (its acc in run->acc) to those before it (run->total), all relative to the final maximum m. */
-static void merge(struct run *run, struct partial *all, struct partial part, double m, int is_first) {
+static void merge(struct run *run, struct partial *all, struct partial part, struct at_span m, int is_first) {
     const enum at_format format = run->math.f64 ? AT_F64 : AT_F32;
     const struct at_span a = at_softmax_factor(&run->math, part.m, m);
     part.l = at_softmax_scale_sum(&run->math, part.l, a);
@@ -258,14 +265,16 @@ static void store(struct run *run, int tensor, int64_t index, struct at_span x) 
         note(run, AT_STAGE_out, at_round(format, x.mid));
 }
 
-static void attend(struct run *run, int64_t n, int64_t index) {
+static void attend(struct run *run, const struct at_attn_row *at, int64_t index) {
+    const int64_t n = at->visible;
+    const struct at_softmax_form form = at_softmax_form(run->problem, at);
     const int64_t range = at_softmax_range(run->numerics->split, run->numerics->splits, n), step = range ? range : n;
-    struct partial all = { .m = -INFINITY };
-    double m = -INFINITY;
+    struct partial all = { .m = no_maximum };
+    struct at_span m = no_maximum;
     scale_query(run);
-    scores(run, n);
+    scores(run, &form, n);
     for (int64_t t = 0; t < n; t++)
-        m = run->work.s[t] > m ? run->work.s[t] : m;
+        m = at_softmax_larger(m, run->s[t]);
     for (int64_t t = 0; t < n; t += step)
         merge(run, &all, split(run, t, t + step < n ? t + step : n), m, t == 0);
     all.depth -= n <= step; /* one partial is multiplied by exactly 1 */
@@ -279,27 +288,31 @@ static void attend(struct run *run, int64_t n, int64_t index) {
 static at_status make_room(struct run *run, int64_t n) {
     if (n <= run->room)
         return AT_OK;
-    struct at_span *p = realloc(run->p, (size_t)n * sizeof *p);
+    struct at_span *p = realloc(run->p, (size_t)n * sizeof *p), *s;
     if (!p)
         return AT_FAIL(AT_NO_MEMORY, "no memory for %lld weights", (long long)n);
     run->p = p;
+    s = realloc(run->s, (size_t)n * sizeof *s);
+    if (!s)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for %lld scores", (long long)n);
+    run->s = s;
     run->room = n;
     return AT_OK;
 }
 
 static at_status model_row(struct run *run, int64_t index) {
     const struct at_attn_row at = at_attn_row(run->problem, index);
-    const struct at_span nothing = { 0, 0, 0 }, no_sum = { -INFINITY, -INFINITY, -INFINITY };
+    const struct at_span nothing = { 0, 0, 0 };
     AT_TRY(make_room(run, at.visible));
     AT_TRY(at_softmax_load(run->problem, &at, at.visible, &run->work));
     run->watch.place = (struct at_place){ .b = at.request, .h = at.head, .q = at.query, .step = -1 };
     if (at.visible > 0) {
-        attend(run, at.visible, index);
+        attend(run, &at, index);
         return AT_OK;
     }
     for (int64_t c = 0; c < run->work.d; c++)
         store(run, AT_SOFTMAX_O, index * run->work.d + c, nothing);
-    store(run, AT_SOFTMAX_LSE, index, no_sum);
+    store(run, AT_SOFTMAX_LSE, index, no_maximum);
     return AT_OK;
 }
 
@@ -310,7 +323,7 @@ at_status at_softmax_model(const struct at_problem *problem, const struct at_num
     AT_TRY(at_softmax_check_numerics(problem, numerics));
     struct run run = { .problem = problem, .numerics = numerics, .eval = eval, .qk = at_order_qk(numerics) };
     at_status status = AT_OK;
-    at_softmax_math_init(numerics, problem->params.scale, &run.math);
+    at_softmax_math_init(problem, numerics, &run.math);
     run.qk.input = problem->dtype;
     run.watch.ledger = eval->ledger;
     run.intervals = eval->limit[AT_SOFTMAX_O] != NULL;
@@ -324,6 +337,7 @@ at_status at_softmax_model(const struct at_problem *problem, const struct at_num
 out:
     at_softmax_work_release(&run.work);
     free(run.p);
+    free(run.s);
     free(run.acc);
     free(run.total);
     free(run.lane);

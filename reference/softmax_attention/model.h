@@ -18,18 +18,26 @@ struct at_softmax_math {
     enum at_format accumulator;
     struct at_order pv;
     const struct at_numerics *numerics;
-    float scale, log2_scale; /* of scores, and times log2(e) */
+    int bent;                /* scores are more than a product: they are whole before the exponential's argument */
+    double score_scale;      /* of sums over q.k, before the maximum */
+    float scale, log2_scale; /* of what the maximum is of, and times log2(e): exp_arg = fma */
+    double cap, to_cap;      /* softcap; what makes a sum over q.k the argument of tanh */
 };
-void at_softmax_math_init(const struct at_numerics *numerics, float scale, struct at_softmax_math *out);
+void at_softmax_math_init(const struct at_problem *problem, const struct at_numerics *numerics,
+                          struct at_softmax_math *out);
 
 /* x rounded to the softmax arithmetic. */
 double at_softmax_round(const struct at_softmax_math *math, double x);
-/* What a score becomes before the maximum: scaled and rounded, or itself where the exponential's argument has the scale. */
-double at_softmax_score(const struct at_softmax_math *math, double dot);
-/* The weight of score s, the i-th of its split, beside the maximum m; m = -inf: beside 0. */
-struct at_span at_softmax_weight(const struct at_softmax_math *math, double s, double m, int64_t i);
+/* What the sum over q.k of a key becomes before the maximum: scaled and rounded, or itself where the exponential's argument
+ * has the scale; capped and biased, key t of the form's row. A range where the cap's tanh is libm's. */
+struct at_span at_softmax_score(const struct at_softmax_math *math, const struct at_softmax_form *form, double dot,
+                                int64_t t);
+/* The larger of two maxima; a NaN does not raise one. */
+struct at_span at_softmax_larger(struct at_span m, struct at_span s);
+/* The weight of score s, the i-th of its split, beside the maximum m, which is no less; m = -inf: beside 0. */
+struct at_span at_softmax_weight(const struct at_softmax_math *math, struct at_span s, struct at_span m, int64_t i);
 /* What rescales sums beside the maximum `old` when it becomes `now`; exactly 1 while it stays. */
-struct at_span at_softmax_factor(const struct at_softmax_math *math, double old, double now);
+struct at_span at_softmax_factor(const struct at_softmax_math *math, struct at_span old, struct at_span now);
 /* That factor as sums of P V take it. */
 struct at_span at_softmax_sum_factor(const struct at_softmax_math *math, struct at_span factor);
 /* The weight as the operand of P V. */
@@ -49,6 +57,6 @@ struct at_span at_softmax_pv(const struct at_softmax_math *math, int64_t n, cons
                              int64_t sv, struct at_span acc, int intervals, const struct at_watch *watch);
 /* acc / l, and m + log l, as declared. */
 struct at_span at_softmax_divide(const struct at_softmax_math *math, struct at_span acc, struct at_span l);
-struct at_span at_softmax_lse(const struct at_softmax_math *math, double m, struct at_span l);
+struct at_span at_softmax_lse(const struct at_softmax_math *math, struct at_span m, struct at_span l);
 
 #endif

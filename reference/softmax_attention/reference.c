@@ -56,9 +56,11 @@ static void limit_outputs(const struct at_softmax_limit *limit, const struct at_
     }
 }
 
-static void limits(const struct at_softmax_limit *limit, struct at_softmax_work *work, struct at_softmax_row *row,
-                   const double *o, double *limit_o, double *limit_lse) {
+static void limits(const struct at_softmax_limit *limit, const struct at_softmax_form *form,
+                   struct at_softmax_work *work, struct at_softmax_row *row, const double *o, double *limit_o,
+                   double *limit_lse) {
     const struct at_softmax_scores scores = { .n = row->n,
+                                              .form = form,
                                               .dot = work->dot,
                                               .abs = work->abs,
                                               .k_abs = work->k_abs,
@@ -79,13 +81,14 @@ static at_status evaluate_row(const struct at_problem *problem, const struct at_
     AT_TRY(at_softmax_load(problem, &at, at.visible, work));
     double *o = work->channel;
     at_softmax_dots(work, at.visible);
-    at_softmax_weights(at.visible, (double)problem->params.scale, work->dot, work->s, work->p, &row);
+    const struct at_softmax_form form = at_softmax_form(problem, &at);
+    at_softmax_weights(at.visible, &form, work->dot, work->s, work->p, &row);
     at_softmax_mix(work, at.visible, work->p, o);
     trace(work, index, at.visible, eval);
     note(work, &at, &row, o, eval->ledger);
     double *limit_o = eval->limit[AT_SOFTMAX_O], *limit_lse = eval->limit[AT_SOFTMAX_LSE];
     if (limit && (limit_o || limit_lse))
-        limits(limit, work, &row, o, limit_o ? limit_o + index * d : NULL, limit_lse ? limit_lse + index : NULL);
+        limits(limit, &form, work, &row, o, limit_o ? limit_o + index * d : NULL, limit_lse ? limit_lse + index : NULL);
     for (int64_t c = 0; c < d && eval->value[AT_SOFTMAX_O]; c++)
         eval->value[AT_SOFTMAX_O][index * d + c] = o[c];
     if (eval->value[AT_SOFTMAX_LSE])

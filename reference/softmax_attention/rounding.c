@@ -45,6 +45,8 @@ at_status at_softmax_check_numerics(const struct at_problem *problem, const stru
     if (at_softmax_is_f64(numerics) &&
         (numerics->divide == AT_DIVIDE_RECIPROCAL_F16 || numerics->rescale != AT_RESCALE_FACTOR))
         return AT_FAIL(AT_UNSUPPORTED, "softmax in f64 with a reciprocal or a factor of f16");
+    if (at_softmax_is_f64(numerics) && numerics->tanh != AT_TANH_LIBM)
+        return AT_FAIL(AT_UNSUPPORTED, "softmax in f64 with a tanh of the special-function unit, which is f32");
     return check_operands("p.v", numerics->pv_unit, (enum at_format)numerics->p, dtype);
 }
 
@@ -80,6 +82,23 @@ static void set_scores(const struct at_problem *problem, const struct at_numeric
         out->u_score = work == f32 ? f32->u : 0;
         out->eta_score = work == f32 ? f32->eta : 0;
     }
+}
+
+/* tanh.approx's largest error in units in the last place (reference/special_function/special_function.c); tanh by ex2 and
+ * rcp, in u of 1: limit.c. */
+static const double tanh_approx_units = 134, tanh_ex2_floor = 7.25;
+
+static void set_capped(const struct at_problem *problem, const struct at_numerics *numerics,
+                       const struct at_format_info *work, struct at_softmax_limit *out) {
+    out->u_bias = work->u;
+    if (!(at_softmax_own_of(problem).softcap > 0))
+        return;
+    out->u_capped = 3 * work->u;
+    out->eta_capped = 3 * work->eta;
+    out->u_tanh = numerics->tanh == AT_TANH_LIBM     ? 4 * work->u
+                  : numerics->tanh == AT_TANH_APPROX ? 2 * tanh_approx_units * work->u
+                                                     : work->u;
+    out->tanh_floor = numerics->tanh == AT_TANH_EX2_RCP ? tanh_ex2_floor * work->u : work->eta;
 }
 
 /* The special-function unit's largest relative errors in units of u = 2^-24, over all f32 (tests/reference/special); of lg2 in
@@ -194,6 +213,7 @@ at_status at_softmax_limit_init(const struct at_problem *problem, const struct a
     out->block = numerics->block;
     out->score_end = range_end(format);
     set_scores(problem, numerics, work, out);
+    set_capped(problem, numerics, work, out);
     set_exponential(numerics, work, out);
     set_epilogue(numerics, work, out);
     set_sums(numerics, work, out);

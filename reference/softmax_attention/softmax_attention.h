@@ -3,14 +3,20 @@
  *
  * For query i of a request and a query head, over its visible keys t = 0 .. n-1 (attest/attention.h):
  *
- *     s_t = scale * <q_i, k_t>
+ *     s_t = scale * <q_i, k_t>                              the score; with a softcap cap > 0
+ *     s_t = cap * tanh(scale * <q_i, k_t> / cap)            and with ALiBi, after the cap,
+ *     s_t = ... + slope_h * (t - (sk - sq + i))             slope_h of the query head (attest/alibi.h, times `alibi`)
  *     o   = sum_t p_t v_t,   p_t = exp(s_t - m) / sum_u exp(s_u - m),   m = max_t s_t
  *     lse = m + log sum_t exp(s_t - m)                            natural logarithm
+ *
+ * The bias takes the distance of the key from the query's own place in its request, sk - sq + i: the last query stands at
+ * the last key, as the causal mask has it (so does a decode step's one query); a prefix counts. Keys after a query, which
+ * one sees without the mask, have a distance above 0 and a bias above 0.
  *
  * No visible key: o = 0, lse = -inf. Both outputs are judged.
  * Scores that are not finite do what the formulas do in IEEE arithmetic: a NaN or a +inf among the visible
  * scores makes o and lse NaN; -inf is a key of weight 0; nothing but -inf makes o NaN (0/0) and lse -inf.
- * A row of V counts only where p_t != 0.
+ * A row of V counts only where p_t != 0. A softcap makes +-inf among scale q.k to +-cap, ordinary scores; a NaN stays one.
  *
  * Below the operator: the pieces between the two matrix products, one row at a time, for callers that have the
  * sums over q.k and p.v already (the fast tier computes those by BLAS and everything between with these). */
@@ -23,6 +29,7 @@
 enum {
     AT_SOFTMAX_O = AT_ATTN_COMMON, /* dtype [tokens h d] */
     AT_SOFTMAX_LSE,                /* f32 [tokens h] */
+    AT_SOFTMAX_SLOPES,             /* f32 [h], input; absent when alibi = 0 */
     AT_SOFTMAX_TENSORS
 };
 
@@ -38,6 +45,12 @@ enum at_softmax_decoy {
     AT_SOFTMAX_BASE_2,
     AT_SOFTMAX_RESCALE_MISSING,
     AT_SOFTMAX_STALE_MAXIMUM,
+    AT_SOFTMAX_CAP_IGNORED,
+    AT_SOFTMAX_CAP_BEFORE_SCALE,
+    AT_SOFTMAX_NEXT_HEAD_BIAS,
+    AT_SOFTMAX_BIAS_SIGN,
+    AT_SOFTMAX_BIAS_OF_KEY,
+    AT_SOFTMAX_BIAS_BEFORE_CAP,
     AT_SOFTMAX_DECOYS
 };
 
@@ -49,7 +62,34 @@ float at_softmax_ex2_poly3(float x);
 /* exp_arg = fma: scale * log2(e) is a normal number, and the largest dot product has the largest score. */
 static inline int at_softmax_folds(float scale) { return scale >= 0x1p-64f && scale <= 0x1p64f; }
 
+/* The operator's own parameters. */
+struct at_softmax_own {
+    float softcap; /* 0: none, else at least AT_SOFTCAP_LEAST */
+    float alibi;   /* factor of ALiBi's slopes; 0: no bias */
+};
+AT_OWN_STRUCT(at_softmax_own)
+static inline float at_softmax_cap(const struct at_problem *problem) { return at_softmax_own_of(problem).softcap; }
+/* Where scale / cap and its products stay far from the ends of f32 for the scales that the field uses. */
+#define AT_SOFTCAP_LEAST 0x1p-10f
+#define AT_SOFTCAP_MAX 0x1p20f
+#define AT_ALIBI_MAX 0x1p16f
+
 /* ---- From scores to weights, exactly (weights.c) ---- */
+
+/* How the scores of a row are made. */
+struct at_softmax_form {
+    double scale;
+    double cap;   /* 0: none */
+    double slope; /* 0: no bias */
+    double place; /* of the query among the keys: key t is t - place away */
+};
+struct at_softmax_form at_softmax_form(const struct at_problem *problem, const struct at_attn_row *at);
+/* The score of key t. */
+double at_softmax_score_of(const struct at_softmax_form *form, double dot, int64_t t);
+/* It is scale * dot alone. */
+static inline int at_softmax_plain(const struct at_softmax_form *form) {
+    return !(form->cap > 0) && !(form->slope > 0 || form->slope < 0);
+}
 
 struct at_softmax_row {
     int64_t n;            /* visible keys */
@@ -67,9 +107,10 @@ struct at_softmax_row {
     double e_sum;     /* relative error of adding the weights up */
 };
 
-/* dot[t] = <q, k_t> unscaled, the n visible keys in ascending order: fills s[t] = scale dot[t], p[t] (the
+/* dot[t] = <q, k_t> unscaled, the n visible keys in ascending order: fills s[t], the scores, p[t] (the
  * normalised weights, which add up to 1) and max, sum and lse of *row. s may be dot itself. */
-void at_softmax_weights(int64_t n, double scale, const double *dot, double *s, double *p, struct at_softmax_row *row);
+void at_softmax_weights(int64_t n, const struct at_softmax_form *form, const double *dot, double *s, double *p,
+                        struct at_softmax_row *row);
 
 /* ---- How far a kernel can be (limit.c, constants in rounding.c) ---- */
 
@@ -97,11 +138,14 @@ struct at_softmax_limit {
     double u_store;                /* an f64 accumulator stored as f32 */
     double u_merge, eta_merge;     /* product and addition in f32 when partial results are merged */
     double u_divide, eta_divide;
-    double eta_reciprocal;   /* of a reciprocal below the normal numbers of its format: absolute */
-    double u_out, eta_out;   /* rounding of o to its format */
-    double u_log, log_floor; /* logarithm: relative, and absolute near l = 1 */
-    double u_max;            /* of |m|, by a shift common to all weights */
-    double u_add, u_lse;     /* m + log l, and storing it */
+    double eta_reciprocal;       /* of a reciprocal below the normal numbers of its format: absolute */
+    double u_out, eta_out;       /* rounding of o to its format */
+    double u_log, log_floor;     /* logarithm: relative, and absolute near l = 1 */
+    double u_max;                /* of |m|, by a shift common to all weights */
+    double u_add, u_lse;         /* m + log l, and storing it */
+    double u_capped, eta_capped; /* argument of tanh: roundings of scale / cap, of the product; absolute */
+    double u_tanh, tanh_floor;   /* tanh: relative, absolute */
+    double u_bias;               /* a rounding of the bias, of the score with its bias, of the capped score */
     double q_end, qk_end, score_end, pv_end, out_end; /* magnitudes that round to infinity */
 };
 /* numerics NULL: no kernel. AT_UNSUPPORTED when the numerics make no sense for the problem's dtype, as
@@ -115,6 +159,7 @@ at_status at_softmax_check_numerics(const struct at_problem *problem, const stru
 /* What is known of a row's scores. */
 struct at_softmax_scores {
     int64_t n;
+    const struct at_softmax_form *form;
     const double *dot;   /* <q, k_t> */
     const double *abs;   /* sum_i |q_i||k_ti| */
     const double *k_abs; /* sum_i |k_ti|; NULL allowed unless the scale is applied to q */

@@ -18,16 +18,25 @@
 
 static const float log2_e = 0x1.715476p0f, log_2 = 0x1.62e43p-1f;
 
-void at_softmax_math_init(const struct at_numerics *numerics, float scale, struct at_softmax_math *out) {
+void at_softmax_math_init(const struct at_problem *problem, const struct at_numerics *numerics,
+                          struct at_softmax_math *out) {
+    const struct at_softmax_own own = at_softmax_own_of(problem);
+    const int bent = own.softcap > 0 || own.alibi > 0, late = numerics->exp_arg == AT_EXP_ARG_FMA && !bent;
+    const float scale = problem->params.scale, early = numerics->scale_on == AT_SCALE_ON_SCORE && !late ? scale : 1;
     *out = (struct at_softmax_math){
         .f64 = at_softmax_is_f64(numerics),
         .ordered = numerics->l_lanes > 0,
         .p = at_softmax_rounds_p(numerics) ? (enum at_format)numerics->p : AT_F64,
         .pv = at_order_pv(numerics),
         .numerics = numerics,
-        .scale = scale,
-        .log2_scale = scale * log2_e,
+        .bent = bent,
+        .score_scale = (double)early,
+        .scale = bent ? 1 : scale,
+        .log2_scale = bent ? log2_e : scale * log2_e,
+        .cap = (double)own.softcap,
     };
+    if (own.softcap > 0)
+        out->to_cap = out->f64 ? (double)early / (double)own.softcap : (double)(early / own.softcap);
     out->accumulator = at_unit_format(out->pv.unit);
 }
 
@@ -68,13 +77,87 @@ static double ex2(const struct at_softmax_math *math, float x, int by_polynomial
 /* What is subtracted for a maximum of m. */
 static float base_of(double m) { return isinf(m) && m < 0 ? 0 : (float)m; }
 
-double at_softmax_score(const struct at_softmax_math *math, double dot) {
-    const struct at_numerics *n = math->numerics;
-    const int here = n->scale_on == AT_SCALE_ON_SCORE && n->exp_arg == AT_EXP_ARG_DIFFERENCE;
-    return at_softmax_round(math, here ? dot * (double)math->scale : dot);
+/* ---- scores ---- */
+
+/* Another libm's tanh is within 2 ulp, 4u, of the true one, and in f32 5u of the modelled one; f64: two libms. A zero stays,
+ * and far out every one gives 1. */
+static struct at_span libm_tanh(const struct at_softmax_math *math, double y) {
+    const double t = at_softmax_round(math, tanh(y)), wide = math->f64 ? 0x1p-50 : 5 * 0x1p-24 * (1 + 0x1p-20);
+    if (isnan(y) || y == 0 || fabs(y) > (math->f64 ? 40 : 22))
+        return point(t);
+    const double more = fabs(t) * wide + (math->f64 ? 0x1p-1073 : 0x1p-148);
+    return (struct at_span){ fmax(t - more, -1), t, fmin(t + more, 1) };
 }
 
-struct at_span at_softmax_weight(const struct at_softmax_math *math, double s, double m, int64_t i) {
+static struct at_span tanh_of(const struct at_softmax_math *math, double y) {
+    const float two_log2_e = 2 * log2_e;
+    switch ((enum at_tanh)math->numerics->tanh) {
+    case AT_TANH_APPROX:
+        return point(at_special_value(AT_SPECIAL_tanh, 0, y));
+    case AT_TANH_EX2_RCP: {
+        const float e = (float)at_special_value(AT_SPECIAL_ex2, 1, (double)((float)y * two_log2_e));
+        return point((double)fmaf(-2, (float)at_special_value(AT_SPECIAL_rcp, 1, (double)(1 + e)), 1));
+    }
+    default:
+        return libm_tanh(math, y);
+    }
+}
+
+/* Not inlined: gcc 12 makes one vector product of two of the three ends and leaves their rounding to f32 out (seen on
+ * 12.2 at -O2; test_softmax_capped.c). */
+__attribute__((noinline)) static double times_cap(const struct at_softmax_math *math, double t) {
+    return at_softmax_round(math, t * math->cap);
+}
+
+static double biased(const struct at_softmax_math *math, const struct at_softmax_form *form, double s, double away) {
+    const double slope = form->slope;
+    if (math->numerics->fir_fma)
+        return math->f64 ? fma(slope, away, s) : (double)fmaf((float)slope, (float)away, (float)s);
+    return math->f64 ? s + slope * away : (double)((float)s + (float)slope * (float)away);
+}
+
+struct at_span at_softmax_score(const struct at_softmax_math *math, const struct at_softmax_form *form, double dot,
+                                int64_t t) {
+    struct at_span s = point(at_softmax_round(math, dot * math->score_scale));
+    if (math->cap > 0) {
+        s = tanh_of(math, at_softmax_round(math, dot * math->to_cap));
+        s = (struct at_span){ times_cap(math, s.low), times_cap(math, s.mid), times_cap(math, s.high) };
+    }
+    if (form->slope > 0 || form->slope < 0) {
+        const double away = (double)t - form->place;
+        s = (struct at_span){ biased(math, form, s.low, away), biased(math, form, s.mid, away),
+                              biased(math, form, s.high, away) };
+    }
+    return s;
+}
+
+struct at_span at_softmax_larger(struct at_span m, struct at_span s) {
+    return (struct at_span){ s.low > m.low ? s.low : m.low, s.mid > m.mid ? s.mid : m.mid,
+                             s.high > m.high ? s.high : m.high };
+}
+
+/* ---- weights and factors ---- */
+
+static int is_range(struct at_span x) { return x.low < x.high; }
+
+/* What is known of exponentials at arguments between two others: within the error of each of the ends, whose exponential
+ * need not be monotone; the roundings of exp_arg = fma grow with the maximum. */
+static double slack(const struct at_softmax_math *math, double m) {
+    const struct at_numerics *n = math->numerics;
+    const double u = math->f64 ? 0x1p-53 : 0x1p-24;
+    return (n->ex2_poly3 ? 0x1p-12 : 16 * u) + (n->exp_arg == AT_EXP_ARG_FMA ? 8 * u * fabs(m) : 0);
+}
+
+/* The hull of exponentials of s - m for s and m in their ranges, s <= m: from `lowest` = exp(s.low - m.high) to `highest`,
+ * exp(s.high - m.low) or 1 where that is above. */
+static struct at_span hull(const struct at_softmax_math *math, struct at_span lowest, struct at_span mid,
+                           struct at_span highest, double m) {
+    const double wide = slack(math, m);
+    return (struct at_span){ fmin(lowest.low * (1 - wide), mid.low), mid.mid,
+                             fmax(highest.high * (1 + wide), mid.high) };
+}
+
+static struct at_span weight_of(const struct at_softmax_math *math, double s, double m, int64_t i) {
     const struct at_numerics *n = math->numerics;
     const float base = base_of(m), b = math->log2_scale;
     if (n->exp == AT_EXP_LIBM)
@@ -83,7 +166,14 @@ struct at_span at_softmax_weight(const struct at_softmax_math *math, double s, d
     return point(ex2(math, x, i % AT_EX2_POLY3_OF >= AT_EX2_POLY3_OF - n->ex2_poly3));
 }
 
-struct at_span at_softmax_factor(const struct at_softmax_math *math, double old, double now) {
+struct at_span at_softmax_weight(const struct at_softmax_math *math, struct at_span s, struct at_span m, int64_t i) {
+    const struct at_span mid = weight_of(math, s.mid, m.mid, i);
+    if (isnan(s.mid) || (!is_range(s) && !is_range(m)))
+        return mid;
+    return hull(math, weight_of(math, s.low, m.high, i), mid, weight_of(math, fmin(s.high, m.low), m.low, i), m.mid);
+}
+
+static struct at_span factor_of(const struct at_softmax_math *math, double old, double now) {
     const struct at_numerics *n = math->numerics;
     if (old == now)
         return point(1);
@@ -91,6 +181,14 @@ struct at_span at_softmax_factor(const struct at_softmax_math *math, double old,
         return libm_exp(math, old, isinf(now) && now < 0 ? 0 : now);
     const float difference = (float)old - base_of(now);
     return point(ex2(math, difference * (n->exp_arg == AT_EXP_ARG_FMA ? math->log2_scale : log2_e), 0));
+}
+
+struct at_span at_softmax_factor(const struct at_softmax_math *math, struct at_span old, struct at_span now) {
+    const struct at_span mid = factor_of(math, old.mid, now.mid);
+    if (!is_range(old) && !is_range(now))
+        return mid;
+    return hull(math, factor_of(math, old.low, now.high), mid, factor_of(math, fmin(old.high, now.low), now.low),
+                now.mid);
 }
 
 struct at_span at_softmax_sum_factor(const struct at_softmax_math *math, struct at_span r) {
@@ -233,17 +331,19 @@ struct at_span at_softmax_divide(const struct at_softmax_math *math, struct at_s
 }
 
 /* libm: the kernel's logarithm is within 2u |log l| of the true one; the last terms are double's own error here. */
-static struct at_span libm_lse(const struct at_softmax_math *math, double m, struct at_span l) {
-    const double u = math->f64 ? 0x1p-53 : 0x1p-24, floor = 4 * 0x1p-53 * fabs(m);
+static struct at_span libm_lse(const struct at_softmax_math *math, struct at_span max, struct at_span l) {
+    const double m = max.mid, u = math->f64 ? 0x1p-53 : 0x1p-24, floor = 4 * 0x1p-53 * fabs(m);
     double low = log(l.low), mid = at_softmax_round(math, log(l.mid)), high = log(l.high);
     low -= (2 * u + 4 * 0x1p-53) * fabs(low) + floor;
     high += (2 * u + 4 * 0x1p-53) * fabs(high) + floor;
     if (math->numerics->exp_arg == AT_EXP_ARG_FMA) {
         const double scale = (double)math->scale;
-        return (struct at_span){ (double)(float)(m * scale + low), (double)fmaf((float)m, math->scale, (float)mid),
-                                 (double)(float)(m * scale + high) };
+        return (struct at_span){ (double)(float)(max.low * scale + low),
+                                 (double)fmaf((float)m, math->scale, (float)mid),
+                                 (double)(float)(max.high * scale + high) };
     }
-    return (struct at_span){ at_softmax_round(math, m + low), sum_of(math, m, mid), at_softmax_round(math, m + high) };
+    return (struct at_span){ at_softmax_round(math, max.low + low), sum_of(math, m, mid),
+                             at_softmax_round(math, max.high + high) };
 }
 
 /* By the unit: lg2(l) log(2), rounded. */
@@ -256,10 +356,10 @@ static double unit_lse(const struct at_softmax_math *math, double m, double l) {
 }
 
 /* lg2.approx has an error of 2^-22.14 near 1 and of 3.85u beyond. */
-struct at_span at_softmax_lse(const struct at_softmax_math *math, double m, struct at_span l) {
+struct at_span at_softmax_lse(const struct at_softmax_math *math, struct at_span m, struct at_span l) {
     if (math->numerics->lse == AT_LSE_LIBM)
         return libm_lse(math, m, l);
-    struct at_span out = { unit_lse(math, m, l.low), unit_lse(math, m, l.mid), unit_lse(math, m, l.high) };
+    struct at_span out = { unit_lse(math, m.low, l.low), unit_lse(math, m.mid, l.mid), unit_lse(math, m.high, l.high) };
     if (l.low < l.high) {
         const double more = 0x1p-21 + 16 * 0x1p-24 * fmax(fabs(log(l.low)), fabs(log(l.high)));
         out.low -= more + 4 * 0x1p-24 * fabs(out.low);

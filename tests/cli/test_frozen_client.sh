@@ -18,3 +18,10 @@ judged memfd 'uclip_norm/*' 'uclip_norm tokens=2 channels=24 dtype=bf16 lo=-0.5'
 wants 4 '1 UNSUPPORTED' "$attest" verify 'kv_write/*' --runner "$client --also kv_write" --json "$scratch/r.jsonl" \
     --case 'kv_write b=1 hk=1 sq=2 sk=4 d=8 dtype=f16'
 grep -q 'no operator kv_write in Python' "$scratch/r.jsonl" || fail "the reason is not that it does not know the operator"
+# parameters that came after it: it does not say that it takes them, and is not sent them; at their defaults it is
+later='softmax_decode b=2 h=2 hk=1 sk=4/9 d=16 dtype=f16'
+for parameter in softcap=2 alibi=0.5; do
+    wants 4 '1 UNSUPPORTED' "$attest" verify 'softmax_decode/*' --runner "$client" --case "$later $parameter" --json "$scratch/r.jsonl"
+    grep -q "the runner does not say that it takes $parameter" "$scratch/r.jsonl" || fail "$parameter: not declined for its silence"
+done
+judged memfd 'softmax_decode/*' "$later softcap=0 alibi=0"

@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { BITS = 200 };
-enum { Q, K, V, QUERY_START, SEQ_LENS, KEY_START, BLOCK_TABLE };
+enum { Q, K, V, QUERY_START, SEQ_LENS, KEY_START, BLOCK_TABLE, SLOPES = 9 };
 
 static int32_t index_of(const struct at_problem *p, int tensor, int64_t i) {
     int32_t value;
@@ -61,8 +61,35 @@ static int64_t key_at(const struct at_problem *p, int64_t request, int64_t t, in
     return slot * p->sizes.hk * p->sizes.d + kv_head * p->sizes.d;
 }
 
-/* weight = exp(scale * sum q k), the product of three doubles never rounded by less than 200 bits. */
-static void weigh(const struct at_problem *p, int64_t query, int64_t key, mpfr_t weight) {
+/* The operator's own parameters lie at the beginning of problem->own: softcap and alibi, f32. */
+static double own_parameter(const struct at_problem *p, int i) {
+    float value;
+    memcpy(&value, (const char *)p->own + 4 * i, sizeof value);
+    return (double)value;
+}
+
+/* s = cap tanh(s / cap), then slope * away. */
+static void cap_and_bias(const struct at_problem *p, int64_t head, int64_t away, mpfr_t s) {
+    const double cap = own_parameter(p, 0);
+    float slope;
+    mpfr_t bias;
+    if (cap > 0) {
+        mpfr_div_d(s, s, cap, MPFR_RNDN);
+        mpfr_tanh(s, s, MPFR_RNDN);
+        mpfr_mul_d(s, s, cap, MPFR_RNDN);
+    }
+    if (!(own_parameter(p, 1) > 0))
+        return;
+    memcpy(&slope, (const char *)p->tensors[SLOPES].data + 4 * head, sizeof slope);
+    mpfr_init2(bias, BITS);
+    mpfr_set_d(bias, (double)slope, MPFR_RNDN);
+    mpfr_mul_si(bias, bias, (long)away, MPFR_RNDN);
+    mpfr_add(s, s, bias, MPFR_RNDN);
+    mpfr_clear(bias);
+}
+
+/* weight = exp(score), the score of scale * sum q k: the product of three doubles never rounded by less than 200 bits. */
+static void weigh(const struct at_problem *p, int64_t query, int64_t key, int64_t head, int64_t away, mpfr_t weight) {
     mpfr_t product;
     mpfr_init2(product, BITS);
     mpfr_set_zero(weight, 1);
@@ -72,6 +99,7 @@ static void weigh(const struct at_problem *p, int64_t query, int64_t key, mpfr_t
         mpfr_add(weight, weight, product, MPFR_RNDN);
     }
     mpfr_mul_d(weight, weight, (double)p->params.scale, MPFR_RNDN);
+    cap_and_bias(p, head, away, weight);
     mpfr_exp(weight, weight, MPFR_RNDN);
     mpfr_clear(product);
 }
@@ -89,7 +117,7 @@ struct softmax_oracle softmax_oracle(const struct at_problem *p, int64_t token, 
         if (p->params.causal && t > keys - sq + (token - first))
             continue;
         int64_t key = key_at(p, request, t, x / heads_per_kv);
-        weigh(p, query, key, weight);
+        weigh(p, query, key, x, t - (keys - sq + (token - first)), weight);
         mpfr_add(sum, sum, weight, MPFR_RNDN);
         mpfr_mul_d(term, weight, number(p, V, key + c), MPFR_RNDN);
         mpfr_add(mix, mix, term, MPFR_RNDN);

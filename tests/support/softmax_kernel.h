@@ -10,7 +10,8 @@ struct softmax_kernel {
 };
 /* Channel c of a row in the default numerics (qk and pv one f32 FMA chain, no blocks), P rounded to `p`. Each
  * exponential of an argument from -120 to 0, 0 excluded, is moved by a random -ulps .. ulps ulp of its true value; the
- * weights are summed from the last key to the first, another order than the model's. */
+ * weights are summed from the last key to the first, another order than the model's.
+ * A softcap's tanh is moved by twice as many ulps; a bias is a product that is added. */
 struct softmax_kernel softmax_kernel(const struct at_problem *problem, enum at_format p, int64_t row, int64_t c,
                                      double ulps, struct at_test_random *random);
 

@@ -238,7 +238,8 @@ static at_status try_field(struct trial *t, int field, struct at_declared_test *
     at_neighbours(t->declared, field, &near);
     for (int i = 0; i < near.n; i++) {
         int is;
-        AT_TRY(try_neighbour(t, &near.of[i], field == AT_FIELD_exp || field == AT_FIELD_lse, &is));
+        AT_TRY(try_neighbour(t, &near.of[i], field == AT_FIELD_exp || field == AT_FIELD_lse || field == AT_FIELD_tanh,
+                             &is));
         test->has_model[field] |= (unsigned)(is >= 0) << i;
         test->rejected[field] |= (unsigned)(is > 0) << i;
     }
@@ -296,6 +297,8 @@ at_status at_declared_try(const struct at_problem *problem, const struct at_nume
     at_status status = AT_OK;
     struct trial t = { .problem = problem, .declared = declared };
     memset(test, 0, sizeof *test);
+    if (problem->op->declares_on) /* what the model does not read here has no other value to tell it from */
+        wanted &= problem->op->declares_on(problem);
     AT_TRY_OUT(open_trial(&t, work));
     for (int f = 0; f < AT_FIELD_COUNT; f++)
         if ((wanted >> f & 1) && at_declared_refuted(problem->op, declared, f) == AT_REFUTED_MODEL)

@@ -50,6 +50,9 @@ static at_status parse(const struct at_dist_source *source, int softmax, const c
 static at_status take(const struct at_dist_source *source, const struct at_problem *problem, int softmax,
                       struct at_dist_params *params) {
     const int64_t h = problem->sizes.h;
+    const char *beyond = problem->op->beyond_scale ? problem->op->beyond_scale(problem) : NULL;
+    if (beyond)
+        return AT_FAIL(AT_UNSUPPORTED, "%s; recordings count those of scale q.k", beyond);
     params->heads = calloc((size_t)(source->n_layers * h), sizeof *params->heads);
     if (!params->heads)
         return AT_FAIL(AT_NO_MEMORY, "no memory for %lld heads", (long long)h);

@@ -226,6 +226,13 @@ at_status at_runner_run(struct at_runner *runner, int variant, const struct at_p
         !(limit.processor > 0 && limit.wall > 0))
         return AT_FAIL(AT_BUG, "variant %d of %d, %lld bytes of %lld, %g and %g seconds", variant, runner->greeting.n,
                        (long long)used, (long long)runner->shared.capacity, limit.processor, limit.wall);
+    const struct at_scalar *unknown = at_takes_lacks(runner->greeting.takes, problem);
+    if (unknown) { /* it would pass over the parameter and compute something else */
+        *reply = (struct at_run_reply){ .outcome = AT_RUN_UNSUPPORTED };
+        snprintf(reply->reason, sizeof reply->reason, "the runner does not say that it takes %s=%g", unknown->name,
+                 at_scalar_get(problem, unknown));
+        return AT_OK;
+    }
     AT_TRY(at_wire_job(problem, runner->shared.base, used, &job));
     AT_TRY(make_ready(runner));
     job.id = runner->next_id++;

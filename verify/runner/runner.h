@@ -49,7 +49,8 @@ struct at_run_reply {
     struct at_timing timing;
 };
 
-/* Runs variant i on a problem whose tensors all lie inside the shared block [0, used); mode NULL: one plain launch.
+/* A parameter that the runner does not say it takes is declined for it (PROTOCOL.md, `takes`); nothing is sent then.
+ * Runs variant i on a problem whose tensors all lie inside the shared block [0, used); mode NULL: one plain launch.
  * AT_OK with the reply; AT_CRASHED (signal or exit named in the error), AT_HUNG, AT_PROTOCOL. */
 at_status at_runner_run(struct at_runner *runner, int variant, const struct at_problem *problem, int64_t used,
                         const struct at_run_mode *mode, struct at_time_limit limit, struct at_run_reply *reply);

@@ -48,7 +48,8 @@ _Static_assert(sizeof((struct at_variant *)0)->family == sizeof((struct at_varia
                    sizeof((struct at_variant *)0)->path == sizeof((struct at_variant_text *)0)->path &&
                    sizeof((struct at_variant *)0)->sha256 == sizeof((struct at_variant_text *)0)->sha256 &&
                    sizeof((struct at_variant *)0)->summary == sizeof((struct at_variant_text *)0)->summary &&
-                   sizeof((struct at_variant *)0)->source == sizeof((struct at_variant_text *)0)->source,
+                   sizeof((struct at_variant *)0)->source == sizeof((struct at_variant_text *)0)->source &&
+                   sizeof((struct at_greeting *)0)->takes == sizeof((struct at_hello *)0)->takes,
                "texts are copied whole");
 
 static at_status read_hello(struct at_child *child, struct at_greeting *greeting, struct at_hello *hello,
@@ -59,6 +60,7 @@ static at_status read_hello(struct at_child *child, struct at_greeting *greeting
     memcpy(greeting->name, hello->name, sizeof greeting->name);
     memcpy(greeting->device, hello->device, sizeof greeting->device);
     greeting->sequences = hello->sequences;
+    memcpy(greeting->takes, hello->takes, sizeof greeting->takes);
     greeting->variants = calloc((size_t)hello->variants + 1, sizeof *greeting->variants);
     if (!greeting->variants)
         return AT_FAIL(AT_NO_MEMORY, "no memory for %d variants", hello->variants);

@@ -19,7 +19,8 @@ struct at_greeting {
     struct at_variant *variants;
     int n;
     enum at_transport transport;
-    int sequences; /* it takes jobs that are held and replayed as one graph */
+    int sequences;   /* it takes jobs that are held and replayed as one graph */
+    char takes[512]; /* parameters that it says it takes */
 };
 void at_greeting_release(struct at_greeting *greeting);
 

@@ -342,22 +342,29 @@ static int counting(const struct at_case *c, int *looked) {
     at_assert_ok(at_case_build(c, &data));
     const struct at_problem *p = &data.problem;
     struct at_eval right = { 0 }, wrong = { 0 };
-    size_t bytes = (size_t)at_tensor_count(&p->tensors[o]) * sizeof(double);
-    assert_true(bytes > 0);
-    right.value[o] = malloc(bytes);
-    wrong.value[o] = malloc(bytes);
-    assert_true(right.value[o] && wrong.value[o]);
+    for (int t = 0; t < c->op->n_tensors; t++) {
+        if (c->op->tensors[t].role != AT_OUT)
+            continue;
+        right.value[t] = calloc((size_t)at_tensor_count(&p->tensors[t]), sizeof(double));
+        wrong.value[t] = calloc((size_t)at_tensor_count(&p->tensors[t]), sizeof(double));
+        assert_true(right.value[t] && wrong.value[t]);
+    }
     at_assert_ok(c->op->evaluate(p, NULL, 0, c->op->rows(p), &right));
     for (int i = 0; i < c->n_require; i++) {
         int decoy = decoy_index(c->op, c->require[i]);
         if (decoy < 0)
             continue; /* one of the general ones */
         at_assert_ok(c->op->decoy(p, NULL, decoy, 0, c->op->rows(p), &wrong));
-        counted += counts(p, o, p->sizes.d, right.value[o], wrong.value[o]);
+        int is = 0;
+        for (int t = 0; t < c->op->n_tensors; t++) /* o, and lse: one a row */
+            is |= right.value[t] && counts(p, t, t == o ? p->sizes.d : 1, right.value[t], wrong.value[t]);
+        counted += is;
         ++*looked;
     }
-    free(right.value[o]);
-    free(wrong.value[o]);
+    for (int t = 0; t < c->op->n_tensors; t++) {
+        free(right.value[t]);
+        free(wrong.value[t]);
+    }
     at_case_data_release(&data);
     return counted;
 }

@@ -8,7 +8,7 @@
 /* The defaults as one text: the wire and the archive hold exactly this, so its form is fixed here. */
 static const char default_text[] =
     "free_order=0 qk_unit=f32_fma qk_lanes=1 qk_run=0 qk_tree=sequential scale_on=score fir_order=taps fir_fma=0 p=f32 "
-    "gamma_on=p clamp=fminmax exp=libm exp_arg=difference ex2_poly3=0 l_lanes=0 l_run=0 l_tree=sequential "
+    "gamma_on=p clamp=fminmax exp=libm tanh=libm exp_arg=difference ex2_poly3=0 l_lanes=0 l_run=0 l_tree=sequential "
     "divide=division lse=libm rsqrt=libm "
     "block=0 rescale=factor pv_unit=f32_fma pv_chunk=1 split=0 splits=0 guard=none repeats=1 batch_invariant=0 "
     "tail=unread pv_zero=multiplied";
@@ -29,6 +29,7 @@ static const struct {
     { "gamma_on", "p after_p output" },
     { "clamp", "fminmax propagate" },
     { "exp", "libm ex2_approx ex2_approx_ftz tanh_approx" },
+    { "tanh", "libm tanh_approx ex2_rcp" },
     { "exp_arg", "difference fma" },
     { "ex2_poly3", "0 8" },
     { "l_lanes", "0 4" },
@@ -132,15 +133,15 @@ static void test_format_sizes(void **state) {
         for (size_t i = size; i < sizeof text; i++)
             assert_int_equal(text[i], '#');
     }
-    at_assert_ok(
-        at_numerics_parse("qk_unit=f32_fma qk_lanes=-2147483648 qk_run=-2147483648 qk_tree=sequential "
-                          "scale_on=q_rounded fir_order=pooled gamma_on=after_p clamp=propagate "
-                          "exp=ex2_approx_ftz exp_arg=difference ex2_poly3=-2147483648 l_lanes=-2147483648 "
-                          "l_run=-2147483648 l_tree=sequential divide=rcp_approx_ftz lse=lg2_approx_ftz "
-                          "rsqrt=rsqrt_approx_ftz "
-                          "block=-2147483648 pv_unit=f32_fma pv_chunk=-2147483648 "
-                          "split=-2147483648 splits=-2147483648 guard=nan_safe tail=unread pv_zero=multiplied p=bf16",
-                          &numerics));
+    at_assert_ok(at_numerics_parse(
+        "qk_unit=f32_fma qk_lanes=-2147483648 qk_run=-2147483648 qk_tree=sequential "
+        "scale_on=q_rounded fir_order=pooled gamma_on=after_p clamp=propagate "
+        "exp=ex2_approx_ftz tanh=tanh_approx exp_arg=difference ex2_poly3=-2147483648 l_lanes=-2147483648 "
+        "l_run=-2147483648 l_tree=sequential divide=rcp_approx_ftz lse=lg2_approx_ftz "
+        "rsqrt=rsqrt_approx_ftz "
+        "block=-2147483648 pv_unit=f32_fma pv_chunk=-2147483648 "
+        "split=-2147483648 splits=-2147483648 guard=nan_safe tail=unread pv_zero=multiplied p=bf16",
+        &numerics));
     at_assert_ok(at_numerics_format(&numerics, text, 640));
 }
 

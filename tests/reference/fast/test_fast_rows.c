@@ -118,17 +118,20 @@ static void test_weights(void **state) {
     struct at_test_random random = { 12 };
     for (long i = 0; i < at_test_effort(10) * 2000; i++) {
         const int64_t n = length(&random);
-        const double scale = any_of(&random, 5, scales);
+        const struct at_softmax_form form = { .scale = any_of(&random, 5, scales),
+                                              .cap = i % 3 == 0 ? 7.5 : 0,
+                                              .slope = i % 7 == 0 ? 0.25 : 0,
+                                              .place = (double)(n - 1) };
         struct rows r = rows_init(&random, n, i % 2 ? 12 : 1000);
         struct at_softmax_row plain, fast;
         for (int64_t t = 0; i % 5 == 0 && t < n; t++) /* zeros of both signs are the maximum; or nothing but -inf */
             r.dot[t] = i % 10 ? -INFINITY : t % 3 ? -0.0 : 0.0;
-        at_softmax_weights(n, scale, r.dot, r.s[0], r.p[0], &plain);
-        at_fast_weight_row(n, scale, r.dot, r.s[1], r.p[1], &fast);
+        at_softmax_weights(n, &form, r.dot, r.s[0], r.p[0], &plain);
+        at_fast_weight_row(n, &form, r.dot, r.s[1], r.p[1], &fast);
         assert_same_row(&fast, &plain);
         assert_row("s", n, r.s[1], r.s[0]);
         assert_row("p", n, r.p[1], r.p[0]);
-        at_fast_weight_row(n, scale, r.dot, r.s[1], r.dot, &fast);
+        at_fast_weight_row(n, &form, r.dot, r.s[1], r.dot, &fast);
         assert_same_row(&fast, &plain);
         assert_row("p in place of dot", n, r.dot, r.p[0]);
         rows_release(&r);

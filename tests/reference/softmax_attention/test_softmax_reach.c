@@ -343,8 +343,9 @@ static double h_of(const char *text, double u_exp_share, double u_shift_share, d
     one.u_exp = u_exp_share * all.u_exp;
     one.u_weight = u_exp_share * all.u_weight;
     one.u_shift = u_shift_share * all.u_shift;
-    at_softmax_weights(2, 1, dot, scaled, weights, &row);
-    const struct at_softmax_scores scores = { 2, dot, zero, zero, 1, 1 };
+    const struct at_softmax_form form = { .scale = 1 };
+    at_softmax_weights(2, &form, dot, scaled, weights, &row);
+    const struct at_softmax_scores scores = { 2, &form, dot, zero, zero, 1, 1 };
     at_softmax_limit_row(&one, &scores, scaled, weights, &row, h);
     at_test_problem_release(&p);
     return h[1];

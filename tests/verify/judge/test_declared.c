@@ -183,6 +183,8 @@ static const struct {
     { "softmax_decode b=2 h=2 hk=1 sk=70 d=64 data=random_bits scale=1e-8 dtype=f16",
       "qk_unit=tc_f16 pv_unit=tc_f16 p=f16 pv_chunk=16 block=16" },
     { "softmax_decode b=2 h=2 hk=1 sk=70 d=32 dtype=f16", "p=f16 block=16" },
+    { "softmax_decode b=2 h=2 hk=1 sk=70 d=32 dtype=f32 softcap=2", "tanh=tanh_approx" },
+    { "softmax_decode b=8 h=8 hk=8 sk=40/70 d=64 scale=8 alibi=5.3 dtype=f32", "exp=ex2_approx l_lanes=1 l_run=1" },
     { "softmax_decode b=2 h=2 hk=1 sk=270 d=16 data=swamped dtype=f16", "split=16 splits=4" },
     { "softmax_decode b=2 h=2 hk=1 sk=270 d=32 data=swamped dtype=f16", "p=f16 pv_unit=tc_f32 pv_chunk=16" },
     { "softmax_decode b=1 h=2 hk=1 sk=40 d=32 data=nonfinite scale=40 seed=3", "pv_zero=skipped" },
