@@ -217,6 +217,10 @@ at_status at_case_outline(const struct at_case *c, struct at_case_data *data) {
     *data = (struct at_case_data){ 0 };
     struct at_build build = { .c = c, .problem = &data->problem };
     AT_TRY_OUT(build_outline(&build, 0, data));
+    /* Numbers to draw by are few, and an operator's check may refuse what lies in memory: top_k's does. */
+    const int uniform = at_op_filled_index(data->problem.op, AT_FILL_UNIFORM);
+    if (uniform >= 0 && data->problem.tensors[uniform].data)
+        memset(data->problem.tensors[uniform].data, 0, (size_t)at_tensor_bytes(&data->problem.tensors[uniform]));
 out:
     at_recorded_release(&build.recorded);
     free(build.query_start);

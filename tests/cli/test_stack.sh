@@ -129,7 +129,7 @@ wants 0 '1 file in' "$attest" export "$scratch/right.h5" --to svg --out "$scratc
 wants 2 'stacks/asynct_4.stack: No such file' "$attest" stack asynct_4
 wants 2 '--set: found '\''way'\'', wanted a setting' "$attest" stack asynct_3 --set way=v1
 wants 2 '--set: found peri=v3, wanted peri=v2|v1|apart' "$attest" stack asynct_3 --set peri=v3
-wants 2 'wanted a variant that takes it; the last of 3 says: factors are f16' "$attest" stack asynct_3 --sums f16
+wants 2 'wanted a variant that takes it; the last of 4 says: factors are e4m3 or e5m2' "$attest" stack asynct_3 --sums f16
 wants 2 "--use: found 'attention@3=*', wanted a step" "$attest" stack asynct_3 --use 'attention@3=*'
 wants 3 'cannot' "$attest" stack asynct_3 --out /nowhere/at/all.h5
 wants 2 'wanted a whole number from 1 on' "$attest" stack asynct_3 --layers 0 --steps

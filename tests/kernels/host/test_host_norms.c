@@ -51,6 +51,8 @@ static void make_norm(const struct at_op *op, uint64_t n, struct at_problem *pro
             if (op->tensors[t].format == AT_FORMAT_I32)
                 ((int32_t *)tensor->data)[i] =
                     i % 7 == 5 && op->tensors[t].fill == AT_FILL_SLOT_MAPPING ? -1 : (int32_t)(3 * (count - 1 - i));
+            else if (op->tensors[t].fill == AT_FILL_UNIFORM)
+                at_store(tensor->format, tensor->data, (size_t)i, at_test_uniform(&random));
             else
                 at_store(tensor->format, tensor->data, (size_t)i, middle + spread * at_test_normal(&random));
     }

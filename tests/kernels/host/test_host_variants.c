@@ -103,14 +103,15 @@ static void judge_products(const char *family, enum at_gemm_layout layout, int m
     at_collect_family(family, &all);
     for (uint64_t n = 0; n < problems; n++) {
         struct at_test_random random = { n };
-        const struct at_test_gemm_shape shape = { .m = at_test_below(&random, max_m + 1),
-                                                  .n = 1 + at_test_below(&random, 70),
-                                                  .k = n % 3 ? 8 * (1 + at_test_below(&random, 25))
-                                                             : 1 + at_test_below(&random, 200),
-                                                  .dtype = formats[n % 5],
-                                                  .out = formats[n / 5 % 3],
-                                                  .scale = 0.5 + at_test_uniform(&random),
-                                                  .layout = layout };
+        const struct at_test_gemm_shape shape = {
+            .m = at_test_below(&random, max_m + 1),
+            .n = n % 4 < 2 ? 8 * (1 + at_test_below(&random, 9)) : 1 + at_test_below(&random, 70),
+            .k = n % 3 ? 8 * (1 + at_test_below(&random, 25)) : 1 + at_test_below(&random, 200),
+            .dtype = formats[n % 5],
+            .out = formats[n / 5 % 3],
+            .scale = 0.5 + at_test_uniform(&random),
+            .layout = layout
+        };
         struct at_test_problem made;
         at_test_gemm_problem(&shape, &made);
         for (int64_t at = 0; at < shape.m * shape.k; at++)

@@ -3,12 +3,13 @@
 #include "tests/at_test.h"
 
 #include "tests/support/built_case.h"
+#include "gemm/gemm.h"
 #include "verify/judge/answer.h"
 #include "verify/judge/compare.h"
 #include "verify/judge/decoys.h"
 #include "verify/judge/resolution.h"
 
-enum { M = 96, N = 640, K = 768, D = 3, ROWS = 5 }; /* 4.7e7 multiply-adds: above what is modelled whole */
+enum { M = 96, N = 640, K = 768, D = AT_GEMM_D, ROWS = 5 }; /* 4.7e7 multiply-adds: above what is modelled whole */
 
 struct scene {
     struct at_built_case built;

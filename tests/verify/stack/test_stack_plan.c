@@ -60,7 +60,7 @@ static const struct {
     { HEAD "step norm one rms_norm/99* tokens=3 channels=8 : x=x -> y=x\nend\n", NULL,
       "t.stack:5: step one: found rms_norm/99*, wanted a variant that the runner has" },
     { HEAD "step gemm one gemm/*_f16_sum m=3 n=8 k=8 : a=x -> d=x\nend\n", NULL,
-      "step one: found gemm/*_f16_sum, wanted a variant that takes it; the last of 3 says: factors are f16" },
+      "step one: found gemm/*_f16_sum, wanted a variant that takes it; the last of 4 says: factors are e4m3 or e5m2" },
     { "set dtype = bf61\nlayers 1\nend\n", NULL, "t.stack:1: found dtype=bf61, wanted bf16, f16 or f32" },
     { "layers 1/2\nend\n", NULL, "t.stack:1: found 1/2 = 0.5, wanted a whole number" },
     { HEAD NORM "end\n", "one", "--use: found 'one', wanted STEP=VARIANT" },
