@@ -10,7 +10,7 @@
 namespace {
 
 /* The first request that ends behind the token: those without tokens own none. b: padding. */
-__device__ int request_of(const at_slot_view &a, int token) {
+inline __device__ int request_of(const at_slot_view &a, int token) {
     int low = 0, high = a.b;
     while (low < high) {
         const int middle = low + (high - low) / 2;
