@@ -15,9 +15,11 @@ struct at_build {
     int64_t d_valid;                  /* d without padding */
 };
 
+/* The tensor that is filled so, NULL when the problem has none. */
+struct at_tensor *at_fill_tensor(const struct at_build *build, enum at_fill fill);
 /* query_start, seq_lens, key_start, block_table, slot_mapping. */
 void at_fill_indices(const struct at_build *build);
-/* sigma, taps, gamma of AsyncT; alpha, gamma, beta of norms. */
+/* sigma, taps, gamma of AsyncT; alpha, gamma, beta of norms; slopes; scales and biases of products. */
 void at_fill_parameters(const struct at_build *build);
 /* q, k, v or the norms' activations; NaN where no key lives. */
 at_status at_fill_activations(struct at_build *build);

@@ -7,7 +7,7 @@
  * Limits: attest-cuda alone has it, and declines it where libcublas cannot be opened; f16 or bf16; d of the same format or
  * f32; some products.
  * Source: ours. */
-#include "kernels/gemm/gemm_cublas.h"
+#include "kernels/host/cublas.h"
 
 static const char *supports(const struct at_problem *problem) {
     if (at_gemm_own_of(problem).layout != AT_GEMM_NK)

@@ -308,9 +308,8 @@ static __attribute__((noinline)) void access_any(const void *address, int bytes,
 static inline __attribute__((always_inline)) void access_at(const void *address, int bytes, enum at_access access,
                                                             const void *where, const void *site) {
     struct at_spot spot;
-    if (!at_counters_on && at_memory_own_shared(at_simt_thread()->in, address, bytes, &spot))
-        access_cells(&spot, bytes, access, where);
-    else if (!at_counters_on && !at_copies_from_writable && at_memory_in_output(address, bytes, where, &spot))
+    if (!at_counters_on && (at_memory_own_shared(at_simt_thread()->in, address, bytes, &spot) ||
+                            (!at_copies_from_writable && at_memory_in_output(address, bytes, where, &spot))))
         access_cells(&spot, bytes, access, where);
     else
         access_any(address, bytes, access, where, site);

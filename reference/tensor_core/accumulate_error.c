@@ -43,7 +43,8 @@
 
 /* m steps, each two of `chunk` products in f16 and an addition. */
 static struct at_sum_error by_f16_error(const struct at_tc_rule *rule, int64_t n, int64_t chunk, double largest) {
-    const double steps = (double)((n + 2 * chunk - 1) / (2 * chunk));
+    const int64_t whole = (n + 2 * chunk - 1) / (2 * chunk);
+    const double steps = (double)whole;
     const int nearest = rule->rounding == AT_TC_RNE;
     const struct at_format_info *in = at_format_info(AT_F16), *out = at_format_info(rule->out);
     const double one =

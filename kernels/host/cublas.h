@@ -3,8 +3,8 @@
  *
  * Nothing links it: where libcublas cannot be opened, at_cublas_declines says so of every problem. The functions are as
  * NVIDIA's documentation of cuBLAS 13 has them. */
-#ifndef AT_GEMM_CUBLAS_H
-#define AT_GEMM_CUBLAS_H
+#ifndef AT_CUBLAS_H
+#define AT_CUBLAS_H
 
 #include "attest/kernel.h"
 
