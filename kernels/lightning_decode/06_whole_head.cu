@@ -9,7 +9,7 @@
  *
  * Numerically: the decay by ex2.approx; an element of the state by one fmaf; the rows of o go in turn to eight lanes, whose
  * chains of fmaf are joined in pairs: lane r and r + 4, then r + 2, then r + 1.
- * Launch: a block for a head of a request and at most 96 columns, or 48 where there are less than 132 heads; a thread
+ * Launch: a block for a head of a request and at most 96 columns, or 48 where there are 66 heads or less; a thread
  * for 4 columns of every eighth row, 24 x 8 of them at most. q, k and the sums of the lanes are in shared memory, each in
  * turn for even and odd steps: two barriers a step.
  * Limits: d at most 256; e is a multiple of 4.
@@ -19,7 +19,7 @@
 namespace {
 
 constexpr int LANES = 8, EACH = 4, ACROSS = 24, COLUMNS = ACROSS * EACH, THREADS = LANES * ACROSS, MAX_D = 256;
-constexpr int MANY_HEADS = 132; /* the multiprocessors of an H100 or H200 */
+constexpr int AT_ONCE = 132; /* the multiprocessors of an H100 or H200 */
 
 struct shared {
     float q[2][MAX_D], k[2][MAX_D], sums[2][LANES][COLUMNS];
@@ -97,9 +97,9 @@ const char *supports(const struct at_problem *p) {
     return p->sizes.d > MAX_D ? "more rows than the registers hold" : nullptr;
 }
 
-/* The columns of a block: as few blocks as heads and columns want, each with nearly as many. */
+/* The columns of a block: half of them where two blocks a head still find a multiprocessor each. */
 int columns_of(int64_t heads, int64_t e) {
-    const int64_t most = heads < MANY_HEADS ? COLUMNS / 2 : COLUMNS, blocks = (e + most - 1) / most;
+    const int64_t most = 2 * heads <= AT_ONCE ? COLUMNS / 2 : COLUMNS, blocks = (e + most - 1) / most;
     const int64_t each = (e + blocks - 1) / blocks;
     return (int)(each + EACH - 1) / EACH * EACH;
 }
