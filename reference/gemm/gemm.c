@@ -20,11 +20,11 @@ static const struct at_scalar own[FIELDS] = {
     [LAYOUT] = { "layout", AT_SCALAR_CHOICE, PLACE(layout), AT_GEMM_NK, "how the second factor lies: nk, by columns of the product; kn, by its rows", "layout", .text = layout_text },
     [B_ROWS] = { "b_rows", AT_SCALAR_SIZE, PLACE(b_rows), 64, "n, or 0 with layout kn", .word = "row of b" },
     [W_COLUMNS] = { "w_columns", AT_SCALAR_SIZE, PLACE(w_columns), 0, "n with layout kn", .word = "column of w" },
-    [SCALE_A] = { "scale_a", AT_SCALAR_FLOAT, PLACE(scale_a), 1, "scale of the first factor, which a kernel reads; default: none, 1 beside scale_b", "scale_a", .quiet = 1 },
-    [SCALE_B] = { "scale_b", AT_SCALAR_FLOAT, PLACE(scale_b), 1, "scale of the second factor, which a kernel reads; default: none, 1 beside scale_a", "scale_b", .quiet = 1 },
-    [BIAS] = { "bias", AT_SCALAR_CHOICE, PLACE(bias), AT_GEMM_BIAS_NONE, "what is added to each column: nothing, a vector in the format of the product, one in f32", "bias", .text = bias_text, .quiet = 1 },
-    [AMAX] = { "amax", AT_SCALAR_SIZE, PLACE(amax), 0, "1: the largest magnitude of the product before its last rounding is an output, too", "amax", 0, 1, .word = "maximum", .quiet = 1 },
-    [SCALES] = { "scales", AT_SCALAR_SIZE, PLACE(scales), 0, "1 where factors have scales", .word = "scale" },
+    [SCALE_A] = { "scale_a", AT_SCALAR_FLOAT, PLACE(scale_a), 1, "scale of the first factor, which a kernel reads; default: none, 1 beside scale_b", "scale_a", .quiet = 1, .announced = 1 },
+    [SCALE_B] = { "scale_b", AT_SCALAR_FLOAT, PLACE(scale_b), 1, "scale of the second factor, which a kernel reads; default: none, 1 beside scale_a", "scale_b", .quiet = 1, .announced = 1 },
+    [BIAS] = { "bias", AT_SCALAR_CHOICE, PLACE(bias), AT_GEMM_BIAS_NONE, "what is added to each column: nothing, a vector in the format of the product, one in f32", "bias", .text = bias_text, .quiet = 1, .announced = 1 },
+    [AMAX] = { "amax", AT_SCALAR_SIZE, PLACE(amax), 0, "1: the largest magnitude of the product before its last rounding is an output, too", "amax", 0, 1, .word = "maximum", .quiet = 1, .announced = 1 },
+    [SCALES] = { "scales", AT_SCALAR_SIZE, PLACE(scales), 0, "1 where factors have scales", .word = "scale", .announced = 1 },
     [BIAS_COLUMNS] = { "bias_columns", AT_SCALAR_SIZE, PLACE(bias_columns), 0, "n with a bias", .word = "column of the bias" },
 };
 static const char *const keys[] = { "m", "n", "k", "layout", "dtype", "out", "data", "seed", "scale", "scale_a", "scale_b", "bias", "amax", "require", "expect", NULL };

@@ -25,3 +25,9 @@ for parameter in softcap=2 alibi=0.5; do
     grep -q "the runner does not say that it takes $parameter" "$scratch/r.jsonl" || fail "$parameter: not declined for its silence"
 done
 judged memfd 'softmax_decode/*' "$later softcap=0 alibi=0"
+
+# The same of products: a client that took gemm would pass over these.
+for parameter in 'scale_a=2' 'bias=f32' 'amax=1'; do
+    wants 4 'the runner does not say that it takes' "$attest" verify 'gemm/*' --runner 'python3 tests/golden/runner_client_v5.py --also gemm' \
+        --case "gemm m=4 n=4 k=4 dtype=f16 $parameter"
+done

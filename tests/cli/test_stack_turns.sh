@@ -50,3 +50,11 @@ printf '%s\n' 'set turns = 1' 'set turn = 0' 'let n = 2+turn' 'cache c [n, 8] st
     '    step norm one rms_norm/* tokens={n} channels=8 : x=c -> y=y' 'end' > "$scratch/grows.stack"
 wants 2 'cache c has 24 elements in turn 1, 16 in the one before' "$attest" stack "$scratch/grows.stack" --quiet
 wants 2 'set, let, input, weight, cache, step' "$attest" stack <(printf 'cach x\n') --quiet
+
+# A turn with more steps than the first: the archived plan is that of the first.
+printf '%s\n' 'set turns = 1' 'set turn = 0' 'set phase = prefill | decode' 'input x [4, 8] std=1' 'layers 1' \
+    '    step norm one rms_norm/00_* tokens=4 channels=8 : x=x -> y=y' \
+    '    step norm two rms_norm/00_* tokens=4 channels=8 : x=y -> y=z when phase=decode' \
+    '    step norm three rms_norm/00_* tokens=4 channels=8 : x=y -> y=w when phase=decode' 'end' > "$scratch/grows.stack"
+wants 0 '' "$attest" stack "$scratch/grows.stack" --quiet --out "$scratch/grows.h5"
+wants 0 ' 1 steps run on the host' "$attest" show "$scratch/grows.h5"

@@ -217,6 +217,18 @@ static at_status make_ready(struct at_runner *runner) {
     return start(runner);
 }
 
+/* Whether the problem has a parameter that is younger than the runner, which would pass over it and compute something else. */
+static int lacks_parameter(const struct at_runner *runner, const struct at_problem *problem,
+                           struct at_run_reply *reply) {
+    const struct at_scalar *unknown = at_takes_lacks(runner->greeting.takes, problem);
+    if (!unknown)
+        return 0;
+    *reply = (struct at_run_reply){ .outcome = AT_RUN_UNSUPPORTED };
+    snprintf(reply->reason, sizeof reply->reason, "the runner does not say that it takes %s=%g", unknown->name,
+             at_scalar_get(problem, unknown));
+    return 1;
+}
+
 at_status at_runner_run(struct at_runner *runner, int variant, const struct at_problem *problem, int64_t used,
                         const struct at_run_mode *mode, struct at_time_limit limit, struct at_run_reply *reply) {
     struct at_job job;
@@ -226,13 +238,8 @@ at_status at_runner_run(struct at_runner *runner, int variant, const struct at_p
         !(limit.processor > 0 && limit.wall > 0))
         return AT_FAIL(AT_BUG, "variant %d of %d, %lld bytes of %lld, %g and %g seconds", variant, runner->greeting.n,
                        (long long)used, (long long)runner->shared.capacity, limit.processor, limit.wall);
-    const struct at_scalar *unknown = at_takes_lacks(runner->greeting.takes, problem);
-    if (unknown) { /* it would pass over the parameter and compute something else */
-        *reply = (struct at_run_reply){ .outcome = AT_RUN_UNSUPPORTED };
-        snprintf(reply->reason, sizeof reply->reason, "the runner does not say that it takes %s=%g", unknown->name,
-                 at_scalar_get(problem, unknown));
+    if (lacks_parameter(runner, problem, reply))
         return AT_OK;
-    }
     AT_TRY(at_wire_job(problem, runner->shared.base, used, &job));
     AT_TRY(make_ready(runner));
     job.id = runner->next_id++;
@@ -269,6 +276,11 @@ at_status at_runner_ask(struct at_runner *runner, const int *variants, int n, co
     AT_TRY(make_ready(runner));
     if (runner->transport != AT_TRANSPORT_MEMFD)
         return ask_each(runner, variants, n, problem, used, limit, replies);
+    if (n > 0 && lacks_parameter(runner, problem, &replies[0])) {
+        for (int i = 1; i < n; i++)
+            replies[i] = replies[0];
+        return AT_OK;
+    }
     AT_TRY(at_wire_job(problem, runner->shared.base, used, &job));
     struct at_reply *answers = calloc((size_t)n + 1, sizeof *answers);
     if (!answers)

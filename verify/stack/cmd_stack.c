@@ -59,7 +59,9 @@ struct command {
     struct side side[SIDES];
     int n_sides;
     struct at_stack_options options;
-    struct at_stack_plan_row *plan_rows;
+    struct at_stack_plan_row
+        *plan_rows; /* of a sequence, those of its first turn: later turns make plans of their own */
+    int64_t n_plan_rows;
     struct at_stack_cost *costs; /* of all sides and rounds */
     int64_t n_costs, replays;
     char repro[1024];
@@ -184,7 +186,7 @@ static at_status write_files(const struct at_args *args, struct command *c) {
     struct side *own = &c->side[0];
     const struct at_table *steps = at_stack_is_sequence(&own->stack) ? &at_stack_table_turns : &at_stack_table_steps;
     const struct at_table_rows tables[] = { { steps, own->outcome.rows, own->outcome.n_rows },
-                                            { &at_stack_table_plan, c->plan_rows, own->plan.n_steps },
+                                            { &at_stack_table_plan, c->plan_rows, c->n_plan_rows },
                                             { &at_stack_table_graph, c->costs, c->n_costs } };
     if (json)
         AT_TRY(at_stack_put_json(own->outcome.rows, own->outcome.n_rows, steps, json));
@@ -308,6 +310,7 @@ static at_status stack(const struct at_args *args, struct command *c, int *code)
         AT_TRY(at_stack_plan_make(&c->side[s].plan));
     }
     AT_TRY(at_stack_plan_rows(&c->side[0].plan, &c->plan_rows));
+    c->n_plan_rows = c->side[0].plan.n_steps;
     if (!at_args_has(args, "--steps"))
         return run_and_tell(args, c, code);
     put_head(&c->side[0]);
