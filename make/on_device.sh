@@ -11,7 +11,7 @@ tar -C "$work" -xf "$bundle" 2> /dev/null || # tar wants the program xz, Python 
     python3 -c 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])' "$bundle" "$work" || exit 3
 cd "$work/attest" || exit 3
 ./attest doctor > "$out/doctor.txt" 2>&1
-cases='@(smoke|exact|edge|shapes|nonfinite|real):*'
+cases='@(smoke|exact|edge|shapes|nonfinite|real|scenario):*'
 (( $# )) || { set -- verify bench study record sanitize; [[ ! -x attest-cuda-mutants ]] || set -- "$@" faults fences; }
 for part in "$@"; do
     echo "== $part"

@@ -66,8 +66,8 @@ struct at_case_data {
 at_status at_case_build(const struct at_case *c, struct at_case_data *data);
 /* The same without the tensors of `given` (bit i: tensor i), which get neither memory nor values: they come from elsewhere. */
 at_status at_case_build_around(const struct at_case *c, unsigned given, struct at_case_data *data);
-/* The same without what a data family or a recording draws, which keeps its memory as it was: sizes, parameters, indices
- * and zeros for numbers to draw by, for whoever asks about a problem and reads no element of it. */
+/* The same with zeros for what a data family or a recording draws: sizes, parameters and indices, for whoever asks about a
+ * problem. A runner that does not know the question computes on it. */
 at_status at_case_outline(const struct at_case *c, struct at_case_data *data);
 void at_case_data_release(struct at_case_data *data);
 /* Is its data drawn from smooth densities (AT_DATA_CONTINUOUS)? */

@@ -123,6 +123,8 @@ static at_status place_tensors(const struct at_build *build, unsigned given, str
         data->memory = NULL;
     if (!data->memory)
         return AT_FAIL(AT_NO_MEMORY, "%s: %lld bytes of inputs", build->c->where, (long long)data->bytes);
+    if (build->clear && !is_large(data)) /* pages of a large one are zeros */
+        memset(data->memory, 0, (size_t)data->bytes);
     char *next = data->memory;
     for (int i = 0; i < op->n_tensors; i++) {
         struct at_tensor *tensor = &problem->tensors[i];
@@ -216,11 +218,8 @@ at_status at_case_outline(const struct at_case *c, struct at_case_data *data) {
     at_status status = AT_OK;
     *data = (struct at_case_data){ 0 };
     struct at_build build = { .c = c, .problem = &data->problem };
+    build.clear = 1;
     AT_TRY_OUT(build_outline(&build, 0, data));
-    /* Numbers to draw by are few, and an operator's check may refuse what lies in memory: top_k's does. */
-    const int uniform = at_op_filled_index(data->problem.op, AT_FILL_UNIFORM);
-    if (uniform >= 0 && data->problem.tensors[uniform].data)
-        memset(data->problem.tensors[uniform].data, 0, (size_t)at_tensor_bytes(&data->problem.tensors[uniform]));
 out:
     at_recorded_release(&build.recorded);
     free(build.query_start);

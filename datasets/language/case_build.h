@@ -13,6 +13,7 @@ struct at_build {
     int64_t *query_start, *key_start; /* [b+1], logical; owned */
     struct at_data data;              /* what families see */
     int64_t d_valid;                  /* d without padding */
+    int clear;                        /* zeros where nothing is filled in */
 };
 
 /* The tensor that is filled so, NULL when the problem has none. */

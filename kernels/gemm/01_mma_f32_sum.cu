@@ -13,7 +13,7 @@ namespace {
 
 template <class T> __global__ void __launch_bounds__(AT_GEMM_THREADS, 1) multiply(at_gemm_view<T> v) {
     AT_SHARED_DYNAMIC(T, a);
-    T *b = a + AT_GEMM_MMA_TILE;
+    T *b = a + AT_GEMM_MMA_TILE<T>;
     const int row = (int)blockIdx.y * AT_GEMM_TILE, column = (int)blockIdx.x * AT_GEMM_TILE;
     at_sum_f32 sums[AT_GEMM_TILE / 8] = {};
     for (int begin = 0; begin < v.k; begin += AT_GEMM_STEP<T>) {

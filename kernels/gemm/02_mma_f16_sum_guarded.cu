@@ -13,7 +13,7 @@ namespace {
 
 __global__ void __launch_bounds__(AT_GEMM_THREADS, 1) multiply(at_gemm_view<at_f16> v) {
     AT_SHARED_DYNAMIC(at_f16, a);
-    at_f16 *b = a + AT_GEMM_MMA_TILE;
+    at_f16 *b = a + AT_GEMM_MMA_TILE<at_f16>;
     const int row = (int)blockIdx.y * AT_GEMM_TILE, column = (int)blockIdx.x * AT_GEMM_TILE;
     at_sum_f16<AT_GUARD_ISINF> sums[AT_GEMM_TILE / 8] = {};
     for (int begin = 0; begin < v.k; begin += AT_GEMM_STEP<at_f16>) {

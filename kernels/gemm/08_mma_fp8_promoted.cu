@@ -26,12 +26,12 @@ template <int N> __device__ void promote(float (&sums)[N][4], float (&d)[N][4]) 
 
 template <class T> __global__ void __launch_bounds__(AT_GEMM_THREADS, 1) multiply(at_gemm_view<T> v) {
     AT_SHARED_DYNAMIC(T, a);
-    T *b = a + AT_GEMM_FP8_TILE;
+    T *b = a + AT_GEMM_MMA_TILE<T>;
     const int row = (int)blockIdx.y * AT_GEMM_TILE, column = (int)blockIdx.x * AT_GEMM_TILE;
     float sums[AT_GEMM_TILE / 8][4] = {}, d[AT_GEMM_TILE / 8][4] = {}; /* of all steps, of this one */
     for (int begin = 0; begin < v.k; begin += AT_GEMM_STEP<T>) {
-        at_gemm_fp8_stage(v.a, v.m, v.k, row, begin, a);
-        at_gemm_fp8_stage(v.b, v.n, v.k, column, begin, b);
+        at_gemm_mma_stage(v.a, v.m, v.k, row, begin, a);
+        at_gemm_mma_stage(v.b, v.n, v.k, column, begin, b);
         at_sync();
         at_gemm_fp8_multiply(a, b, d);
         promote(sums, d);
@@ -41,8 +41,8 @@ template <class T> __global__ void __launch_bounds__(AT_GEMM_THREADS, 1) multipl
 }
 
 int launch(const struct at_launch *launch) {
-    return launch->problem->dtype == AT_E4M3 ? at_gemm_launch(launch, multiply<at_e4m3>, AT_GEMM_FP8_SHARED)
-                                             : at_gemm_launch(launch, multiply<at_e5m2>, AT_GEMM_FP8_SHARED);
+    return launch->problem->dtype == AT_E4M3 ? at_gemm_launch(launch, multiply<at_e4m3>, AT_GEMM_MMA_SHARED)
+                                             : at_gemm_launch(launch, multiply<at_e5m2>, AT_GEMM_MMA_SHARED);
 }
 
 } // namespace

@@ -9,24 +9,28 @@
 #include "kernels/device/mma.h"
 #include "kernels/gemm/gemm_tile.h"
 
+/* Elements of 16 bytes. */
+template <class T> constexpr int AT_GEMM_MMA_VECTOR = 16 / (int)sizeof(T);
 /* Elements from one row of a tile to the next: padded, so that eight rows of 16 bytes lie in different banks. */
-constexpr int AT_GEMM_MMA_STRIDE = AT_GEMM_BYTES / 2 + 8;
-/* Elements of a tile, and bytes of shared memory for one of a and one of b. */
-constexpr int AT_GEMM_MMA_TILE = AT_GEMM_TILE * AT_GEMM_MMA_STRIDE, AT_GEMM_MMA_SHARED = 2 * AT_GEMM_MMA_TILE * 2;
+template <class T> constexpr int AT_GEMM_MMA_STRIDE = AT_GEMM_STEP<T> + AT_GEMM_MMA_VECTOR<T>;
+/* Elements of a tile, and bytes of shared memory for one of a and one of b, whatever the elements. */
+template <class T> constexpr int AT_GEMM_MMA_TILE = AT_GEMM_TILE *AT_GEMM_MMA_STRIDE<T>;
+constexpr int AT_GEMM_MMA_SHARED = 2 * AT_GEMM_MMA_TILE<at_f16> * 2;
 
-/* Loads a tile of a factor: 64 rows from `first` on, 64 elements of each from `begin` on. */
+/* Loads a tile of a factor: 64 rows from `first` on, 128 bytes of each from element `begin` on. */
 template <class T> __device__ void at_gemm_mma_stage(const T *factor, int rows, int k, int first, int begin, T *tile) {
-    at_gemm_each_16_bytes(factor, rows, k, first, begin, [=](int row, int byte, const T(&x)[8]) {
-        at_store16(tile + row * AT_GEMM_MMA_STRIDE + byte / 2, x);
+    at_gemm_each_16_bytes(factor, rows, k, first, begin, [=](int row, int byte, const T(&x)[AT_GEMM_MMA_VECTOR<T>]) {
+        at_store16(tile + row * AT_GEMM_MMA_STRIDE<T> + byte / (int)sizeof(T), x);
     });
 }
 
-/* Four matrices of 8 x 8 elements from (row, column) of a tile on, in the order of one a operand (down the rows first)
+/* Four matrices of 8 rows of 16 bytes from (row, column) of a tile on, in the order of one a operand (down the rows first)
  * or of two b operands (along the columns first). */
 template <class T>
 __device__ void at_gemm_mma_operands(const T *tile, int row, int column, bool of_a, uint32_t (&r)[4]) {
     const int matrix = at_lane() / 8, down = of_a ? matrix % 2 : matrix / 2, along = of_a ? matrix / 2 : matrix % 2;
-    at_ldmatrix_x4(r, tile + (row + 8 * down + at_lane() % 8) * AT_GEMM_MMA_STRIDE + column + 8 * along);
+    at_ldmatrix_x4(r, tile + (row + 8 * down + at_lane() % 8) * AT_GEMM_MMA_STRIDE<T> + column +
+                          AT_GEMM_MMA_VECTOR<T> * along);
 }
 
 /* Adds the products of a step to a warp's sums, 16 of them an instruction. */

@@ -1,4 +1,4 @@
-/* d = f * (a b^T) + bias on mma.sync of 8-bit factors: stage a tile of each factor in shared memory, multiply it by four warps.
+/* d = f * (a b^T) + bias on mma.sync of 8-bit factors: tiles as gemm_mma.h has them, multiplied 32 products an instruction.
  * SPDX-License-Identifier: Apache-2.0
  *
  * A warp has 16 rows and all 64 columns of the block's tile. ldmatrix moves 16 bits at a time: two neighbours along k are one
@@ -6,27 +6,7 @@
 #ifndef AT_GEMM_MMA_FP8_H
 #define AT_GEMM_MMA_FP8_H
 
-#include "kernels/device/mma.h"
-#include "kernels/gemm/gemm_tile.h"
-
-/* Bytes from one row of a tile to the next: padded, so that eight rows of 16 bytes lie in different banks. */
-constexpr int AT_GEMM_FP8_STRIDE = AT_GEMM_BYTES + 16;
-/* Of a tile of one factor, and of shared memory for one of a and one of b. */
-constexpr int AT_GEMM_FP8_TILE = AT_GEMM_TILE * AT_GEMM_FP8_STRIDE, AT_GEMM_FP8_SHARED = 2 * AT_GEMM_FP8_TILE;
-
-/* Loads a tile of a factor: 64 rows from `first` on, 128 elements of each from `begin` on. */
-template <class T> __device__ void at_gemm_fp8_stage(const T *factor, int rows, int k, int first, int begin, T *tile) {
-    at_gemm_each_16_bytes(factor, rows, k, first, begin, [=](int row, int byte, const T(&x)[16]) {
-        at_store16(tile + row * AT_GEMM_FP8_STRIDE + byte, x);
-    });
-}
-
-/* Four matrices of 8 rows of 16 bytes from (row, byte) of a tile on, in the order of one a operand (down the rows first)
- * or of two b operands (along the bytes first). */
-template <class T> __device__ void at_gemm_fp8_operands(const T *tile, int row, int byte, bool of_a, uint32_t (&r)[4]) {
-    const int matrix = at_lane() / 8, down = of_a ? matrix % 2 : matrix / 2, along = of_a ? matrix / 2 : matrix % 2;
-    at_ldmatrix_x4(r, tile + (row + 8 * down + at_lane() % 8) * AT_GEMM_FP8_STRIDE + byte + 16 * along);
-}
+#include "kernels/gemm/gemm_mma.h"
 
 /* Adds the products of a step to a warp's sums, 32 of them an instruction. Sum: float[4], or uint32_t[2] of f16. */
 template <class T, class Sum>
@@ -34,11 +14,11 @@ __device__ __forceinline__ void at_gemm_fp8_multiply(const T *a, const T *b, Sum
     AT_UNROLL
     for (int l = 0; l < AT_GEMM_STEP<T>; l += 32) {
         uint32_t rows[4];
-        at_gemm_fp8_operands(a, (int)threadIdx.x / 32 * 16, l, true, rows);
+        at_gemm_mma_operands(a, (int)threadIdx.x / 32 * 16, l, true, rows);
         AT_UNROLL
         for (int i = 0; i < AT_GEMM_TILE / 8; i += 2) {
             uint32_t r[4];
-            at_gemm_fp8_operands(b, 8 * i, l, false, r);
+            at_gemm_mma_operands(b, 8 * i, l, false, r);
             const uint32_t low[2] = { r[0], r[1] }, high[2] = { r[2], r[3] };
             at_mma_16832(sums[i], rows, low, sums[i], T{});
             at_mma_16832(sums[i + 1], rows, high, sums[i + 1], T{});

@@ -14,12 +14,6 @@ namespace {
 
 constexpr int THREADS = 256, LANES = 32, COLUMNS = 32, WARPS = THREADS / 32;
 
-inline __device__ void load4(const float *p, float (&x)[4]) { at_load16(p, x); }
-template <class T> __device__ void load4(const T *p, float (&x)[4]) {
-    at_load_pair(p, x[0], x[1]);
-    at_load_pair(p + 2, x[2], x[3]);
-}
-
 /* The last three joins of a column: those of lanes 4, 2 and 1 apart, which are warps. */
 inline __device__ float join(const float (&x)[WARPS][COLUMNS], int column) {
     float sum[4];
@@ -43,7 +37,7 @@ template <class T, int ROWS> __global__ void __launch_bounds__(THREADS) decode(a
     for (int step = 0; step < head.steps; step++) {
         float v[4] = {}, sum[4] = {};
         if (rows > 0)
-            load4(&head.v[step * head.e + column], v);
+            at_lightning_load4(&head.v[step * head.e + column], v);
         AT_UNROLL
         for (int r = 0; r < ROWS; r++) {
             const int row = r * LANES + first;

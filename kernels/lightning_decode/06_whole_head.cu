@@ -25,13 +25,6 @@ struct shared {
     float q[2][MAX_D], k[2][MAX_D], sums[2][LANES][COLUMNS];
 };
 
-/* Four neighbours of v. */
-inline __device__ void load_v(const float *p, float (&x)[EACH]) { at_load16(p, x); }
-template <class T> inline __device__ void load_v(const T *p, float (&x)[EACH]) {
-    at_load_pair(p, x[0], x[1]);
-    at_load_pair(p + 2, x[2], x[3]);
-}
-
 /* A column's answer from the chains of its lanes. */
 inline __device__ float joined(const float (&x)[LANES][COLUMNS], int column) {
     float sum[LANES / 2];
@@ -65,7 +58,7 @@ __global__ void __launch_bounds__(THREADS, D ? 4 : 1) decode(at_lightning_view<T
     for (int step = 0; step < head.steps; step++) {
         float v[EACH] = {}, sum[EACH] = {};
         if (rows > 0)
-            load_v(&head.v[step * e + column], v);
+            at_lightning_load4(&head.v[step * e + column], v);
         for (int i = (int)threadIdx.x; i < d; i += (int)blockDim.x) {
             memory.q[step % 2][i] = at_float(head.q[step * d + i]);
             memory.k[step % 2][i] = at_float(head.k[step * d + i]);

@@ -29,6 +29,13 @@ template <class T> struct at_lightning_view {
     }
 };
 
+/* Four neighbours as f32; p is a multiple of four elements. */
+inline __device__ void at_lightning_load4(const float *p, float (&x)[4]) { at_load16(p, x); }
+template <class T> inline __device__ void at_lightning_load4(const T *p, float (&x)[4]) {
+    at_load_pair(p, x[0], x[1]);
+    at_load_pair(p + 2, x[2], x[3]);
+}
+
 /* One head of one request. */
 template <class T> struct at_lightning_block {
     const T *q, *k, *v; /* [steps d], [steps d], [steps e] */

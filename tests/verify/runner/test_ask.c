@@ -118,7 +118,39 @@ static void test_table_grows(void **state) {
     at_asked_release(&asked);
 }
 
+/* A runner from before a parameter does not know it, and would say that it takes the rest of the problem. */
+static void test_younger_parameter(void **state) {
+    (void)state;
+    static const char *const problems[] = { "softmax_decode b=1 h=2 hk=1 sk=9 d=16 dtype=f16",
+                                            "softmax_decode b=1 h=2 hk=1 sk=9 d=16 dtype=f16 softcap=2" };
+    char spec[4300];
+    struct at_runner *older;
+    uint64_t takes[2];
+    int of_family[64], n = 0;
+    if (!runner)
+        skip();
+    snprintf(spec, sizeof spec, "%s/attest-cpu | sed -u 's/ takes=[^ ]*//'",
+             getenv("BUILD") ? getenv("BUILD") : "build");
+    at_assert_ok(at_runner_open(spec, &older));
+    for (int i = 0; i < at_runner_variant_count(older) && n < 64; i++)
+        if (strcmp(at_runner_variant(older, i)->family, "softmax_decode") == 0)
+            of_family[n++] = i;
+    for (int p = 0; p < 2; p++) {
+        struct at_case_list list = { 0 };
+        struct at_case_data data;
+        at_assert_ok(at_case_parse(problems[p], "line", "test", &list));
+        at_assert_ok(at_case_build(&list.items[0], &data));
+        at_assert_ok(at_ask_all(older, of_family, n, &data.problem, &takes[p]));
+        at_case_data_release(&data);
+        at_case_list_release(&list);
+    }
+    assert_true(takes[0] != 0);
+    assert_true(takes[1] == 0);
+    at_runner_close(older);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_all_at_once), cmocka_unit_test(test_table_grows) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_all_at_once), cmocka_unit_test(test_table_grows),
+                                        cmocka_unit_test(test_younger_parameter) };
     return cmocka_run_group_tests(tests, open_runner, close_runner);
 }
