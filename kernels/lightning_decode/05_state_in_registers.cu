@@ -23,7 +23,9 @@ inline __device__ float join(const float (&x)[WARPS][COLUMNS], int column) {
     return (sum[0] + sum[2]) + (sum[1] + sum[3]);
 }
 
-template <class T, int ROWS> __global__ void __launch_bounds__(THREADS) decode(at_lightning_view<T> a) {
+/* With 8 rows four blocks a multiprocessor would spill. */
+template <class T, int ROWS>
+__global__ void __launch_bounds__(THREADS, ROWS > 4 ? 3 : 5) decode(at_lightning_view<T> a) {
     AT_SHARED(float[2][WARPS][COLUMNS], sums);
     const at_lightning_block<T> head(a, blockIdx.x);
     const int lane = at_lane(), warp = (int)threadIdx.x / 32;
