@@ -58,7 +58,7 @@ LDFLAGS_ALL = -pthread -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/lib' $(if $(SAN)
 # that the rest of the program may be built with any sanitizer. One global symbol a variant. DEV changes nothing here:
 # `make lint` wants no warning.
 CXX ?= g++
-SIMT_FLAGS = -std=c++20 -O2 -g1 -fsanitize=thread -fsanitize=bounds-strict -fno-hoist-adjacent-loads -mfma -mf16c -ffp-contract=off -fno-exceptions \
+SIMT_FLAGS = -std=c++20 -O1 -g1 -fsanitize=thread -fsanitize=bounds-strict -fno-hoist-adjacent-loads -mfma -mf16c -ffp-contract=off -fno-exceptions \
              $(filter-out -Wstrict-prototypes -Wmissing-prototypes -Wshadow -Werror,$(WARN)) $(DEFS) -Ireference -I.
 
 # --- sources, all found by path ----------------------------------------------------------------

@@ -16,16 +16,9 @@ template <class T> T *at_cluster_map(T *own, int rank, AT_PLACE) {
 template <class... P, class... A>
 int at_launch_cluster(void (*kernel)(P...), dim3 grid, dim3 block, int size, int64_t dynamic_shared, void *stream,
                       A... args) {
-    struct call {
-        void (*kernel)(P...);
-        std::tuple<P...> args;
-    } made{ kernel, std::tuple<P...>(args...) };
-    return at_simt_launch_cluster(
-        [](void *context) {
-            const call *c = static_cast<const call *>(context);
-            std::apply(c->kernel, c->args);
-        },
-        &made, (int64_t)sizeof made, grid, block, size, dynamic_shared, stream);
+    auto call = [kernel, ... held = static_cast<P>(args)] { kernel(held...); };
+    return at_simt_launch_cluster([](void *context) { (*static_cast<const decltype(call) *>(context))(); }, &call,
+                                  (int64_t)sizeof call, grid, block, size, dynamic_shared, stream);
 }
 
 #endif

@@ -3,10 +3,13 @@
 #ifndef AT_DEVICE_SIMT_H
 #define AT_DEVICE_SIMT_H
 
-#include <math.h>
+#include <stddef.h>
 #include <string.h>
 
-#include <tuple>
+#include <type_traits>
+/* libstdc++'s math.h then comes without Bessel functions and their like, which took a fifth of a kernel's compilation. */
+#undef _GLIBCXX_USE_STD_SPEC_FUNCS
+#include <math.h>
 
 #include "kernels/simt/simt.h"
 
@@ -228,16 +231,9 @@ static inline void at_mbarrier_wait(at_mbarrier *b, uint32_t parity, AT_PLACE) {
 /* Puts kernel(args...) on the stream; 0 or a CUDA error number. */
 template <class... P, class... A>
 int at_launch(void (*kernel)(P...), dim3 grid, dim3 block, int64_t dynamic_shared, void *stream, A... args) {
-    struct call {
-        void (*kernel)(P...);
-        std::tuple<P...> args;
-    } made{ kernel, std::tuple<P...>(args...) };
-    return at_simt_launch(
-        [](void *context) {
-            const call *c = static_cast<const call *>(context);
-            std::apply(c->kernel, c->args);
-        },
-        &made, (int64_t)sizeof made, grid, block, dynamic_shared, stream);
+    auto call = [kernel, ... held = static_cast<P>(args)] { kernel(held...); };
+    return at_simt_launch([](void *context) { (*static_cast<const decltype(call) *>(context))(); }, &call,
+                          (int64_t)sizeof call, grid, block, dynamic_shared, stream);
 }
 
 #endif
