@@ -255,11 +255,12 @@ static at_status compare_part(struct at_job *j, const struct at_batch_part *part
     return AT_OK;
 }
 
+/* Not the first: alone it keeps its place and loses who comes after it, which it does in the batch backwards, too. */
 static at_status units_alone(struct at_job *j) {
     const struct at_problem *p = &j->context->data.problem;
-    int64_t n = at_batch_units(p), picks[3] = { 0, n / 2, n - 1 };
+    const int64_t n = at_batch_units(p), picks[] = { n / 2, n - 1 };
     struct at_batch_part part = { 0 };
-    for (int i = 0; n >= 2 && i < 3; i++) {
+    for (int i = 0; n >= 2 && i < 2; i++) {
         if (i && picks[i] == picks[i - 1])
             continue;
         AT_TRY(at_batch_gather(p, &picks[i], 1, &part));
