@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include <type_traits>
-/* libstdc++'s math.h then comes without Bessel functions and their like, which took a fifth of a kernel's compilation. */
+/* libstdc++'s mathematics then come without Bessel functions and their like, which took a fifth of a kernel's compilation. */
 #undef _GLIBCXX_USE_STD_SPEC_FUNCS
 #include <math.h>
 

@@ -57,7 +57,7 @@ void at_ledger_note(struct at_ledger *ledger, enum at_stage stage, double value,
  * nothing was noted. */
 static inline int at_ledger_note_usual(struct at_ledger *ledger, enum at_stage stage, double value) {
     struct at_ledger_row *row = &ledger->stage[stage];
-    const double size = value < 0 ? -value : value; /* no math.h: every kernel includes this header */
+    const double size = value < 0 ? -value : value; /* not fabs, whose header every kernel would have to compile */
     if (!(size >= 0x1p-14 && size <= 65504.0))
         return 0;
     row->count++;
