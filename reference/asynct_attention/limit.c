@@ -45,11 +45,6 @@
 
 static const double v = 0x1p-53;
 
-static double end_of_range(enum at_format format) {
-    const struct at_format_info *info = at_format_info(format);
-    return info->max + ldexp(1.0, info->emax - info->precision);
-}
-
 static double eta_of(enum at_format format) {
     /* half the smallest subnormal of f64 is no double: take the whole one */
     return format == AT_F64 ? 0x1p-1074 : at_format_info(format)->eta;
@@ -117,13 +112,13 @@ at_status at_asynct_limit_init(const struct at_problem *problem, const struct at
     rounding(formats.step, p, &out->u_p, &out->eta_p);
     out->u_split = at_format_info(formats.sum)->u;
     rounding(formats.sum, dtype, &out->u_out, &out->eta_out);
-    out->q_end = end_of_range(formats.q);
-    out->qk_end = end_of_range(at_unit_format(out->qk.unit));
-    out->step_end = end_of_range(formats.step);
-    out->p_end = end_of_range(p);
-    out->pv_end = end_of_range(at_unit_format(out->pv.unit));
-    out->sum_end = end_of_range(formats.sum);
-    out->out_end = end_of_range(dtype);
+    out->q_end = at_format_info(formats.q)->end;
+    out->qk_end = at_format_info(at_unit_format(out->qk.unit))->end;
+    out->step_end = at_format_info(formats.step)->end;
+    out->p_end = at_format_info(p)->end;
+    out->pv_end = at_format_info(at_unit_format(out->pv.unit))->end;
+    out->sum_end = at_format_info(formats.sum)->end;
+    out->out_end = at_format_info(dtype)->end;
     return AT_OK;
 }
 

@@ -44,11 +44,18 @@ static const struct at_format_info infos[AT_FORMAT_COUNT] = {
 #define ETA_BF16 0x1p-134
 #define ETA_E4M3 0x1p-10
 #define ETA_E5M2 0x1p-17
+#define END_F64  HUGE_VAL
+#define END_F32  0x1.ffffffp127
+#define END_TF32 0x1.ffep127
+#define END_F16  0x1.ffep15
+#define END_BF16 0x1.ffp127
+#define END_E4M3 0x1.dp8
+#define END_E5M2 0x1.ep15
 #define X(id, text, bytes, p, emin, emax, max) \
-    [AT_##id] = { text, bytes, p, emin, emax, AT_##id != AT_E4M3, max, U(p), ETA_##id },
+    [AT_##id] = { text, bytes, p, emin, emax, AT_##id != AT_E4M3, max, U(p), ETA_##id, END_##id },
     AT_FORMAT_LIST(X)
 #undef X
-    [AT_I32] = { "i32", 4, 32, 0, 30, 0, 2147483647.0, 0, 0 },
+    [AT_I32] = { "i32", 4, 32, 0, 30, 0, 2147483647.0, 0, 0, 0x1p31 },
 };
 /* clang-format on */
 

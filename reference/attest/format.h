@@ -46,6 +46,8 @@ struct at_format_info {
     double max; /* largest finite value */
     double u;   /* unit roundoff 2^-p */
     double eta; /* half the smallest subnormal: the absolute error of one rounding that underflows */
+    /* Half a step above max (f64: infinity): what is larger rounds to no finite value, nor does this one but in e4m3. */
+    double end;
 };
 
 /* Facts of a format; the pointer is static. AT_I32 has precision 32 and u = eta = 0. */

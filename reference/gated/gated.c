@@ -72,11 +72,6 @@ static struct pair faulty_pair(const struct at_problem *p, int fault, int64_t ro
 
 /* ---- the product ---- */
 
-static double end_of_range(enum at_format format) {
-    const struct at_format_info *f = at_format_info(format);
-    return f->max + ldexp(1.0, f->emax - f->precision);
-}
-
 /* y is not finite: 0 where every a within the error gives the same. */
 static double class_limit(struct at_gated_bounded a, double up, int declared) {
     if (isnan(up) || a.error == 0 || !declared)
@@ -93,12 +88,12 @@ double at_gated_limit(enum at_format out, struct at_gated_bounded a, double up, 
     const double own = 0x1p-53 * size + (a.error > 0 && up != 0 ? 0x1p-1074 : 0); /* which a product may fall below */
     if (size + own == 0 || !declared)
         return error + own;
-    if (!(size + own < end_of_range(AT_F32)))
+    if (!(size + own < at_format_info(AT_F32)->end))
         return INFINITY;
     error += f32->u * size + f32->eta;
     if (out != AT_F32) {
         size = fabs(value) + error;
-        if (!(size + own < end_of_range(out)))
+        if (!(size + own < at_format_info(out)->end))
             return INFINITY;
         error += f->u * size + f->eta;
     }

@@ -31,11 +31,6 @@
 
 static const double v = 0x1p-53;
 
-static double end_of_range(enum at_format format) {
-    const struct at_format_info *info = at_format_info(format);
-    return format == AT_F64 ? (double)INFINITY : info->max + ldexp(1.0, info->emax - info->precision);
-}
-
 static int is_power_of_two(double x) {
     int exponent;
     return fabs(frexp(x, &exponent)) == 0.5;
@@ -53,7 +48,7 @@ static double sum_error(const struct at_gemm_declared *d, double size, double la
     const double parts = (double)d->parts, most = (1 + e.e) * size + parts * e.eta;
     const double joined = (parts - 1) * at_format_info(d->wide)->u;
     const int in_range =
-        most * (1 + joined) < end_of_range(at_unit_format(d->order.unit)); /* the join has as much at least */
+        most * (1 + joined) < at_format_info(at_unit_format(d->order.unit))->end; /* the join has as much at least */
     return in_range ? e.e * size + parts * e.eta + joined * most : (double)INFINITY;
 }
 
@@ -72,7 +67,7 @@ static double epilogue_error(const struct at_problem *p, const struct at_gemm_de
     if (at_gemm_own_of(p).bias != AT_GEMM_BIAS_NONE)
         error += u * (fabs(value) + error);
     const double most = fmax(used, fabs(factor)) * e->size + fabs(e->addend) + error;
-    return most < end_of_range(d->wide) ? error : INFINITY;
+    return most < at_format_info(d->wide)->end ? error : INFINITY;
 }
 
 double at_gemm_error(const struct at_problem *p, const struct at_gemm_declared *declared,

@@ -23,11 +23,6 @@
 
 static const double v53 = 0x1p-53, least_normal = 0x1p-126, slack = 1 + 0x1p-30;
 
-static double end_of(enum at_format format) {
-    const struct at_format_info *info = at_format_info(format);
-    return format == AT_F64 ? (double)INFINITY : info->max + ldexp(1.0, info->emax - info->precision);
-}
-
 at_status at_lightning_declare(const struct at_problem *p, const struct at_numerics *numerics,
                                struct at_lightning_declared *out) {
     const int unit = numerics->qk_unit;
@@ -76,12 +71,14 @@ static struct at_lightning_bound rounded(struct at_lightning_bound x, double eta
     if (!isfinite(x.value))
         return (struct at_lightning_bound){ x.value, x.error < INFINITY ? 0 : x.error };
     x.error += at_format_info(AT_F32)->u * (fabs(x.value) + x.error) + eta;
-    x.error = fabs(x.value) + x.error < end_of(AT_F32) ? x.error : (double)INFINITY;
+    x.error = fabs(x.value) + x.error < at_format_info(AT_F32)->end ? x.error : (double)INFINITY;
     return x;
 }
 
 /* Numbers of f32 of finite size. */
-static int fits(struct at_lightning_bound x) { return !isfinite(x.value) || fabs(x.value) + x.error < end_of(AT_F32); }
+static int fits(struct at_lightning_bound x) {
+    return !isfinite(x.value) || fabs(x.value) + x.error < at_format_info(AT_F32)->end;
+}
 
 static struct at_lightning_bound sum_of(struct at_lightning_bound a, struct at_lightning_bound b) {
     return (struct at_lightning_bound){ a.value + b.value, isnan(a.value + b.value) ? 0 : a.error + b.error };
@@ -144,7 +141,7 @@ struct at_lightning_bound at_lightning_answer(const struct at_problem *p, const 
         return (struct at_lightning_bound){ s.sum, INFINITY };
     if (declared) {
         const struct at_sum_error e = at_accumulate_error(&declared->order, p->sizes.d);
-        if (!(s.size * (1 + e.e) + e.eta < end_of(declared->f64 ? AT_F64 : AT_F32)))
+        if (!(s.size * (1 + e.e) + e.eta < at_format_info(declared->f64 ? AT_F64 : AT_F32)->end))
             return (struct at_lightning_bound){ s.sum, INFINITY };
         error += e.e * s.size + e.eta;
         if (p->dtype != (declared->f64 ? AT_F64 : AT_F32))

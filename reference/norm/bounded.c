@@ -29,11 +29,6 @@ struct at_norm_scales at_norm_test_scales = {
     .eta = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 },
 };
 
-static double end_of_range(enum at_format format) {
-    const struct at_format_info *f = at_format_info(format);
-    return f->max + ldexp(1.0, f->emax - f->precision);
-}
-
 struct at_norm_arith at_norm_arithmetic(const struct at_numerics *numerics) {
     if (!numerics)
         return (struct at_norm_arith){ .format = AT_F64, .edge = INFINITY, .own = 1 };
@@ -42,7 +37,7 @@ struct at_norm_arith at_norm_arithmetic(const struct at_numerics *numerics) {
     return (struct at_norm_arith){ .format = format,
                                    .u = f->u,
                                    .eta = f->eta,
-                                   .edge = end_of_range(format),
+                                   .edge = at_format_info(format)->end,
                                    .fused = numerics->fir_fma,
                                    .launders = numerics->clamp != AT_CLAMP_PROPAGATE };
 }
@@ -106,7 +101,7 @@ struct at_bounded at_bounded_store(const struct at_norm_arith *arith, enum at_fo
     const struct at_format_info *f = at_format_info(format);
     if (arith->own || format == arith->format)
         return x;
-    return rounding(AT_NORM_STORE, f->u, f->eta, end_of_range(format), x.value, x.error);
+    return rounding(AT_NORM_STORE, f->u, f->eta, at_format_info(format)->end, x.value, x.error);
 }
 
 struct at_residual at_bounded_residual(const struct at_norm_arith *arith, enum at_format format, int from,
@@ -117,7 +112,8 @@ struct at_residual at_bounded_residual(const struct at_norm_arith *arith, enum a
     if (arith->own)
         out.stored = at_bounded_step(arith, AT_NORM_STORE, sum.value, sum.error);
     else
-        out.stored = rounding(AT_NORM_STORE, at_format_info(format)->u, 0, end_of_range(format), sum.value, sum.error);
+        out.stored =
+            rounding(AT_NORM_STORE, at_format_info(format)->u, 0, at_format_info(format)->end, sum.value, sum.error);
     if (from == AT_FROM_EXACT) {
         out.used = at_bounded_step(arith, AT_NORM_ADD, sum.value, sum.error);
         return out;

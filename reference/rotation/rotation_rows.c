@@ -24,11 +24,9 @@ double at_rope_test_u[AT_ROPE_STAGES] = { 1, 1, 1, 1 }, at_rope_test_eta[AT_ROPE
 
 /* ---- limits ---- */
 
-static double end_of_range(const struct at_format_info *f) { return f->max + ldexp(1.0, f->emax - f->precision); }
-
 /* One rounding of something as large as `size`; +inf where it may leave the format's range. */
 static double rounding(enum at_rope_stage stage, const struct at_format_info *f, double size, int underflows) {
-    if (!(size < end_of_range(f)))
+    if (!(size < f->end))
         return INFINITY;
     return size > 0 ? at_rope_test_u[stage] * f->u * size + (underflows ? at_rope_test_eta[stage] * f->eta : 0) : 0;
 }

@@ -50,19 +50,13 @@ at_status at_softmax_check_numerics(const struct at_problem *problem, const stru
     return check_operands("p.v", numerics->pv_unit, (enum at_format)numerics->p, dtype);
 }
 
-/* The smallest magnitude that rounds to infinity; double's own range is the reference's as well. */
-static double range_end(enum at_format format) {
-    const struct at_format_info *info = at_format_info(format);
-    return format == AT_F64 ? INFINITY : info->max + ldexp(1.0, info->emax - info->precision);
-}
-
 static void set_scores(const struct at_problem *problem, const struct at_numerics *numerics,
                        const struct at_format_info *work, struct at_softmax_limit *out) {
     const struct at_format_info *f32 = at_format_info(AT_F32), *dtype = at_format_info(problem->dtype);
     out->qk = at_order_qk(numerics);
     out->qk.input = problem->dtype;
     out->e_qk = at_accumulate_error(&out->qk, problem->sizes.d).e;
-    out->qk_end = range_end(at_unit_format(out->qk.unit));
+    out->qk_end = at_format_info(at_unit_format(out->qk.unit))->end;
     out->q_end = INFINITY;
     if (numerics->scale_on == AT_SCALE_ON_SCORE) {
         /* an f64 product is rounded before it is stored as f32 */
@@ -72,11 +66,11 @@ static void set_scores(const struct at_problem *problem, const struct at_numeric
     }
     out->u_q = f32->u;
     out->eta_q = f32->eta;
-    out->q_end = range_end(AT_F32);
+    out->q_end = at_format_info(AT_F32)->end;
     if (numerics->scale_on == AT_SCALE_ON_Q_ROUNDED && problem->dtype != AT_F32) {
         out->u_q = (1 + f32->u) * (1 + dtype->u) - 1;
         out->eta_q = f32->eta * (1 + dtype->u) + dtype->eta;
-        out->q_end = range_end(problem->dtype);
+        out->q_end = at_format_info(problem->dtype)->end;
     }
     if (out->qk.unit == AT_UNIT_F64) { /* the finished f64 dot product goes into f32 arithmetic */
         out->u_score = work == f32 ? f32->u : 0;
@@ -156,7 +150,7 @@ static void set_sums(const struct at_numerics *numerics, const struct at_format_
     const struct at_format_info *accumulator;
     out->pv = at_order_pv(numerics);
     accumulator = at_format_info(at_unit_format(out->pv.unit));
-    out->pv_end = range_end(at_unit_format(out->pv.unit));
+    out->pv_end = at_format_info(at_unit_format(out->pv.unit))->end;
     out->pv_share = 1;
     out->u_sum = work->u;
     out->eta_sum = work->eta;
@@ -185,12 +179,12 @@ static void set_outputs(const struct at_problem *problem, const struct at_numeri
     const struct at_format_info *f32 = at_format_info(AT_F32);
     out->u_out = o == work ? 0 : o->u;
     out->eta_out = o == work ? 0 : o->eta;
-    out->out_end = range_end(problem->tensors[AT_SOFTMAX_O].format);
+    out->out_end = at_format_info(problem->tensors[AT_SOFTMAX_O].format)->end;
     if (numerics->divide == AT_DIVIDE_RECIPROCAL_F16 && o != at_format_info(AT_F16)) { /* a rounding to f16 before */
         const struct at_format_info *f16 = at_format_info(AT_F16);
         out->u_out = (1 + f16->u) * (1 + out->u_out) - 1;
         out->eta_out += f16->eta * (1 + o->u);
-        out->out_end = fmin(out->out_end, range_end(AT_F16));
+        out->out_end = fmin(out->out_end, at_format_info(AT_F16)->end);
     }
     out->u_add = work->u;
     out->u_lse = work == f32 ? 0 : f32->u;
@@ -211,7 +205,7 @@ at_status at_softmax_limit_init(const struct at_problem *problem, const struct a
     out->split = numerics->split;
     out->splits = numerics->splits;
     out->block = numerics->block;
-    out->score_end = range_end(format);
+    out->score_end = at_format_info(format)->end;
     set_scores(problem, numerics, work, out);
     set_capped(problem, numerics, work, out);
     set_exponential(numerics, work, out);

@@ -6,12 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where finite magnitudes round to infinity (or e4m3's NaN): the largest value and half a step more. */
-static double overflow_edge(enum at_format format) {
-    const struct at_format_info *f = at_format_info(format);
-    return f->max + ldexp(1.0, f->emax - f->precision);
-}
-
 /* Error of one element against the exact value; +inf when no finite limit can excuse the difference. */
 static double element_error(double got, double want, double limit, double edge) {
     if (isnan(got) || isnan(want))
@@ -199,7 +193,7 @@ static struct finding look_at(const struct at_comparison *c, int64_t i, double g
 }
 
 int at_compare_rejects(const struct at_comparison *c, int64_t i) {
-    return look_at(c, i, at_tensor_get(c->got, i), overflow_edge(c->got->format)).wrong;
+    return look_at(c, i, at_tensor_get(c->got, i), at_format_info(c->got->format)->end).wrong;
 }
 
 static void compare_element(struct at_comparison *c, struct at_result *r, struct sums *s, int64_t i, uint64_t *ulp,
@@ -248,7 +242,7 @@ at_status at_compare(struct at_comparison *c, struct at_result *r) {
     uint64_t *ulp = malloc(((size_t)c->count + 1) * sizeof *ulp);
     if (!ulp)
         return AT_FAIL(AT_NO_MEMORY, "no memory to compare %lld elements", (long long)c->count);
-    double edge = overflow_edge(c->got->format);
+    double edge = at_format_info(c->got->format)->end;
     c->first_wrong = c->first_laundered = -1;
     c->beyond_limit = c->off_model = c->laundered = c->overflowed = c->reclassed = c->undecided = c->other_bits = 0;
     r->worst_index = -1;

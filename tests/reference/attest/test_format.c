@@ -44,6 +44,9 @@ static void test_facts(void **state) {
         at_assert_same(info->u, want[i].u);
         at_assert_same(info->u, ldexp(1, -info->precision));
         at_assert_same(info->eta, want[i].format == AT_F64 ? want[i].least : want[i].least / 2);
+        at_assert_same(at_round(want[i].format, nextafter(info->end, 0)), info->max);
+        assert_false(isfinite(at_round(want[i].format, nextafter(info->end, INFINITY))));
+        assert_int_equal(isfinite(at_round(want[i].format, info->end)) != 0, want[i].format == AT_E4M3);
         at_assert_same(at_decode(want[i].format, want[i].max_code), want[i].max);
         at_assert_same(at_decode(want[i].format, want[i].format == AT_TF32 ? 0x2000 : 1), want[i].least);
         /* all ones above 2^emax, but for e4m3, whose last fraction is taken by NaN */
