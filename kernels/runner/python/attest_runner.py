@@ -22,7 +22,6 @@ import hashlib
 import inspect
 import mmap
 import os
-import platform
 import re
 import select
 import signal
@@ -35,12 +34,11 @@ import types
 import numpy as np
 
 __all__ = ["kernel", "serve", "f64", "put", "encode", "torch_of", "requests", "Unsupported", "Tensor"]
-PROTOCOL = 5
+PROTOCOL, KERNELS = 5, []
 
 
 class Unsupported(Exception):
-    """Raised by a function that declines a problem: `raise Unsupported("no pages")`. The answer depends on shapes, formats and
-    parameters alone, never on values: attest may ask once for all jobs that are alike in those."""
+    """`raise Unsupported("no pages")`: a function declines a problem, for its shapes, formats and parameters, never for values."""
 
 
 # ---- number formats ------------------------------------------------------------------------------
@@ -78,8 +76,9 @@ def _encode_narrow(name, x):
     # A carry out of the significand counts the exponent up, which is the next code.
     rounded = (pattern + (np.uint64(1) << (drop - np.uint64(1))) - np.uint64(1) + (pattern >> drop & np.uint64(1))) >> drop
     code = rounded.astype(np.int64) - ((least + 1022) << (bits - 1))
-    small = magnitude < np.ldexp(1.0, least)  # below the normal numbers codes are multiples of the smallest: exact, then one rounding
-    code = np.where(small, np.rint(np.where(small, magnitude, 0.0) * np.ldexp(1.0, bits - 1 - least)).astype(np.int64), code)
+    small = magnitude < np.ldexp(1.0, least)  # where codes count multiples of the smallest number
+    multiples = np.rint(np.where(small, magnitude, 0.0) * np.ldexp(1.0, bits - 1 - least)).astype(np.int64)
+    code = np.where(small, multiples, code)
     code = np.where(np.isnan(x), nan, np.minimum(code, infinity))
     code = code << shift | np.signbit(x).astype(np.int64) << sign
     return code.astype(np.uint32).view(np.float32) if shift else code.astype(STORAGE[name])
@@ -116,14 +115,14 @@ class Tensor(np.ndarray):
         """Whether the elements are not what numpy takes them for."""
         return self.format in NARROW and self.dtype == STORAGE[self.format] and self.format != "tf32"
 
-    def _refuse_codes(self, doing):
-        raise TypeError("%s of %s: its elements are codes of %s; f64(%s) has their values, put() writes them" % (
-            doing, self.name, self.format, self.name))
+    def _refuse(self, doing):
+        raise TypeError("%s of %s, whose elements are codes of %s: f64() has their values, put() writes them" % (
+            doing, self.name, self.format))
 
     def __array_ufunc__(self, ufunc, method, *inputs, out=None, **options):
         for t in inputs + (out or ()):
             if isinstance(t, Tensor) and t.coded():
-                t._refuse_codes(ufunc.__name__)
+                t._refuse(ufunc.__name__)
         plain = [np.asarray(t) if isinstance(t, Tensor) else t for t in inputs]
         if out:
             options["out"] = tuple(np.asarray(t) if isinstance(t, Tensor) else t for t in out)
@@ -132,7 +131,7 @@ class Tensor(np.ndarray):
 
     def __array_function__(self, function, kinds, args, options):
         if self.coded() and function.__name__ in ("dot", "einsum", "inner", "tensordot", "vdot"):
-            self._refuse_codes(function.__name__)
+            self._refuse(function.__name__)
         return super().__array_function__(function, kinds, args, options)
 
     def __setitem__(self, index, values):
@@ -173,7 +172,7 @@ def torch_of(t):
     return torch.from_numpy(codes.view(np.int16) if t.format == "bf16" else codes).view(getattr(torch, name))
 
 
-# ---- jobs ----------------------------------------------------------------------------------------
+# ---- jobs and kernels ----------------------------------------------------------------------------------------
 
 def _escape(text):
     """Printable ASCII but space, % and = stands for itself; of the rest every byte is %XX."""
@@ -199,7 +198,6 @@ class Job:
         single = dict(fields)
         self.id, self.variant = int(single["id"]), int(single["variant"])
         self.op, self.dtype, self.timeout = single["op"], single["dtype"], float.fromhex(single["timeout"])
-        self.timings = "timings" in single
         self.size = {key[5:]: int(value) for key, value in fields if key.startswith("size.")}
         self.param = {key[6:]: _number(value) for key, value in fields if key.startswith("param.")}
         self.unknown_format, self.tensors = "", {}
@@ -209,7 +207,8 @@ class Job:
                 self.unknown_format = "tensor %s is of format %s, which this runner does not know" % (name, kind)
                 continue
             dtype = np.dtype(STORAGE[kind])
-            t = np.frombuffer(block, dtype, int(size) // dtype.itemsize, int(offset)).reshape([int(n) for n in shape.split(",")]).view(Tensor)
+            flat = np.frombuffer(block, dtype, int(size) // dtype.itemsize, int(offset))
+            t = flat.reshape([int(n) for n in shape.split(",")]).view(Tensor)
             t.format, t.name, t.role = kind, name, role
             self.tensors[name] = t
         self.names = {**{"size_" + k: v for k, v in self.size.items()}, **{"param_" + k: v for k, v in self.param.items()},
@@ -223,8 +222,8 @@ class Job:
 def requests(job):
     """The requests of an attention's job, one after the other, whatever the layout of keys. Each has q, k, v, o and, where the
     operator has one, lse: [query, head, channel], [key, kv head, channel], lse [query, head]. q, o and lse are views to write
-    to; k and v are views too where keys are contiguous, and gathered where they are in pages. `visible` [query, key] says which
-    keys a query sees, `group` how many heads share a kv head, `index` which request it is, `slots` where its keys are."""
+    to; k and v are views too where keys are contiguous, and gathered where they are in pages. A query sees the first `seen` [query]
+    keys, `visible` [query, key] as a mask; `group` heads share a kv head; `index` is the request's, `slots` where its keys are."""
     t = job.tensors
     if "query_start" not in t or "seq_lens" not in t:
         raise ValueError("requests() is for attention; %s has no query_start and seq_lens" % job.op)
@@ -237,13 +236,12 @@ def requests(job):
         else:
             start = int(t["key_start"][i])
             slots = slice(start, start + keys)
-        last = keys - np.arange(end - first)[::-1] if job.param.get("causal") else np.full(end - first, keys)
+        behind = np.arange(end - first)[::-1] if job.param.get("causal") else np.zeros(end - first, int)
+        seen = np.maximum(keys - behind, 0)
         part = {name: t[name][first:end] for name in ("q", "o", "lse") if name in t}
         part.update({name: t[name][slots] if name in t else np.zeros((0, job.size["hk"], job.size["d"])) for name in ("k", "v")})
-        yield types.SimpleNamespace(index=i, slots=slots, group=group, visible=np.arange(keys)[None, :] < last[:, None], **part)
+        yield types.SimpleNamespace(index=i, slots=slots, group=group, seen=seen, visible=np.arange(keys) < seen[:, None], **part)
 
-
-# ---- kernels -------------------------------------------------------------------------------------
 
 class _Kernel:
     """A function, what it is called by, and what it declares."""
@@ -282,17 +280,15 @@ class _Kernel:
                 raise TypeError(self._no_such_name(p.name, job))
         lost = [name for name in job.outputs() if name not in taken and "job" not in taken]
         if lost:
-            raise TypeError("%s() does not take %s, which %s wants written" % (self.function.__name__, " and ".join(lost), job.op))
+            raise TypeError("%s() does not take %s, which %s wants written" % (
+                self.function.__name__, " and ".join(lost), job.op))
         return taken
 
     def _no_such_name(self, name, job):
         near = difflib.get_close_matches(name, job.names, 1)
-        return "%s() takes %s, which this job of %s does not have%s. Tensors: %s. Parameters: %s. Sizes: %s" % (
-            self.function.__name__, name, job.op, "; did you mean %s?" % near[0] if near else
-            ": what only some jobs have wants a default, %s=None" % name, *(" ".join(x) for x in (job.tensors, job.param, job.size)))
-
-
-KERNELS = []
+        advice = "did you mean %s?" % near[0] if near else "what only some jobs have wants a default, %s=None." % name
+        return "%s() takes %s, which this job of %s does not have: %s Tensors: %s. Parameters: %s. Sizes: %s" % (
+            self.function.__name__, name, job.op, advice, *(" ".join(x) for x in (job.tensors, job.param, job.size)))
 
 
 def kernel(family, numerics="free_order=1", *, variant=None, dtypes=None, summary=None, source=None):
@@ -349,7 +345,7 @@ class _Conversation:
     def greet(self):
         """What there is."""
         self.say("hello", protocol=PROTOCOL, name=_clip(os.path.basename(sys.argv[0]) or "python", 63), transports="memfd,inline",
-                 device="Python %s, numpy %s, %s" % (platform.python_version(), np.__version__, platform.machine()),
+                 device="Python %s, numpy %s" % (sys.version.split()[0], np.__version__),
                  variants=len(KERNELS), **({"takes": self.takes} if self.takes else {}))
         for i, k in enumerate(KERNELS):
             self.say("variant", index=i, family=k.family, name=k.name, path=_clip(k.path, 159), sha256=k.sha256,
@@ -360,14 +356,13 @@ class _Conversation:
         """memfd only where the descriptor really is the announced memory."""
         if single["transport"] == "memfd":
             try:
-                self.fd = int(single["fd"])
-                self.block = mmap.mmap(self.fd, int(single["memory"]))
+                self.block = mmap.mmap(int(single["fd"]), int(single["memory"]))
                 right = self.block[:16] == bytes.fromhex(single["nonce"])
             except (OSError, ValueError, OverflowError):
                 right = False
             if not right:
-                self.fd = None
                 return self.say("refused", reason="descriptor %s does not hold the announced memory" % single["fd"])
+            self.fd = int(single["fd"])
         return self.say("opened", transport=single["transport"])
 
     def run(self, fields, single):
@@ -383,7 +378,7 @@ class _Conversation:
         seconds = 0.0
         try:
             chosen = KERNELS[job.variant]
-            self.decline(chosen, job)
+            self.decline(chosen, job, "timings" in single)
             arguments = chosen.arguments(job) if job.outputs() else None
             start = time.monotonic()
             if arguments is not None:  # else there is nothing to write
@@ -399,9 +394,9 @@ class _Conversation:
         self.say("done", id=job.id, seconds=seconds.hex(), bytes=0 if self.fd is not None else len(self.block))
         return self.write(self.block) if self.fd is None else None
 
-    def decline(self, chosen, job):
+    def decline(self, chosen, job, timings):
         """What no function is called for."""
-        if job.timings:
+        if timings:
             raise Unsupported("this runner is not for timings: Python on the host has no graphs to replay")
         if job.unknown_format:
             raise Unsupported(job.unknown_format)
@@ -410,7 +405,8 @@ class _Conversation:
         named = {p.name for p in chosen.parameters}
         for name in (word.split(".")[1] for word in self.takes.split(",") if word.startswith(job.op + ".")):
             if not chosen.takes_all and not named & {name, "param_" + name, "job"}:
-                raise TypeError("serve() says that %s.%s is taken, but %s() does not take %s" % (job.op, name, chosen.function.__name__, name))
+                raise TypeError("serve() says that %s.%s is taken, but %s() does not take it" % (
+                    job.op, name, chosen.function.__name__))
 
     def serve(self):
         """Until quit or the end of input: the exit status."""
@@ -444,7 +440,7 @@ def _end_with_input():
 
 def serve(takes=""):
     """Speaks with attest until it is done. takes: of the parameters that runners may be older than (PROTOCOL.md), those that all
-    functions of the file take, as in "softmax_attention.softcap,softmax_attention.alibi"; without it jobs that have them do not come."""
+    functions take, "softmax_attention.softcap,softmax_attention.alibi"; jobs that have others of these do not come."""
     if not KERNELS:
         sys.exit("attest_runner: no function has @kernel(FAMILY)")
     if sys.stdin is None or sys.stdin.isatty():
