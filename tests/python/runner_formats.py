@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import numpy as np
-from attest_runner import STORAGE, Tensor, f64, put
+from attest_runner import STORAGE, Tensor, f64, put, torch_of
 
 HALVES = {"f32": 23, "tf32": 10}  # fraction bits of formats with too many codes to take all
 
@@ -74,9 +74,28 @@ def check(maker, name, draws):
     return codes.size + x.size
 
 
+def check_torch():
+    """The same values in PyTorch, over the same memory."""
+    try:
+        import torch
+    except ImportError:
+        return print("no PyTorch here: torch_of() is not looked at")
+    for name in ("f32", "f16", "bf16", "e4m3", "e5m2"):
+        t = tensor(name, 256)
+        put(t, np.arange(-128, 128) / 64)
+        theirs = torch_of(t)
+        if (theirs.double().numpy() != f64(t)).any():
+            sys.exit("%s: torch_of() and f64() differ" % name)
+        theirs.copy_(torch.full((256,), 1.5))
+        if (f64(t) != 1.5).any():
+            sys.exit("%s: torch_of() is not over the same memory" % name)
+    return print("the same in PyTorch %s" % torch.__version__)
+
+
 def main():
     """All formats."""
     np.seterr(all="ignore")
+    check_torch()
     print("%d codes and values as in C" % sum(check(sys.argv[1], name, int(sys.argv[2])) for name in STORAGE))
 
 
