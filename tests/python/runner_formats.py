@@ -27,7 +27,7 @@ def tensor(name, n):
 
 
 def neighbours(name, draw, draws):
-    """Finite values of the format in ascending order; of f32 and tf32 pairs of neighbours, one behind the other."""
+    """Finite values of the format in ascending order; of f32 and tf32 some. The lower and the upper of each pair of neighbours."""
     if name in HALVES:
         step = 1 << (23 - HALVES[name])
         code = (draw.integers(0, 0x7F800000 - step, draws) // step * step).astype(np.uint32)

@@ -34,7 +34,8 @@ import types
 import numpy as np
 
 __all__ = ["kernel", "serve", "f64", "put", "encode", "torch_of", "requests", "Unsupported", "Tensor"]
-PROTOCOL, KERNELS = 5, []
+PROTOCOL = 5
+KERNELS = []
 
 
 class Unsupported(Exception):
@@ -297,8 +298,7 @@ def kernel(family, numerics="free_order=1", *, variant=None, dtypes=None, summar
     summary: a line, else the first of its docstring; source: where it comes from, else its file."""
 
     def register(function):
-        number = 1 + sum(k.family == family for k in KERNELS)
-        name = variant or "%02d_%s" % (number, function.__name__)
+        name = variant or "%02d_%s" % (1 + sum(k.family == family for k in KERNELS), function.__name__)
         if any((k.family, k.name) == (family, name) for k in KERNELS):
             raise ValueError("%s/%s is there twice" % (family, name))
         KERNELS.append(_Kernel(function, family, name, numerics, dtypes, summary, source))
@@ -361,7 +361,7 @@ class _Conversation:
             except (OSError, ValueError, OverflowError):
                 right = False
             if not right:
-                return self.say("refused", reason="descriptor %s does not hold the announced memory" % single["fd"])
+                return self.say("refused", reason="descriptor %s does not hold that memory" % single["fd"])
             self.fd = int(single["fd"])
         return self.say("opened", transport=single["transport"])
 
@@ -430,7 +430,7 @@ class _Conversation:
 
 
 def _end_with_input():
-    """Waits until nobody can write to standard input any more; two seconds later the process ends, in the middle of a job too."""
+    """Two seconds after nobody can write to standard input any more the process ends, in the middle of a job too."""
     ends = select.poll()
     ends.register(0, 0)
     ends.poll()
