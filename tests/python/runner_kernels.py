@@ -111,8 +111,10 @@ def exits(x, y):
     os._exit(1)
 
 
-@kernel("uclip_norm", dtypes="f32")
+@kernel("uclip_norm")
 def sleeps(x, y):
+    if len(x) > 1:
+        raise Unsupported("for one token")
     time.sleep(60)
 
 
