@@ -68,7 +68,7 @@ def opened(text="open protocol=5 transport=inline\n", want="opened transport=inl
     return talk
 
 
-signal.alarm(120)  # a runner that owes a word is not waited for
+signal.alarm(60)  # a runner that owes a word is not waited for
 talk = opened()
 must(talk.greeting[0].startswith("hello protocol=5 "), talk.greeting[0])
 must("numerics=free_order%3D1" in talk.greeting[1] and "name=01_right" in talk.greeting[1], talk.greeting[1])
