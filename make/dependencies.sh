@@ -20,6 +20,7 @@ build|cmd:objcopy|binutils|builds the mutants of the selftest
 test|inc:cmocka.h|libcmocka-dev|unit tests
 test|inc:mpfr.h|libmpfr-dev|second oracles
 test|cmd:python3|python3|the foreign test runner; its tests are skipped without it
+test|py:numpy|python3-numpy|runners of Python functions; their test is skipped without it
 test|py:h5py|python3-h5py|proves that archives open in h5py
 test|py:xarray|python3-xarray|proves that archives open in xarray
 test|py:h5netcdf|python3-h5netcdf|xarray engine h5netcdf

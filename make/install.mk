@@ -13,7 +13,7 @@ WRONG_KERNELS := $(if $(filter 1,$(MUTANTS)),$(addprefix $(BUILD)/,attest-mutant
 INSTALLED := $(BUILD)/attest $(BUILD)/attest-cpu $(WRONG_KERNELS) $(if $(NVCC),$(wildcard $(BUILD)/attest-cuda))
 
 .PHONY: install uninstall bundle
-install: deps-present $(INSTALLED) ## programs, data, man page, completion and the Python client under PREFIX (MUTANTS=1: what selftest needs)
+install: deps-present $(INSTALLED) ## programs, data, man page, completion and the Python runners under PREFIX (MUTANTS=1: what selftest needs)
 	$(Q)make/install.sh $(DESTDIR)$(PREFIX) $(INSTALLED)
 	@echo "installed: $(PREFIX)/bin/attest"
 uninstall: ## take away what install put under PREFIX

@@ -6,7 +6,7 @@ make/install.sh "$scratch/one" "$BUILD/attest" "$BUILD/attest-cpu" || fail "inst
 make/install.sh "$scratch/two" "$BUILD/attest" "$BUILD/attest-cpu" || fail "a second installation"
 [[ $(find "$scratch/one" -name '*.cases' | wc -l) == $(find datasets -name '*.cases' | wc -l) ]] || fail "not every case file is installed"
 for file in attest/activations/licences/python3.11-doc.copyright attest/activations/steps/asynct_docs_steps.safetensors \
-    man/man1/attest.1 bash-completion/completions/attest attest/PROTOCOL.md attest/python/runner_client.py; do
+    man/man1/attest.1 bash-completion/completions/attest attest/PROTOCOL.md attest/python/runner_client.py attest/python/attest_runner.py; do
     [[ -s "$scratch/one/share/$file" ]] || fail "no share/$file"
 done
 for word in $("$attest" --help | sed -n '/^commands:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do # as the help has them
@@ -38,6 +38,9 @@ share=$scratch/one/share/attest
 wants 0 ' 8 PASS' "$attest" verify 'asynct_decode/0[1-2]*' --case 'asynct_decode b=2 h=4 hk=2 sk=33,300 d=64 dtype=bf16,f16' --out run.h5
 wants 0 'no result fails the run' "$attest" verify 'uclip_norm/00_fp32' --cases 'smoke:*'
 wants 0 'no result fails the run' "$attest" verify --runner "$share/python/runner_client.py" --case 'uclip_norm tokens=2 channels=16 dtype=f16'
+if /usr/bin/python3 -c 'import numpy' 2> /dev/null; then # examples lie beside the module that they import
+    wants 0 'PASS' "$attest" verify 'uclip_norm/*' --runner "/usr/bin/python3 $share/python/numpy_uclip_norm.py" --cases 'smoke:*'
+fi
 wants 0 'smoke:' "$attest" list cases
 wants 0 'minilm' "$attest" list datasets
 wants 0 'MODEL-EXACT' "$attest" replay 'asynct_decode/02_cooperative_qk asynct_decode b=2 h=4 hk=2 sk=33 d=64 dtype=bf16'

@@ -42,7 +42,8 @@ mapfile -t files < <(git ls-files 'verify/*.[ch]' 'datasets/*.[ch]' 'kernels/run
 found=$(guesses "${files[@]}")
 if [[ -n "$found" ]]; then echo "$found"; echo "an operator is told by a name: declare it in the operator's table (reference/attest/op.h)"; failed=1; fi
 protocol "$header" "$page" || failed=1
-client=tests/python/runner_client.py
 version=$(sed -n 's/.*AT_PROTOCOL_VERSION = \([0-9]*\).*/\1/p' "$header")
-grep -qx "PROTOCOL = $version" "$client" || { echo "$client: wanted PROTOCOL = $version"; failed=1; }
+for client in tests/python/runner_client.py kernels/runner/python/attest_runner.py; do
+    grep -qx "PROTOCOL = $version" "$client" || { echo "$client: wanted PROTOCOL = $version"; failed=1; }
+done
 exit $failed
