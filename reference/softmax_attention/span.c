@@ -58,8 +58,10 @@ static struct at_span around(double w, double relative, double absolute) {
 static const double f32_nothing = -120, f64_nothing = -760;
 
 static struct at_span libm_exp(const struct at_softmax_math *math, double a, double b) {
-    if (math->f64)
-        return a - b < f64_nothing ? point(0) : a == b ? point(1) : around(exp(a - b), 0x1p-51, 0x1p-1073);
+    if (math->f64) { /* not a == b: two infinities differ by a NaN */
+        const double x = a - b;
+        return x < f64_nothing ? point(0) : x == 0 ? point(1) : around(exp(x), 0x1p-51, 0x1p-1073);
+    }
     const float x = (float)a - (float)b;
     if ((double)x < f32_nothing)
         return point(0);

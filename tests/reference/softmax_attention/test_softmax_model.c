@@ -233,8 +233,9 @@ static void test_what_is_refused(void **state) {
 static void test_specials(void **state) {
     (void)state;
     const double bad[] = { (double)NAN, (double)INFINITY, (double)-INFINITY };
-    const char *texts[] = { "pv_unit=f32_fma", "pv_unit=f32 block=2", "split=2 exp=ex2_approx" };
-    for (int i = 0; i < 9; i++)
+    const char *texts[] = { "pv_unit=f32_fma", "pv_unit=f32 block=2", "split=2 exp=ex2_approx",
+                            "qk_unit=f64 pv_unit=f64 block=2" };
+    for (int i = 0; i < 12; i++)
         for (int all = 0; all <= 1; all++) {
             struct at_test_problem p = make(5, 1, AT_F32);
             struct at_numerics numerics = parse(texts[i / 3]);

@@ -14,5 +14,5 @@ def softmax(job, *, scale):
             put(r.lse[i], most + np.log(p.sum(axis=1)))
 
 for family in ("softmax_prefill", "softmax_decode"):
-    kernel(family, numerics="free_order=1 qk_unit=f64")(softmax)
+    kernel(family, numerics="free_order=1 qk_unit=f64 pv_unit=f64")(softmax)
 serve()
