@@ -370,14 +370,15 @@ static at_status only_joined_differs(struct at_job *j, const struct joined *all)
 
 at_status at_job_relaunch(struct at_job *j) {
     at_status status = AT_OK;
-    struct joined all = { .in_graph = goes_into_graphs(j),
-                          .backwards =
+    /* Not in a graph: its sizes are others, and what is kept from a launch of equal sizes must show. */
+    struct joined all = { .backwards =
                               j->v->numerics.batch_invariant && at_batch_units(&j->context->data.problem) >= 2 };
     const int joins = j->v->numerics.repeats && (all.in_graph || all.backwards);
     if (joins)
         AT_TRY_OUT(launch_joined(j, &all));
     if (all.same) {
         note_joined(j, &all);
+        AT_TRY_OUT(in_a_graph(j));
         AT_TRY_OUT(all.backwards ? units_alone(j) : at_job_launch_parts(j));
         goto out;
     }
