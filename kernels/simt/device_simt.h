@@ -3,7 +3,6 @@
 #ifndef AT_DEVICE_SIMT_H
 #define AT_DEVICE_SIMT_H
 
-#include <stddef.h>
 #include <string.h>
 
 #include <type_traits>

@@ -16,7 +16,7 @@
 
 #include "special/special.h"
 
-static const double least_normal = 0x1p-126, last_place = 0x1p-149, end_of_range = 0x1.ffffffp127;
+static const double least_normal = 0x1p-126, last_place = 0x1p-149;
 
 /* clang-format off */
 static const struct at_scalar own[] = {
@@ -70,7 +70,7 @@ static int flushes(const struct at_numerics *numerics) { return numerics && nume
 static double limit(const struct at_numerics *numerics, double x, double value) {
     if (!isfinite(x) || !isfinite(value))
         return 0;
-    if (!numerics || value >= end_of_range)
+    if (!numerics || value >= at_format_info(AT_F32)->end)
         return own_error(x, value);
     const double error = spread(numerics, value);
     return (flushes(numerics) && value - error < least_normal ? fmax(error, value) : error) + own_error(x, value);

@@ -223,13 +223,6 @@ static int by_place(const struct at_launch *launch) {
     return write_if(launch, 0, -0.0f, p->sizes.b > 1 && at_tensor_i32(&p->tensors[AT_ATTN_SEQ_LENS], 0) == 9);
 }
 
-static int by_place_moved(const struct at_launch *launch) {
-    static const void *first;
-    const void *now = launch->problem->tensors[AT_ATTN_Q].data;
-    first = first ? first : now;
-    return now == first ? write_if(launch, 0, 0, 0) : by_place(launch);
-}
-
 /* ---- calls that fail ---- */
 
 static int fails(const struct at_launch *launch) {
@@ -329,7 +322,6 @@ static const struct at_kernel kernels[AT_LK_COUNT] = {
     [AT_LK_STILL_FOLLOWS] = { .summary = "still", .source = "a test", .numerics = { SAYS }, .launch = still_follows },
     [AT_LK_BY_BATCH] = KERNEL(by_batch),
     [AT_LK_BY_PLACE] = KERNEL(by_place),
-    [AT_LK_BY_PLACE_MOVED] = KERNEL(by_place_moved),
     [AT_LK_BY_BATCH_SAID] = { .summary = "by_batch_said",
                               .source = "a test",
                               .numerics = { SAYS, .repeats = 1 },

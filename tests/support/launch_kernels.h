@@ -35,7 +35,6 @@ enum at_launch_kernel {
     AT_LK_STILL_FOLLOWS,  /* as AT_LK_FOLLOWS_POISON, but o[4] alternates; says that bits do not repeat */
     AT_LK_BY_BATCH,       /* zeros, negative ones in o[0] for a batch of one request */
     AT_LK_BY_PLACE,       /* zeros, negative ones in o[0] when the first request has 9 keys */
-    AT_LK_BY_PLACE_MOVED, /* the same, where its tensors also lie elsewhere than the first time */
     AT_LK_BY_BATCH_SAID,  /* as AT_LK_BY_BATCH, and does not say that the batch does not matter */
     AT_LK_FAILS,          /* returns 7 */
     AT_LK_FAILS_LATER,    /* zeros, then 7 from its second launch on */

@@ -227,7 +227,7 @@ static at_status run_job(struct at_job *j) {
         return AT_OK;
     }
     if (c->options->launch_only) {
-        status = at_job_launch_parts(j);
+        status = at_job_other_batches(j);
         if (status != AT_OK)
             return launch_failed(j, status);
         one_fate(j, AT_STATE_SKIPPED, "launched, and not judged");
@@ -248,9 +248,13 @@ static at_status run_job(struct at_job *j) {
         snprintf(j->results[o].format, sizeof j->results[o].format, "%s",
                  at_format_info(c->data.problem.tensors[t].format)->name);
     }
-    status = at_job_relaunch(j);
+    status = at_job_rerun(j);
     if (status == AT_OK)
         status = at_job_predict(j);
+    if (status == AT_OK)
+        status = at_job_graph(j);
+    if (status == AT_OK && !j->outputs.is_dirty)
+        status = at_job_other_batches(j);
     if (status != AT_OK)
         return launch_failed(j, status);
     return judge_outputs(j);

@@ -132,7 +132,7 @@ out:
 }
 
 /* Bits that change between equal launches; of those, what follows the poison is read from it. */
-static at_status rerun(struct at_job *j) {
+at_status at_job_rerun(struct at_job *j) {
     at_status status = AT_OK;
     struct at_outputs again = { 0 };
     int64_t any = 0;
@@ -193,21 +193,15 @@ at_status at_job_predict(struct at_job *j) {
     return AT_OK;
 }
 
-/* Of decode families, which engines capture; not of variants whose launch cannot be captured, or whose bits do not repeat. */
-static int goes_into_graphs(const struct at_job *j) {
-    return j->capturable && j->context->item->c->family->decode && j->v->numerics.repeats &&
-           j->context->data.problem.sizes.max_sk >= 2;
-}
-
-/* The launch captured in a graph while the longest request had one key, then replayed: no bit may depend on it. */
-static at_status in_a_graph(struct at_job *j) {
+at_status at_job_graph(struct at_job *j) {
+    const struct at_problem *p = &j->context->data.problem;
     const struct at_run_mode mode = { .graph = 1, .graph_max_sk = 1 };
     struct at_run_reply reply;
     struct at_outputs replayed;
-    if (!goes_into_graphs(j))
+    if (!j->capturable || !j->context->item->c->family->decode || !j->v->numerics.repeats || p->sizes.max_sk < 2)
         return AT_OK;
-    AT_TRY(at_guarded_launch(j->runner, j->variant, &j->context->data.problem, AT_POISON_JUDGED, &mode,
-                             at_job_seed(j, 8), at_job_time_limit(j), &reply, &replayed));
+    AT_TRY(at_guarded_launch(j->runner, j->variant, p, AT_POISON_JUDGED, &mode, at_job_seed(j, 8), at_job_time_limit(j),
+                             &reply, &replayed));
     AT_TRY(at_job_check_ran(j, &reply, "a graph captured while the longest request had one key"));
     keep_dirt(j, &replayed, ", in a graph captured while the longest request had one key");
     for (int o = 0; o < j->n_results; o++) {
@@ -217,24 +211,6 @@ static at_status in_a_graph(struct at_job *j) {
     }
     at_outputs_release(&replayed);
     return AT_OK;
-}
-
-/* Adds to *compared and *different how output o of a part lies to the same rows of the judged launch. */
-static void compare_rows(const struct at_job *j, const struct at_batch_part *part, const struct at_outputs *got, int o,
-                         int64_t *compared, int64_t *different) {
-    const struct at_problem *whole = &j->context->data.problem;
-    const int t = j->context->answer.outputs[o];
-    for (int64_t u = 0; u < part->n; u++) {
-        int64_t row, rows, part_row, part_rows, from, part_from, count;
-        at_batch_rows(whole, part->requests[u], &row, &rows);
-        at_batch_rows(&part->problem, u, &part_row, &part_rows);
-        for (int64_t k = 0; k < rows; k++) {
-            whole->op->row_span(whole, t, row + k, &from, &count);
-            whole->op->row_span(&part->problem, t, part_row + k, &part_from, &count);
-            *compared += count;
-            *different += different_bits(&j->outputs.tensors[t], &got->tensors[t], from, part_from, count);
-        }
-    }
 }
 
 static at_status compare_part(struct at_job *j, const struct at_batch_part *part, uint64_t launch) {
@@ -249,148 +225,50 @@ static at_status compare_part(struct at_job *j, const struct at_batch_part *part
     if (reply.outcome != AT_RUN_UNSUPPORTED)
         AT_TRY(at_job_check_ran(j, &reply, "a part of the batch"));
     keep_dirt(j, &got, ", when launched on a part of the batch");
-    for (int o = 0; reply.outcome == AT_RAN && o < j->n_results; o++)
-        compare_rows(j, part, &got, o, &j->results[o].batch_compared, &j->results[o].batch_different);
+    for (int o = 0; reply.outcome == AT_RAN && o < j->n_results; o++) {
+        int t = j->context->answer.outputs[o];
+        for (int64_t u = 0; u < part->n; u++) {
+            int64_t row, rows, part_row, part_rows, from, part_from, count;
+            at_batch_rows(whole, part->requests[u], &row, &rows);
+            at_batch_rows(&part->problem, u, &part_row, &part_rows);
+            for (int64_t k = 0; k < rows; k++) {
+                whole->op->row_span(whole, t, row + k, &from, &count);
+                whole->op->row_span(&part->problem, t, part_row + k, &part_from, &count);
+                j->results[o].batch_compared += count;
+                j->results[o].batch_different +=
+                    different_bits(&j->outputs.tensors[t], &got.tensors[t], from, part_from, count);
+            }
+        }
+    }
     at_outputs_release(&got);
     return AT_OK;
 }
 
-/* Not the first: alone it keeps its place and loses who comes after it, which it does in the batch backwards, too. */
-static at_status units_alone(struct at_job *j) {
+at_status at_job_other_batches(struct at_job *j) {
     const struct at_problem *p = &j->context->data.problem;
-    const int64_t n = at_batch_units(p), picks[] = { n / 2, n - 1 };
+    int64_t n = at_batch_units(p), picks[3] = { 0, n / 2, n - 1 };
+    at_status status = AT_OK;
     struct at_batch_part part = { 0 };
-    for (int i = 0; n >= 2 && i < 2; i++) {
+    if (n < 2)
+        return AT_OK;
+    for (int i = 0; i < 3; i++) {
         if (i && picks[i] == picks[i - 1])
             continue;
         AT_TRY(at_batch_gather(p, &picks[i], 1, &part));
-        at_status status = compare_part(j, &part, 2 + (uint64_t)i);
+        status = compare_part(j, &part, 2 + (uint64_t)i);
         at_batch_release(&part);
         if (status != AT_OK)
             return status;
     }
-    return AT_OK;
-}
-
-static at_status gather_backwards(const struct at_problem *p, struct at_batch_part *part) {
-    const int64_t n = at_batch_units(p);
     int64_t *backwards = malloc((size_t)n * sizeof *backwards);
     if (!backwards)
         return AT_FAIL(AT_NO_MEMORY, "no memory for a batch of %lld units", (long long)n);
     for (int64_t i = 0; i < n; i++)
         backwards[i] = n - 1 - i;
-    const at_status status = at_batch_gather(p, backwards, n, part);
+    status = at_batch_gather(p, backwards, n, &part);
     free(backwards);
-    return status;
-}
-
-static at_status batch_backwards(struct at_job *j) {
-    struct at_batch_part part = { 0 };
-    if (at_batch_units(&j->context->data.problem) < 2)
-        return AT_OK;
-    AT_TRY(gather_backwards(&j->context->data.problem, &part));
-    const at_status status = compare_part(j, &part, 5);
+    if (status == AT_OK)
+        status = compare_part(j, &part, 5);
     at_batch_release(&part);
-    return status;
-}
-
-at_status at_job_launch_parts(struct at_job *j) {
-    AT_TRY(units_alone(j));
-    return batch_backwards(j);
-}
-
-/* One launch in place of several: again, in a graph, with the batch backwards. */
-struct joined {
-    int in_graph, backwards;
-    int same; /* it ran, clean and by the same path, and every bit is as it was */
-    struct at_run_reply reply;
-    struct at_outputs got;
-    int64_t different[AT_MAX_TENSORS]; /* by output */
-};
-
-static at_status launch_joined(struct at_job *j, struct joined *all) {
-    const struct at_problem *p = &j->context->data.problem;
-    struct at_batch_part part = { .problem = *p };
-    const struct at_run_mode mode = { .order = 5, .graph = all->in_graph, .graph_max_sk = all->in_graph };
-    at_status status = AT_OK;
-    if (all->backwards)
-        AT_TRY(gather_backwards(p, &part));
-    AT_TRY_OUT(at_guarded_launch_elsewhere(j->runner, j->variant, &part.problem, AT_POISON_AGAIN, &mode,
-                                           at_job_seed(j, 5), at_job_time_limit(j), &all->reply, &all->got));
-    all->same = all->reply.outcome == AT_RAN && !all->got.is_dirty &&
-                !(all->in_graph && j->path && all->reply.path && all->reply.path != j->path);
-    for (int o = 0; all->reply.outcome == AT_RAN && o < j->n_results; o++) {
-        const int64_t whole = at_tensor_count(&j->outputs.tensors[j->context->answer.outputs[o]]);
-        int64_t compared = 0;
-        if (all->backwards)
-            compare_rows(j, &part, &all->got, o, &compared, &all->different[o]);
-        else {
-            compared = whole;
-            all->different[o] = changed_bits(j, &all->got, o);
-        }
-        all->same &= compared == whole && all->different[o] == 0; /* elements that no unit has are not the rows' */
-    }
-out:
-    at_batch_release(&part);
-    return status;
-}
-
-/* What the joined launch has shown of every output: three answers. */
-static void note_joined(struct at_job *j, const struct joined *all) {
-    for (int o = 0; o < j->n_results; o++) {
-        const int64_t whole = at_tensor_count(&j->outputs.tensors[j->context->answer.outputs[o]]);
-        j->results[o].rerun_compared = whole;
-        j->results[o].graph_compared = all->in_graph ? whole : 0;
-        j->results[o].batch_compared = all->backwards ? whole : 0;
-    }
-}
-
-static int any_rerun_differs(const struct at_job *j) {
-    int any = 0;
-    for (int o = 0; o < j->n_results; o++)
-        any |= j->results[o].rerun_different != 0;
-    return any;
-}
-
-/* The joined launch differs where none of the launches for themselves did. */
-static at_status only_joined_differs(struct at_job *j, const struct joined *all) {
-    for (int o = 0; o < j->n_results; o++) {
-        const struct at_result *r = &j->results[o];
-        if (r->rerun_different || r->graph_different || r->graph_other_path || r->batch_different)
-            return AT_OK;
-    }
-    if (j->outputs.is_dirty || all->reply.outcome == AT_RUN_UNSUPPORTED)
-        return AT_OK;
-    AT_TRY(at_job_check_ran(j, &all->reply, "the batch backwards, elsewhere"));
-    keep_dirt(j, &all->got, ", when launched again on the batch backwards");
-    for (int o = 0; o < j->n_results; o++)
-        *(all->backwards ? &j->results[o].batch_different : &j->results[o].rerun_different) = all->different[o];
-    return AT_OK;
-}
-
-at_status at_job_relaunch(struct at_job *j) {
-    at_status status = AT_OK;
-    /* Not in a graph: its sizes are others, and what is kept from a launch of equal sizes must show. */
-    struct joined all = { .backwards =
-                              j->v->numerics.batch_invariant && at_batch_units(&j->context->data.problem) >= 2 };
-    const int joins = j->v->numerics.repeats && (all.in_graph || all.backwards);
-    if (joins)
-        AT_TRY_OUT(launch_joined(j, &all));
-    if (all.same) {
-        note_joined(j, &all);
-        AT_TRY_OUT(in_a_graph(j));
-        AT_TRY_OUT(all.backwards ? units_alone(j) : at_job_launch_parts(j));
-        goto out;
-    }
-    AT_TRY_OUT(rerun(j));
-    if (joins && !any_rerun_differs(j)) /* a kernel that changes from launch to launch may be back where it was */
-        AT_TRY_OUT(rerun(j));
-    AT_TRY_OUT(in_a_graph(j));
-    if (!j->outputs.is_dirty)
-        AT_TRY_OUT(at_job_launch_parts(j));
-    if (joins)
-        AT_TRY_OUT(only_joined_differs(j, &all));
-out:
-    at_outputs_release(&all.got);
     return status;
 }

@@ -11,15 +11,15 @@
 /* AT_OK when a later launch, on `what`, ran; else AT_PROTOCOL, and job->late_fate: a launch that the runner ends later is
  * no smaller fault than the first one's. */
 at_status at_job_check_ran(struct at_job *job, const struct at_run_reply *reply, const char *what);
+/* The same again, and where bits change and rows have no owner, until it is clear whether they follow the poison. */
+at_status at_job_rerun(struct at_job *job);
 /* The same launch by job->predictor, when it has a variant made from the same source: its bits must be equal. */
 at_status at_job_predict(struct at_job *job);
-/* The same again at other addresses, with other poison and in another order of warps (and where bits change and rows have no
- * owner, until it is clear whether they follow the poison); of decode families the launch captured in a graph while the
- * longest request had one key, then replayed; the batch backwards, and two units alone: no bit may depend on any of
- * it. The first three are one launch, where the variant says that bits repeat: where all its bits are those of the judged
- * launch, it has answered all three, and else each is launched for itself, which says what the bits depend on. */
-at_status at_job_relaunch(struct at_job *job);
-/* Two units alone, and the whole batch backwards. */
-at_status at_job_launch_parts(struct at_job *job);
+/* The launch captured in a graph while the longest request had one key, then replayed: no bit may depend on it. Of
+ * decode families, which engines capture; not of variants whose launch cannot be captured, or whose bits do not repeat.
+ */
+at_status at_job_graph(struct at_job *job);
+/* Three units alone, and the whole batch backwards: a kernel whose bits depend on its neighbours shows here. */
+at_status at_job_other_batches(struct at_job *job);
 
 #endif
