@@ -11,11 +11,29 @@ jq_py() { /usr/bin/python3 -c "import json, sys; d = json.load(open(sys.argv[1])
 
 # ---- this tree
 if [[ ${AT_EFFORT:-full} == fast ]]; then globs=('uclip_norm/*' 'gemm/01*' 'qk_uclip_norm/03*'); else globs=('*'); fi
-wants 0 ': the gate is open' "$attest" coverage "${globs[@]}" --gate --quiet --json "$scratch/c.json" --html "$scratch/c.html"
+wants 0 ': the gate is open' "$attest" coverage "${globs[@]}" --gate --until-taken --quiet --json "$scratch/c.json" --html "$scratch/c.html"
 look 'd["gate"] and d["open"] == [] and d["asked"]["branches_taken"] + d["asked"]["branches_explained"] == d["asked"]["branches"] > 5'
 [[ ${AT_EFFORT:-full} == fast ]] || look 'all(f["asked"] for f in d["files"]) and 0 < 100 * d["asked"]["branches_explained"] < d["asked"]["branches"]'
 look 'all(v["launched"] and not v["broken"] for v in d["variants"])'
 wants 1 'branches never taken' "$attest" coverage 'qk_uclip_norm/*' --gate --cases 'smoke:*' --quiet # none without rows
+# The lines of a selection in turn take what all of it at once takes, in fewer launches; what nothing takes stays open.
+in_turn() { # PROGRAM SELECTION FEWER [GLOB]: FEWER is how many launches it saves, at the least
+    local way name
+    for way in once turn; do
+        "$1" coverage "${@:4}" --gate --cases "$2" --quiet --json "$scratch/$way.json" $([[ $way == once ]] || echo --until-taken) > "$scratch/out" 2>&1
+        [[ $? -le 1 ]] || { cat "$scratch/out"; fail "$2 $way"; }
+    done
+    /usr/bin/python3 - "$scratch/once.json" "$scratch/turn.json" "$3" << 'END' || fail "$2 in turn is not $2 at once"
+import json, sys
+once, turn = (json.load(open(name)) for name in sys.argv[1:3])
+for what in "open", "gate", "asked":
+    assert turn[what] == once[what], (turn[what], once[what])
+launched = [sum(v["launched"] for v in d["variants"]) for d in (once, turn)]
+assert 0 < launched[1] <= launched[0] - int(sys.argv[3]), launched
+END
+}
+in_turn "$attest" @check 100 'qk_uclip_norm/*'
+wants 2 'exclude each other' "$attest" coverage 'gemm/*' --until-taken --by-case
 # Two cases that take the same, of which one is enough, and one that takes what they do not.
 wants 0 '2 of 3 cases take no branch that no other case takes; 1 add none' "$attest" coverage 'uclip_norm/*' --case 'uclip_norm tokens=0,2,3 channels=8' --by-case --quiet --json "$scratch/c.json"
 look 'sorted((c["branches_own"], c["branches_added"] == c["branches_taken"]) for c in d["by_case"]) == [(0, False), (0, True), (1, True)]'
@@ -71,6 +89,16 @@ for lost in 's|return at_launch(kernel|return 0 * at_launch(kernel|' 's|return \
     sed "$lost" kernels/norm/norm.h > "$tree/kernels/norm/norm.h"
     cmp -s kernels/norm/norm.h "$tree/kernels/norm/norm.h" && fail "nothing planted"
     planted 1 'failed, and it did not say so' 'd["variants"][0]["broken"] == 1'
+done
+cp kernels/norm/norm.h "$tree/kernels/norm/norm.h"
+# In turn: a branch that the second line of a selection takes, and one that none does.
+mkdir -p "$scratch/data/cases" && cp datasets/cases/*.cases "$scratch/data/cases/"
+printf 'smoke:uclip_norm*\nshapes:uclip_norm*\n' > "$scratch/data/cases/two.selection"
+for rows in 33 34; do
+    plant "    if (launch->problem->sizes.tokens == $rows)\n        (void)launch;"
+    build
+    AT_DATASETS=$scratch/data in_turn "$tree/$name/attest" @two 0
+    jq_py 'len([o for o in d["open"] if o["file"] == "'$kernel'"]) == '$((rows - 33)) "$scratch/turn.json"
 done
 touch -d '2 minutes' "$tree/$kernel"
 wants 3 'newer than the runner' env AT_DATASETS="$PWD/datasets" "$tree/$name/attest" coverage --quiet --cases 'shapes:uclip_norm*'

@@ -220,6 +220,7 @@ static at_status idle_decoys(const struct manner *manner, int *idle) {
     o.selection.loaded = &manner->cases;
     o.jobs = manner->jobs;
     o.quiet = 1;
+    o.again = INT64_MAX; /* what counts depends on the values alone */
     at_status status = at_session_run(&o, &record);
     *idle = 0;
     for (int k = 0; status == AT_OK && k < at_op_count(); k++) {

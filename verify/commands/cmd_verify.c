@@ -43,6 +43,9 @@ static const struct at_option options[] = {
       "judge each variant up to its first failing result, on small cases first; not with --shard, where each would "
       "have "
       "its own" },
+    { "--again", "N",
+      "launch again (in other memory, in a graph, parts of the batch alone and backwards) for one job in N, drawn by "
+      "variant and case; the others are judged by one launch (default 1: every job)" },
     { "--timeout", "SECONDS",
       "a launch is HUNG after this much processor time, or ten times as long by the clock (default: 20 x expected, at "
       "least 10)" },
@@ -71,6 +74,7 @@ static at_status read_options(const struct at_args *args, struct at_session_opti
     o->quiet = at_args_has(args, "--quiet");
     AT_TRY(at_args_int(args, "--seed", 0, INT64_MAX, 0, &seed));
     AT_TRY(at_args_int(args, "--jobs", 1, 256, o->jobs, &jobs));
+    AT_TRY(at_args_int(args, "--again", 1, 1000000, 1, &o->again));
     AT_TRY(at_args_real(args, "--timeout", 0.001, 1e6, 0, &o->timeout));
     AT_TRY(at_args_real(args, "--limit-factor", 1, 1e12, 1, &o->limit_factor));
     AT_TRY(at_shard_parse(at_args_get(args, "--shard"), &o->selection.shard, &o->selection.shards));

@@ -272,9 +272,10 @@ at_status at_gcov_read(const struct at_gcov *g, const char *family, const char *
             continue;
         snprintf(stem, sizeof stem, "%.*s", (int)(end - e->d_name), e->d_name);
         AT_TRY_OUT(read_counters(g, stem, notes, cover));
+        unlinkat(dirfd(folder), e->d_name, 0);
         found = 1;
     }
-    if (!found) /* never launched: the notes alone say what there is */
+    if (!found && cover->n == 0) /* never launched: the notes alone say what there is */
         AT_TRY_OUT(read_counters(g, prefix, notes, cover));
     status = check_age(g, family, variant, cover);
 out:

@@ -17,8 +17,9 @@ struct at_gcov {
 at_status at_gcov_open(struct at_gcov *gcov);
 /* Makes a folder for counters and tells the runners that are started from now on. */
 at_status at_gcov_begin(struct at_gcov *gcov);
-/* Adds to `cover` what a variant's file and the device headers that it includes have run, in all runner processes. Without any
- * counters everything counts as not run. */
+/* Adds to `cover` what a variant's file and the device headers that it includes have run, in all runner processes that have
+ * ended since it was read last: the counters are removed. Without any, and with an empty `cover`, everything counts as not
+ * run. */
 at_status at_gcov_read(const struct at_gcov *gcov, const char *family, const char *variant, struct at_cover *cover);
 /* Removes the folder. */
 void at_gcov_close(struct at_gcov *gcov);

@@ -13,6 +13,8 @@ struct at_cover_variant {
     int64_t ran, declined, broken; /* its jobs */
     char why[384];                 /* of the first broken one */
     struct at_cover_sum own, all;  /* of its own file; with the headers that it includes, as it uses them */
+    struct at_cover cover;         /* the same, line by line */
+    int is_read, calls_failed;     /* `cover` is up to date; it was run while its calls to the device fail */
 };
 
 /* A case by itself, on all selected variants that take it. */
@@ -27,6 +29,7 @@ struct at_cover_report {
     const char *cases;
     struct at_cover cover;           /* of all selected variants */
     struct at_cover_source *sources; /* [cover.n] */
+    int n_sources;                   /* of them that are open */
     char *is_whole;                  /* [cover.n]: every variant that may include the file was selected */
     int n_variants;
     struct at_cover_variant *variants;

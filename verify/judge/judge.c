@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attest/buffer.h"
 #include "verify/judge/dump.h"
 #include "verify/judge/keep.h"
 #include "verify/judge/redraw.h"
@@ -214,6 +215,14 @@ static void note_counters(const struct at_counters *counters, struct at_result *
 #undef X
 }
 
+/* Whether this job is one of those that are launched again: the same in every run, whatever else is selected. */
+static int is_launched_again(const struct at_job *j) {
+    const int64_t of = j->context->options->again;
+    uint64_t hash = at_hash_bytes(j->v->family, strlen(j->v->family), j->context->item->c->hash);
+    hash = at_hash_bytes(j->v->name, strlen(j->v->name), hash);
+    return of < 2 || hash % (uint64_t)of == 0;
+}
+
 static at_status run_job(struct at_job *j) {
     struct at_case_context *c = j->context;
     struct at_run_reply reply;
@@ -248,12 +257,13 @@ static at_status run_job(struct at_job *j) {
         snprintf(j->results[o].format, sizeof j->results[o].format, "%s",
                  at_format_info(c->data.problem.tensors[t].format)->name);
     }
-    status = at_job_rerun(j);
+    const int again = is_launched_again(j);
+    status = again ? at_job_rerun(j) : AT_OK;
     if (status == AT_OK)
         status = at_job_predict(j);
-    if (status == AT_OK)
+    if (status == AT_OK && again)
         status = at_job_graph(j);
-    if (status == AT_OK && !j->outputs.is_dirty)
+    if (status == AT_OK && again && !j->outputs.is_dirty)
         status = at_job_other_batches(j);
     if (status != AT_OK)
         return launch_failed(j, status);

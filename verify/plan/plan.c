@@ -14,13 +14,14 @@
 #include "verify/plan/nearest.h"
 #include "verify/plan/random_cases.h"
 
-static int variant_selected(const struct at_selection *s, const struct at_variant *v, char *hits) {
+int at_selects_variant(const struct at_selection *s, const struct at_variant *v, char *hits) {
     char name[192];
     int selected = s->n_globs == 0;
     snprintf(name, sizeof name, "%s/%s", v->family, v->name);
     for (int i = 0; i < s->n_globs; i++)
         if (fnmatch(s->globs[i], name, FNM_EXTMATCH) == 0) {
-            hits[i] = 1;
+            if (hits)
+                hits[i] = 1;
             selected = 1;
         }
     return selected;
@@ -34,6 +35,16 @@ static int case_selected(const struct at_selection *s, struct at_case_globs *glo
     return at_case_globs_match(globs, name);
 }
 
+static void folder_of(const struct at_selection *s, char *dir, size_t size) {
+    snprintf(dir, size, "%s/%s", at_datasets_dir(), s->cases_dir ? s->cases_dir : "cases");
+}
+
+at_status at_selection_globs(const struct at_selection *s, struct at_case_globs *globs) {
+    char dir[1024];
+    folder_of(s, dir, sizeof dir);
+    return at_case_globs_open(dir, s->cases_glob, globs);
+}
+
 static at_status load_cases(const struct at_selection *s, struct at_runner *runner, const char *chosen,
                             struct at_plan *plan, struct at_case_globs *globs) {
     struct at_case_list *cases = &plan->cases;
@@ -44,8 +55,8 @@ static at_status load_cases(const struct at_selection *s, struct at_runner *runn
     if (s->case_line)
         return at_case_parse(s->case_line, "line", "command line", cases);
     char dir[1024];
-    snprintf(dir, sizeof dir, "%s/%s", at_datasets_dir(), s->cases_dir ? s->cases_dir : "cases");
-    AT_TRY(at_case_globs_open(dir, s->cases_glob, globs));
+    folder_of(s, dir, sizeof dir);
+    AT_TRY(at_selection_globs(s, globs));
     plan->borrows = s->loaded && !globs->random; /* a list that grows is its own */
     if (plan->borrows)
         *cases = *s->loaded;
@@ -123,7 +134,7 @@ at_status at_plan_make(const struct at_selection *selection, struct at_runner *r
     if (!chosen || !hits)
         AT_FAIL_OUT(AT_NO_MEMORY, "no memory for a plan");
     for (int i = 0; i < n; i++)
-        chosen[i] = (char)variant_selected(selection, at_runner_variant(runner, i), hits);
+        chosen[i] = (char)at_selects_variant(selection, at_runner_variant(runner, i), hits);
     for (int i = 0; i < selection->n_globs; i++)
         if (!hits[i]) {
             status = at_no_variant(runner, selection->globs[i]);

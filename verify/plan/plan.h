@@ -39,6 +39,11 @@ struct at_selection {
  * AT_NOT_FOUND and names the nearest. */
 at_status at_plan_make(const struct at_selection *selection, struct at_runner *runner, struct at_plan *plan);
 void at_plan_release(struct at_plan *plan);
+/* Is the variant one of those that the selection's globs name? hits[i] = 1 for each that does; NULL: not asked. */
+int at_selects_variant(const struct at_selection *selection, const struct at_variant *v, char *hits);
+struct at_case_globs;
+/* The globs of its cases; at_case_globs_close() them. Of a selection without case_line and without random. */
+at_status at_selection_globs(const struct at_selection *selection, struct at_case_globs *globs);
 /* Puts the cases with the fewest bytes first, without a change to any plan index. */
 void at_plan_small_first(struct at_plan *plan);
 

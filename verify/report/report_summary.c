@@ -70,7 +70,7 @@ void at_put_family_counts(const struct at_run_record *record, const char *family
 }
 
 static void put_compared(const struct at_run_record *record, FILE *out) {
-    int64_t total = 0, compared = 0, partial = 0;
+    int64_t total = 0, compared = 0, partial = 0, judged = 0, again = 0;
     char a[32], b[32];
     for (int64_t i = 0; i < record->n; i++) {
         const struct at_result *r = &record->results[i];
@@ -79,11 +79,15 @@ static void put_compared(const struct at_run_record *record, FILE *out) {
         total += r->total;
         compared += r->compared;
         partial += r->compared != r->total;
+        judged += r->total > 0;
+        again += r->rerun_compared > 0;
     }
     fprintf(out, "compared %s of %s elements", grouped(compared, a), grouped(total, b));
     if (partial)
         fprintf(out, "; %" PRId64 " results are not complete", partial);
     fputc('\n', out);
+    if (again < judged)
+        fprintf(out, "launched again for %s of %s results\n", grouped(again, a), grouped(judged, b));
 }
 
 /* How many results equal a reference of hardware's own arithmetic to the bit: the SIMT run, the declared model. */

@@ -66,7 +66,7 @@ int at_session_signal(void) { return interrupted; }
 
 struct at_session_options at_session_defaults(void) {
     return (struct at_session_options){
-        .selection = { .cases_glob = "smoke:*", .shards = 1 }, .runner = "cpu", .jobs = at_threads(), .limit_factor = 1
+        .selection = { .cases_glob = "smoke:*", .shards = 1 }, .runner = "cpu", .jobs = at_threads(), .again = 1, .limit_factor = 1
     };
 }
 
@@ -313,6 +313,7 @@ static struct at_judge_options judge_options(struct session *s) {
     return (struct at_judge_options){ .seed = o->seed,
                                       .timeout = o->timeout,
                                       .threads = o->jobs > 1 ? 1 : at_threads(),
+                                      .again = o->again,
                                       .limit_factor = o->limit_factor,
                                       .runner_spec = o->runner,
                                       .dump = o->dump,

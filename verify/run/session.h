@@ -14,6 +14,7 @@ struct at_session_options {
     /* first_failure: a variant is judged no further once a result of it fails, small cases first; no shards */
     int launch_only; /* as in struct at_judge_options */
     uint64_t seed;
+    int64_t again; /* as in struct at_judge_options */
     double timeout, limit_factor;
     const char *dump;
     enum at_keep keep;   /* wants `out` */

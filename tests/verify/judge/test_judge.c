@@ -35,6 +35,8 @@ static at_status emit(void *context, const struct at_result *results, int n) {
     return AT_OK;
 }
 
+static int64_t judge_again = 1; /* of the judge's options */
+
 /* Judges kernels on a case through a plan, as a run does. */
 static struct seen *judge(const char *line, const enum at_launch_kernel *kernels, int n, double timeout) {
     static struct seen seen;
@@ -46,9 +48,13 @@ static struct seen *judge(const char *line, const enum at_launch_kernel *kernels
         globs[i] = names[i];
     }
     struct at_selection selection = { .globs = globs, .n_globs = n, .case_line = line, .shards = 1 };
-    struct at_judge_options options = {
-        .timeout = timeout, .threads = 1, .limit_factor = 1, .runner_spec = "test", .emit = emit, .context = &seen
-    };
+    struct at_judge_options options = { .timeout = timeout,
+                                        .threads = 1,
+                                        .again = judge_again,
+                                        .limit_factor = 1,
+                                        .runner_spec = "test",
+                                        .emit = emit,
+                                        .context = &seen };
     struct at_plan plan;
     at_assert_ok(at_plan_make(&selection, runner, &plan));
     assert_int_equal(plan.n_items, 1);
@@ -94,6 +100,33 @@ static void a_right_kernel_passes_and_is_counted(void **state) {
                    "%s", r->repro);
     r = expect(ONE, AT_LK_ZEROS, AT_STATE_PASS, "");
     assert_int_equal(r->batch_compared, 0); /* there is no other batch of one request */
+}
+
+/* With --again N a job in N is launched again, drawn by kernel and case: a kernel that changes its bits shows on those, and
+ * on those alone. */
+static void one_job_in_n_is_launched_again(void **state) {
+    (void)state;
+    char drawn[2][2][64], line[256];
+    const enum at_launch_kernel kernels[] = { AT_LK_ALTERNATES, AT_LK_UNSTEADY };
+    judge_again = 3;
+    for (int round = 0; round < 2; round++)
+        for (int k = 0; k < 2; k++) {
+            int n = 0;
+            for (int seed = 0; seed < 60; seed++) {
+                snprintf(line, sizeof line, CONTIGUOUS " seed=%d", seed);
+                const struct at_result *r = &judge(line, &kernels[k], 1, 0)->results[0];
+                assert_true((r->rerun_different > 0) == (r->rerun_compared > 0));
+                assert_true((r->batch_compared > 0) == (r->rerun_compared > 0));
+                n += r->rerun_compared > 0;
+                drawn[round][k][seed] = r->rerun_compared > 0 ? '1' : '0';
+            }
+            drawn[round][k][60] = 0;
+            at_assert_true(8 <= n && n <= 35, "%d of 60 were launched again", n);
+        }
+    judge_again = 1;
+    assert_string_equal(drawn[0][0], drawn[1][0]);
+    assert_string_equal(drawn[0][1], drawn[1][1]);
+    assert_string_not_equal(drawn[0][0], drawn[0][1]);
 }
 
 /* Bits that follow the poison are no race: the same poison gives the same bits, however often. */
@@ -212,6 +245,7 @@ int main(int argc, char **argv) {
         return at_launch_serve();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_right_kernel_passes_and_is_counted),
+        cmocka_unit_test(one_job_in_n_is_launched_again),
         cmocka_unit_test(poison_is_told_from_a_race),
         cmocka_unit_test(an_alarm_is_drawn_again),
         cmocka_unit_test(dirt_of_every_launch_counts),
