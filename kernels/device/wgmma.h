@@ -9,6 +9,7 @@
  *     b   an at_matrix whose rows are the columns of the product: 8 for each element of d
  *     d   float[columns / 8][4] laid out as at_mma's, or uint32_t[columns / 8][2] of f16 (not for at_bf16 and at_tf32);
  *         8, 16, 64, 128 or 256 columns
+ *   at_wgmma_first(d, a, b, A{}, B{})   d = a b, a an at_matrix: what d holds does not count
  *   at_wgmma_fence(d...)          before the first wgmma, and again whenever its registers have been accessed
  *   at_wgmma_commit()             closes a group of all wgmma since the last commit
  *   at_wgmma_wait<N>(d...)        waits for all groups but the last N; their sums are in d afterwards

@@ -69,6 +69,8 @@ template <int N, class D> __device__ void at_wgmma_wait(D &d) {
 /* The sums as operands of the assembler: fragments, and what stands for their registers, those of a and b behind. */
 #define AT_F(i) "+f"(d[i][0]), "+f"(d[i][1]), "+f"(d[i][2]), "+f"(d[i][3])
 #define AT_H(i) "+r"(d[i][0]), "+r"(d[i][1])
+#define AT_F_NEW(i) "=f"(d[i][0]), "=f"(d[i][1]), "=f"(d[i][2]), "=f"(d[i][3])
+#define AT_H_NEW(i) "=r"(d[i][0]), "=r"(d[i][1])
 #define AT_EACH_1(X) X(0)
 #define AT_EACH_2(X) AT_EACH_1(X), X(1)
 #define AT_EACH_8(X) AT_EACH_2(X), X(2), X(3), X(4), X(5), X(6), X(7)
@@ -142,6 +144,13 @@ template <int N, class D> __device__ void at_wgmma_wait(D &d) {
                               : AT_EACH_##N(AT_##X) \
                               : "l"(a.bits), "l"(b.bits) \
                               : "memory")); \
+    } \
+    __device__ inline void at_wgmma_first(C(&d)[N][W], at_matrix a, MATRIX b, A, B) { \
+        AT_SM90A(asm volatile("wgmma.mma_async.sync.aligned." SHAPE TYPES " " AT_##X##_##N ", " AT_##X##_##N##_MM \
+                              ", 0, 1, 1" T_MM ";" \
+                              : AT_EACH_##N(AT_##X##_NEW) \
+                              : "l"(a.bits), "l"(b.bits) \
+                              : "memory")); \
     }
 #define AT_WGMMA(...) AT_WGMMA_OF(at_matrix, __VA_ARGS__)
 #define AT_WGMMA_MN(...) AT_WGMMA_OF(at_matrix_mn, __VA_ARGS__)
@@ -180,6 +189,8 @@ AT_WGMMA_MN_N(at_f16, uint32_t, 2, H, ".f16.f16.f16")
 #undef AT_SM90A
 #undef AT_F
 #undef AT_H
+#undef AT_F_NEW
+#undef AT_H_NEW
 #undef AT_EACH_1
 #undef AT_EACH_2
 #undef AT_EACH_8
