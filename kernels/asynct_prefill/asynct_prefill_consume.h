@@ -94,7 +94,10 @@ template <class T, int D, int BJ> struct at_prefill_consumer {
             gate.template take<KEYS / 8>(s);
         }
         if constexpr (BEFORE > 0) {
-            at_wgmma_wait<0>(o);
+            if constexpr (KEYS > 0)
+                at_wgmma_wait<0>(o, scores<KEYS>());
+            else
+                at_wgmma_wait<0>(o);
             release(v.stage);
         }
     }

@@ -27,29 +27,28 @@ template <class T> __device__ int at_prefill_slot(const at_asynct_view<T> &a, in
     return a.rows[request * a.row_stride + column] * (a.page ? a.page : 1) + t - column * a.page;
 }
 
-/* A lane's group of a tile: its keys from `key` on, the first in row `slot`; slot < 0: past the request's last key. */
+/* A lane's group of a tile: the keys of a request from `key` on, the first in row `slot`; slot < 0: past its last key. */
 struct at_prefill_group {
-    int key, slot;
+    int key, slot, request, kv_head, keys; /* keys: of the request */
 };
 
 /* One lane loads a group of K or V to `to`. */
 template <class T, int D, int BJ>
 __device__ void at_prefill_load_group(const at_asynct_view<T> &a, const at_tensor_map &groups,
                                       const at_tensor_map &by_rows, const at_prefill_layout &layout,
-                                      const at_prefill_place &item, const at_prefill_group &group, T *to,
-                                      at_mbarrier *full) {
+                                      const at_prefill_group &group, T *to, at_mbarrier *full) {
     constexpr int PARTS = D / AT_PREFILL_CHANNELS, ATOM = 8 * AT_PREFILL_CHANNELS, KEYS = 8 * BJ;
     if (group.slot < 0) { /* past every element: zeros */
         at_tensor_load(to, groups, { 0, 0, 0, 0, layout.slots }, full);
     } else if (layout.whole && group.slot + KEYS <= layout.slots) {
-        at_tensor_load(to, groups, { 0, group.slot % 2, 0, item.kv_head * PARTS, group.slot / 2 }, full);
+        at_tensor_load(to, groups, { 0, group.slot % 2, 0, group.kv_head * PARTS, group.slot / 2 }, full);
     } else {
         for (int i = 0; i < KEYS; i += layout.rows) {
             const int t = group.key + i, q = i / (2 * BJ), j = i % (2 * BJ) / 2;
-            const int slot = t < item.keys ? at_prefill_slot(a, item.request, t) : layout.slots;
+            const int slot = t < group.keys ? at_prefill_slot(a, group.request, t) : layout.slots;
             for (int part = 0; part < PARTS; part++)
                 at_tensor_load(to + (j * PARTS + part) * ATOM + (2 * q + i % 2) * AT_PREFILL_CHANNELS, by_rows,
-                               { part * AT_PREFILL_CHANNELS, item.kv_head, slot }, full);
+                               { part * AT_PREFILL_CHANNELS, group.kv_head, slot }, full);
         }
     }
 }
@@ -66,17 +65,17 @@ template <class T, int D, int BJ> struct at_prefill_producer {
     __device__ at_prefill_group group_of(const at_prefill_place &item, int tile) const {
         const int key = tile * AT_PREFILL_KEYS + at_lane() * 8 * BJ;
         const bool has = at_lane() < AT_PREFILL_KEYS / (8 * BJ) && key < item.keys;
-        return { key, has ? at_prefill_slot(a, item.request, key) : -1 };
+        return { key, has ? at_prefill_slot(a, item.request, key) : -1, item.request, item.kv_head, item.keys };
     }
-    __device__ void load(const at_tensor_map &groups, const at_tensor_map &by_rows, const at_prefill_place &item,
-                         const at_prefill_group &group, int keys) {
+    __device__ void load(const at_tensor_map &groups, const at_tensor_map &by_rows, const at_prefill_group &group,
+                         int keys) {
         at_mbarrier *full = &room.full[turn.stage];
         at_mbarrier_wait(&room.empty[turn.stage], turn.parity ^ 1);
         if (at_lane() == 0)
             at_mbarrier_arrive_expect(full, (uint32_t)(keys * D * (int)sizeof(T)));
         at_sync_warp();
         if (at_lane() * 8 * BJ < keys)
-            at_prefill_load_group<T, D, BJ>(a, groups, by_rows, layout, item, group,
+            at_prefill_load_group<T, D, BJ>(a, groups, by_rows, layout, group,
                                             room.stages[turn.stage] + at_lane() * 8 * BJ * D, full);
         turn.next();
     }
@@ -106,7 +105,7 @@ template <class T, int D, int BJ> struct at_prefill_producer {
     }
     __device__ void run(const at_prefill_work &work) {
         uint32_t m = 0;
-        at_prefill_place item{}, before{};
+        at_prefill_place item{};
         at_prefill_group waiting{};
         int waiting_keys = 0; /* of the tile whose V is still to be loaded */
         for (uint32_t round = 0; !work.over(round); round++) {
@@ -118,18 +117,17 @@ template <class T, int D, int BJ> struct at_prefill_producer {
             at_prefill_group group = group_of(item, 0);
             for (int tile = 0; tile < tiles; tile++) {
                 const int keys = 2 * tile + 2 <= halves ? AT_PREFILL_KEYS : AT_PREFILL_HALF;
-                load(maps.k, maps.k_rows, item, group, keys);
+                load(maps.k, maps.k_rows, group, keys);
                 const at_prefill_group next = group_of(item, tile + 1); /* read while the next stage is waited for */
                 if (waiting_keys)
-                    load(maps.v, maps.v_rows, tile ? item : before, waiting, waiting_keys);
+                    load(maps.v, maps.v_rows, waiting, waiting_keys);
                 waiting = group;
                 waiting_keys = keys;
                 group = next;
             }
-            before = item;
         }
         if (waiting_keys)
-            load(maps.v, maps.v_rows, before, waiting, waiting_keys);
+            load(maps.v, maps.v_rows, waiting, waiting_keys);
         end(m);
     }
 };

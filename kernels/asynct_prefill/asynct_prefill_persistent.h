@@ -51,7 +51,9 @@ __global__ void __launch_bounds__(AT_PREFILL_THREADS, 1)
     }
     at_barrier(AT_PREFILL_STORED, AT_PREFILL_THREADS);
     if (at_ballot(0xffffffffu, nan))
-        at_prefill_redo<T, D, BJ>(a, work, group, warp % AT_PREFILL_GROUP_WARPS * 16);
+        at_prefill_redo<T, D, BJ>(a, work, group, warp % AT_PREFILL_GROUP_WARPS * 16,
+                                  reinterpret_cast<float(*)[32][4]>(room.stages) +
+                                      (warp - AT_PREFILL_GROUP_WARPS) * (D / 8));
 }
 
 /* 64 tokens of one head of q or o. */

@@ -4,7 +4,8 @@
  * A key that a query does not see has p = 0, but 0 times an infinity or a NaN in V is NaN: in a row past the last key of a
  * request, or in one that later queries see. Nobody looks for those beforehand. Where a sum is NaN, for this or another
  * reason, the warp computes its rows of all items of the block again when all are stored: straight from global memory, by
- * mma.sync, in the same order, so that all other sums keep their bits. */
+ * mma.sync, in the same order, so that all other sums keep their bits. Sums are in shared memory, which is free by then, so
+ * that this code, which hardly ever runs, is short. */
 #ifndef AT_ASYNCT_PREFILL_REDO_H
 #define AT_ASYNCT_PREFILL_REDO_H
 
@@ -16,8 +17,8 @@ template <class T, int D, int BJ> struct at_prefill_rows {
     const at_prefill_place &item;
     const at_prefill_part part;
     const int row;
+    float (*const o)[32][4]; /* [eight channels][lane] */
     uint32_t p[AT_PREFILL_HALF / 16][4];
-    at_sum_f32 o[D / 8];
 
     __device__ int seen(int i, int begin) const {
         const int keys = part.visible(row + i) - begin;
@@ -46,36 +47,42 @@ template <class T, int D, int BJ> struct at_prefill_rows {
             }
         }
     }
-    /* An element of V, 0 of a key that is hidden. */
-    __device__ T value(int begin, int key, int keys, int channel) const {
-        return key < keys ? a.v[element(begin + key) + channel] : T{};
-    }
     /* Adds the 64 keys from `begin` on, once for each number of them that some row sees. */
     __device__ void values(int begin) {
+        constexpr int STEPS = AT_PREFILL_HALF / 16;
         const int g = at_lane() / 4, t = at_lane() % 4, own[2] = { seen(g, begin), seen(g + 8, begin) };
+        int64_t at[STEPS][4]; /* the lane's keys of a step: two for each register of an operand */
+        int key[STEPS][4];
+        AT_UNROLL
+        for (int i = 0; i < 4 * STEPS; i++) {
+            key[i / 4][i % 4] = at_prefill_gate<BJ>::key(i / 2, 2 * t + i % 2);
+            at[i / 4][i % 4] = element(begin + key[i / 4][i % 4]) + g;
+        }
         int last = 0;
         for (int i = 0; i < 16; i++) {
             const int keys = seen(i, begin);
             if (keys == last)
                 continue; /* seen() does not fall */
             last = keys;
-            AT_UNROLL
+            AT_NO_UNROLL
             for (int n = 0; n < D / 8; n++) {
-                at_sum_f32 sum = o[n];
+                float *const sums = o[n][at_lane()];
+                at_sum_f32 sum{ { sums[0], sums[1], sums[2], sums[3] } };
                 AT_UNROLL
-                for (int step = 0; step < AT_PREFILL_HALF / 16; step++) {
-                    uint32_t b[2];
+                for (int step = 0; step < STEPS; step++) {
+                    T v[4];
                     AT_UNROLL
-                    for (int r = 0; r < 2; r++) {
-                        const int key = at_prefill_gate<BJ>::key(2 * step + r, 2 * t);
-                        b[r] = at_pair(value(begin, key, keys, 8 * n + g), value(begin, key + 1, keys, 8 * n + g));
-                    }
+                    for (int j = 0; j < 4; j++)
+                        v[j] = key[step][j] < keys ? a.v[at[step][j] + 8 * n] : T{};
+                    const uint32_t b[2] = { at_pair(v[0], v[1]), at_pair(v[2], v[3]) };
                     sum.add<T>(p[step], b);
                 }
                 AT_UNROLL
                 for (int half = 0; half < 2; half++)
-                    if (own[half] == keys)
-                        o[n].take(sum, half);
+                    if (own[half] == keys) {
+                        sums[2 * half] = sum[2 * half];
+                        sums[2 * half + 1] = sum[2 * half + 1];
+                    }
             }
         }
     }
@@ -83,6 +90,8 @@ template <class T, int D, int BJ> struct at_prefill_rows {
         const int g = at_lane() / 4, t = at_lane() % 4;
         at_prefill_gate<BJ> gate;
         gate.begin(part);
+        for (int i = 0; i < D / 8 * 4; i++)
+            o[i / 4][at_lane()][i % 4] = 0.0f;
         for (int begin = 0; begin < part.visible(row + 15) && begin < item.keys; begin += AT_PREFILL_HALF) {
             float s[AT_PREFILL_HALF / 8][4] = {};
             const int keys[2] = { part.visible(row + g) - begin, part.visible(row + g + 8) - begin };
@@ -92,25 +101,25 @@ template <class T, int D, int BJ> struct at_prefill_rows {
             gate.hide(keys, p);
             values(begin);
         }
-        AT_UNROLL
-        for (int half = 0; half < 2; half++) {
-            AT_UNROLL
-            for (int n = 0; n < D / 8 && row + g + 8 * half < part.rows; n++)
+        for (int half = 0; half < 2 && row + g + 8 * half < part.rows; half++)
+            for (int n = 0; n < D / 8; n++) {
+                const float *sums = o[n][at_lane()] + 2 * half;
                 at_store32(a.o + ((int64_t)(part.token + row + g + 8 * half) * a.h + part.head) * D + 8 * n + 2 * t,
-                           at_pack<T>(part.gamma * o[n][2 * half], part.gamma * o[n][2 * half + 1]));
-        }
+                           at_pack<T>(part.gamma * sums[0], part.gamma * sums[1]));
+            }
     }
 };
 
-/* The rows of a warp of a part of all the block's items. */
+/* The rows of a warp of a part of all the block's items; `sums`: D floats for each of its rows. */
 template <class T, int D, int BJ>
-__device__ void at_prefill_redo(const at_asynct_view<T> &a, const at_prefill_work &work, int part, int row) {
+__device__ void at_prefill_redo(const at_asynct_view<T> &a, const at_prefill_work &work, int part, int row,
+                                float (*sums)[32][4]) {
     at_prefill_place item;
     for (uint32_t round = 0; !work.over(round); round++) {
         uint32_t number;
         if (!work.turn(round, number) || !item.find(a, work, number))
             continue;
-        at_prefill_rows<T, D, BJ> rows{ a, item, item.part(a, part), row, {}, {} };
+        at_prefill_rows<T, D, BJ> rows{ a, item, item.part(a, part), row, sums, {} };
         if (row < rows.part.rows)
             rows.run();
     }

@@ -39,6 +39,9 @@ void at_wgmma_fence(D (&)[N][W], E (&)[M][L], F (&)[K][J], AT_PLACE) {
 }
 static inline void at_wgmma_commit(AT_PLACE) { at_simt_wgmma_commit({ file, line }); }
 template <int N, class D> void at_wgmma_wait(D &, AT_PLACE) { at_simt_wgmma_wait(N, { file, line }); }
+template <int N, class D, class E, int M, int L> void at_wgmma_wait(D &, E (&)[M][L], AT_PLACE) {
+    at_simt_wgmma_wait(N, { file, line });
+}
 
 /* The machine's number for a product. */
 template <class A, class B, class C> constexpr at_simt_mma_kind at_wgmma_kind = AT_SIMT_MMA_KINDS;
