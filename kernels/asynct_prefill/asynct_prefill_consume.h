@@ -15,7 +15,8 @@
 /* Named barriers: two for turns; everything is stored. */
 constexpr int AT_PREFILL_TURN = 1, AT_PREFILL_STORED = 3;
 
-template <class T, int D, int BJ> struct at_prefill_consumer {
+/* EARLY: products of a step that are issued when the turn has been passed on already. */
+template <class T, int D, int BJ, int EARLY> struct at_prefill_consumer {
     static constexpr int PARTS = D / AT_PREFILL_CHANNELS, ATOM = 8 * AT_PREFILL_ROW; /* bytes of 8 swizzled rows */
     static constexpr int FRAGMENTS = AT_PREFILL_KEYS / 8, STEPS = AT_PREFILL_KEYS / 16;
     at_prefill_room<T, D> &room;
@@ -43,9 +44,15 @@ template <class T, int D, int BJ> struct at_prefill_consumer {
     template <int KEYS> __device__ __forceinline__ float (&scores())[KEYS / 8][4] {
         return reinterpret_cast<float(&)[KEYS / 8][4]>(s);
     }
-    template <int KEYS> __device__ __forceinline__ void issue_scores(const T *q, const T *k) {
+    /* Passes the turn before product i of n, or behind the last. */
+    __device__ __forceinline__ void pass_turn_at(int i, int n, bool passes) const {
+        if (i == n - EARLY && passes)
+            pass_turn();
+    }
+    template <int KEYS> __device__ __forceinline__ void issue_scores(const T *q, const T *k, bool passes) {
         AT_UNROLL
         for (int i = 0; i < D / 16; i++) {
+            pass_turn_at(i, D / 16, passes);
             const int channel = 16 * i, chunk = channel / AT_PREFILL_CHANNELS;
             const int within = channel % AT_PREFILL_CHANNELS * (int)sizeof(T);
             const at_matrix a =
@@ -59,13 +66,17 @@ template <class T, int D, int BJ> struct at_prefill_consumer {
                 at_wgmma(scores<KEYS>(), a, b, T{}, T{});
         }
         at_wgmma_commit();
+        pass_turn_at(D / 16, D / 16, passes);
     }
-    template <int KEYS> __device__ __forceinline__ void issue_values(const T *v) {
+    template <int KEYS> __device__ __forceinline__ void issue_values(const T *v, bool passes) {
         AT_UNROLL
-        for (int i = 0; i < KEYS / 16; i++)
+        for (int i = 0; i < KEYS / 16; i++) {
+            pass_turn_at(i, KEYS / 16, passes);
             at_wgmma(o, p[i], at_matrix_mn::swizzled<AT_PREFILL_ROW>(v, ATOM, PARTS * ATOM).moved(2 * i * PARTS * ATOM),
                      T{}, T{});
+        }
         at_wgmma_commit();
+        pass_turn_at(KEYS / 16, KEYS / 16, passes);
     }
 
     /* A step: q.k of KEYS keys, 0 behind the last tile, and P V of the BEFORE keys of the tile before, 0 at the first. */
@@ -78,16 +89,15 @@ template <class T, int D, int BJ> struct at_prefill_consumer {
         wait_turn();
         at_wgmma_fence(s);
         if constexpr (KEYS > 0)
-            issue_scores<KEYS>(q, room.stages[k.stage]);
+            issue_scores<KEYS>(q, room.stages[k.stage], BEFORE == 0);
         const at_prefill_turn v = turn;
         if constexpr (BEFORE > 0) {
             turn.next();
             at_mbarrier_wait(&room.full[v.stage], v.parity);
             at_wgmma_fence(o, p);
-            issue_values<BEFORE>(room.stages[v.stage]);
+            issue_values<BEFORE>(room.stages[v.stage],
+                                 KEYS > 0 || group == 0); /* nobody waits after the second's last */
         }
-        if (KEYS > 0 || group == 0) /* nobody waits for the end of the second's last turn */
-            pass_turn();
         if constexpr (KEYS > 0) {
             at_wgmma_wait<(BEFORE > 0)>(s);
             release(k.stage);

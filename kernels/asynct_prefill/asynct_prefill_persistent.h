@@ -17,7 +17,8 @@
         .pv_zero = AT_PV_ZERO_MULTIPLIED, \
     }
 
-template <class T, int D, int BJ>
+/* EARLY: of asynct_prefill_consume.h. */
+template <class T, int D, int BJ, int EARLY>
 __global__ void __launch_bounds__(AT_PREFILL_THREADS, 1)
     at_prefill(at_asynct_view<T> a, const __grid_constant__ at_prefill_maps maps, at_prefill_layout layout,
                at_prefill_work work) {
@@ -45,7 +46,7 @@ __global__ void __launch_bounds__(AT_PREFILL_THREADS, 1)
     at_registers_take<232>();
     bool nan;
     {
-        at_prefill_consumer<T, D, BJ> consumer(room, group, warp % AT_PREFILL_GROUP_WARPS);
+        at_prefill_consumer<T, D, BJ, EARLY> consumer(room, group, warp % AT_PREFILL_GROUP_WARPS);
         consumer.run();
         nan = consumer.nan;
     }
@@ -80,7 +81,7 @@ at_tensor_box at_prefill_box_of_keys(const T *base, const struct at_sizes *z, in
              .swizzle = AT_PREFILL_ROW };
 }
 
-template <class T, int D, int BJ> int at_prefill_launch_of(const struct at_launch *launch) {
+template <class T, int D, int BJ, int EARLY> int at_prefill_launch_of(const struct at_launch *launch) {
     const struct at_sizes *z = &launch->problem->sizes;
     const auto a = at_asynct_view<T>::of(launch->problem);
     const at_prefill_work work = at_prefill_work::of(z);
@@ -100,16 +101,16 @@ template <class T, int D, int BJ> int at_prefill_launch_of(const struct at_launc
         if (const int code = at_tensor_map_encode(to[i], &boxes[i]))
             return code;
     const unsigned blocks = work.items < AT_PREFILL_BLOCKS ? work.items : AT_PREFILL_BLOCKS;
-    return at_launch(at_prefill<T, D, BJ>, dim3{ blocks, 1, 1 }, dim3{ AT_PREFILL_THREADS, 1, 1 },
+    return at_launch(at_prefill<T, D, BJ, EARLY>, dim3{ blocks, 1, 1 }, dim3{ AT_PREFILL_THREADS, 1, 1 },
                      (int64_t)sizeof(at_prefill_room<T, D>), launch->stream, a, maps,
                      at_prefill_layout{ (int)slots, rows, z->page % 16 == 0 }, work);
 }
-template <class T> int at_prefill_launch(const struct at_launch *launch) {
+template <class T, int EARLY = 0> int at_prefill_launch(const struct at_launch *launch) {
     const struct at_sizes *z = &launch->problem->sizes;
     const bool wide = z->page % AT_PREFILL_HALF == 0; /* contiguous keys are one page of 0 */
     if (z->d == 64)
-        return wide ? at_prefill_launch_of<T, 64, 8>(launch) : at_prefill_launch_of<T, 64, 2>(launch);
-    return wide ? at_prefill_launch_of<T, 128, 8>(launch) : at_prefill_launch_of<T, 128, 2>(launch);
+        return wide ? at_prefill_launch_of<T, 64, 8, EARLY>(launch) : at_prefill_launch_of<T, 64, 2, EARLY>(launch);
+    return wide ? at_prefill_launch_of<T, 128, 8, EARLY>(launch) : at_prefill_launch_of<T, 128, 2, EARLY>(launch);
 }
 
 /* Reasons to decline other than the format of activations. */
