@@ -118,15 +118,15 @@ template <class T, int D> struct at_prefill_room {
     at_mbarrier full[AT_PREFILL_STAGES], empty[AT_PREFILL_STAGES];
     at_mbarrier q_full[AT_PREFILL_BUFFERS], o_full[AT_PREFILL_BUFFERS], q_empty[AT_PREFILL_BUFFERS];
 
-    /* Ends with a barrier of the block. */
+    /* By a warp other than the producer's; ends with a barrier of the block. */
     __device__ void begin() {
-        if (threadIdx.x == 0) {
+        if (threadIdx.x == 32) {
             for (int i = 0; i < AT_PREFILL_STAGES; i++) {
                 at_mbarrier_init(&full[i], 1);
                 at_mbarrier_init(&empty[i], AT_PREFILL_CONSUMERS);
             }
             for (int i = 0; i < AT_PREFILL_BUFFERS; i++) {
-                at_mbarrier_init(&q_full[i], 1);
+                at_mbarrier_init(&q_full[i], 3);
                 at_mbarrier_init(&o_full[i], AT_PREFILL_CONSUMERS);
                 at_mbarrier_init(&q_empty[i], 1);
             }

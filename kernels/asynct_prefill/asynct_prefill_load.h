@@ -61,8 +61,13 @@ template <class T, int D, int BJ> struct at_prefill_producer {
     const at_prefill_layout &layout;
     at_prefill_room<T, D> &room;
     at_prefill_turn turn;
+    at_prefill_place item{};
+    uint32_t round = 0;
 
-    __device__ at_prefill_group group_of(const at_prefill_place &item, int tile) const {
+    __device__ at_prefill_producer(const at_asynct_view<T> &view, const at_prefill_maps &of,
+                                   const at_prefill_layout &place, at_prefill_room<T, D> &in)
+        : a(view), maps(of), layout(place), room(in) {}
+    __device__ at_prefill_group group_of(int tile) const {
         const int key = tile * AT_PREFILL_KEYS + at_lane() * 8 * BJ;
         const bool has = at_lane() < AT_PREFILL_KEYS / (8 * BJ) && key < item.keys;
         return { key, has ? at_prefill_slot(a, item.request, key) : -1, item.request, item.kv_head, item.keys };
@@ -79,46 +84,56 @@ template <class T, int D, int BJ> struct at_prefill_producer {
                                             room.stages[turn.stage] + at_lane() * 8 * BJ * D, full);
         turn.next();
     }
-    /* Tells the consumers of an item and loads its q. */
-    __device__ void begin(const at_prefill_place &item, int tiles, uint32_t m) {
-        const int buffer = at_prefill_buffer(m);
+    /* Loads q of an item and tells the consumers of it: a lane for q, one for each part. */
+    __device__ void begin(int tiles, uint32_t m) {
+        const int buffer = at_prefill_buffer(m), lane = at_lane();
         at_mbarrier *full = &room.q_full[buffer];
         at_mbarrier_wait(&room.q_empty[buffer], at_prefill_parity(m) ^ 1);
-        if (at_lane() != 0)
-            return;
-        room.items[buffer].tiles = tiles;
-        for (int i = 0; i < 2; i++)
-            room.items[buffer].part[i] = item.part(a, i);
-        at_mbarrier_arrive_expect(full, (uint32_t)(2 * AT_PREFILL_QUERIES * D * (int)sizeof(T)));
-        for (int i = 0; i < 2; i++) {
-            const at_prefill_part part = item.rows(a, i);
-            at_tensor_load(room.buffers[buffer][i], maps.q, { 0, part.token, part.head * room.PARTS }, full);
+        if (lane == 0) {
+            room.items[buffer].tiles = tiles;
+            at_mbarrier_arrive_expect(full, (uint32_t)(2 * AT_PREFILL_QUERIES * D * (int)sizeof(T)));
+            for (int i = 0; i < 2; i++) {
+                const at_prefill_part part = item.rows(a, i);
+                at_tensor_load(room.buffers[buffer][i], maps.q, { 0, part.token, part.head * room.PARTS }, full);
+            }
+        } else if (lane < 3) {
+            room.items[buffer].part[lane - 1] = item.part(a, lane - 1);
+            at_mbarrier_arrive(full);
         }
     }
     __device__ void end(uint32_t m) {
         const int buffer = at_prefill_buffer(m);
         at_mbarrier_wait(&room.q_empty[buffer], at_prefill_parity(m) ^ 1);
-        if (at_lane() == 0) {
+        if (at_lane() == 0)
             room.items[buffer].tiles = 0;
+        at_sync_warp();
+        if (at_lane() < 3)
             at_mbarrier_arrive(&room.q_full[buffer]);
-        }
     }
-    __device__ void run(const at_prefill_work &work) {
+    /* Finds the block's next item; false: there is none. */
+    __device__ bool find(const at_prefill_work &work) {
+        for (; !work.over(round); round++) {
+            uint32_t number;
+            if (work.turn(round, number) && item.find(a, work, number)) {
+                round++;
+                return true;
+            }
+        }
+        return false;
+    }
+    /* `more`: the first item has been found, before anything could be loaded. */
+    __device__ void run(const at_prefill_work &work, bool more) {
         uint32_t m = 0;
-        at_prefill_place item{};
         at_prefill_group waiting{};
         int waiting_keys = 0; /* of the tile whose V is still to be loaded */
-        for (uint32_t round = 0; !work.over(round); round++) {
-            uint32_t number;
-            if (!work.turn(round, number) || !item.find(a, work, number))
-                continue;
+        for (; more; more = find(work)) {
             const int halves = item.halves(a), tiles = (halves + 1) / 2;
-            begin(item, tiles, m++);
-            at_prefill_group group = group_of(item, 0);
+            at_prefill_group group = group_of(0);
+            begin(tiles, m++);
             for (int tile = 0; tile < tiles; tile++) {
                 const int keys = 2 * tile + 2 <= halves ? AT_PREFILL_KEYS : AT_PREFILL_HALF;
                 load(maps.k, maps.k_rows, group, keys);
-                const at_prefill_group next = group_of(item, tile + 1); /* read while the next stage is waited for */
+                const at_prefill_group next = group_of(tile + 1); /* read while the next stage is waited for */
                 if (waiting_keys)
                     load(maps.v, maps.v_rows, waiting, waiting_keys);
                 waiting = group;

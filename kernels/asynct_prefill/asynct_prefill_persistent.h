@@ -27,17 +27,21 @@ __global__ void __launch_bounds__(AT_PREFILL_THREADS, 1)
     room_of &room = *memory;
     /* From a lane of its own: the compiler then knows that it is the same for a warp. */
     const int warp = at_shuffle(0xffffffffu, (int)threadIdx.x / 32, 0), group = warp / AT_PREFILL_GROUP_WARPS - 1;
-    if (threadIdx.x == 0) {
+    at_prefill_producer<T, D, BJ> producer(a, maps, layout, room);
+    bool more = false;
+    if (threadIdx.x == 64) {
         at_tensor_prefetch(maps.q);
         at_tensor_prefetch(maps.k);
         at_tensor_prefetch(maps.v);
         at_tensor_prefetch(maps.o);
     }
+    if (warp == 0)
+        more = producer.find(work);
     room.begin();
     if (group < 0) {
         at_registers_give<40>();
         if (warp == 0)
-            at_prefill_producer<T, D, BJ>{ a, maps, layout, room, {} }.run(work);
+            producer.run(work, more);
         else if (warp == 1)
             at_prefill_store(a, maps, room);
         at_barrier_arrive(AT_PREFILL_STORED, AT_PREFILL_THREADS);
