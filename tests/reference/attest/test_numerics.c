@@ -224,6 +224,11 @@ static void test_check(void **state) {
         { "pv_unit=tc_f32 pv_chunk=16 split=96 block=64", "" },
         { "pv_unit=tc_f32 pv_chunk=32 block=48", "whole chunks" },
         { "block=-1", "block is -1" },
+        { "pv_spread=-1", "pv_spread is -1" },
+        { "pv_spread=64", "wanted steps of 16 keys" },
+        { "pv_unit=tc_f32 pv_chunk=16 pv_spread=40", "wanted steps of 16 keys" },
+        { "pv_unit=tc_f32 pv_chunk=16 pv_spread=64 split=32", "whole groups in a range" },
+        { "pv_unit=tc_f32 pv_chunk=16 pv_spread=64 split=128", "" },
         { "splits=-1", "splits is -1, wanted at least 0" },
         { "splits=4", "splits=4 with split=0" },
         { "splits=4 split=16", "" },
@@ -275,7 +280,7 @@ static void test_check(void **state) {
 static void test_out_of_range(void **state) {
     (void)state;
     for (int f = 0; f < FIELDS; f++) {
-        if (strstr("qk_lanes qk_run ex2_poly3 l_lanes l_run block pv_chunk split splits", choices[f].field))
+        if (strstr("qk_lanes qk_run ex2_poly3 l_lanes l_run block pv_chunk pv_spread split splits", choices[f].field))
             continue;
         int words = 1;
         for (const char *at = choices[f].words; *at; at++)
