@@ -44,17 +44,41 @@ struct at_prefill_item {
     at_prefill_part part[2];
 };
 
+/* Division by a number that the host knows, of what is less than 2^24: short code, which a block waits for first of all. */
+struct at_prefill_divisor {
+    int by;
+    float inverse;
+
+    static at_prefill_divisor of(int64_t by) { return { (int)by, by ? 1.0f / (float)by : 0.0f }; }
+    __device__ int divide(int n, int &rest) const {
+        int q = (int)((float)n * inverse); /* one more or less, perhaps */
+        rest = n - q * by;
+        const int off = rest < 0 ? -1 : rest >= by ? 1 : 0;
+        rest -= off * by;
+        return q + off;
+    }
+};
+
 /* Numbers of items. */
 struct at_prefill_work {
-    int units, each, tiles; /* heads or pairs of heads of all requests, those of one; items of a unit */
-    int paired;             /* a unit is two heads */
+    at_prefill_divisor run, near, last; /* items and units of a run of neighbours; units of the last run */
+    at_prefill_divisor each, shared;    /* units of a request; units that share a kv head */
+    int units, paired;                  /* heads, or pairs of heads, of all requests; whether they are pairs */
     uint32_t items;
 
     static at_prefill_work of(const struct at_sizes *z) {
         const int paired = z->h / z->hk % 2 == 0, each = (int)z->h / (paired ? 2 : 1);
         const int queries = paired ? AT_PREFILL_QUERIES : 2 * AT_PREFILL_QUERIES;
         const int units = z->tokens ? each * (int)z->b : 0, tiles = (int)((z->max_sq + queries - 1) / queries);
-        return { units, each, tiles, paired, (uint32_t)units * (uint32_t)tiles };
+        const int group = (int)(z->h / z->hk), left = units % AT_PREFILL_UNITS;
+        return { at_prefill_divisor::of((int64_t)AT_PREFILL_UNITS * tiles),
+                 at_prefill_divisor::of(AT_PREFILL_UNITS),
+                 at_prefill_divisor::of(left),
+                 at_prefill_divisor::of(each),
+                 at_prefill_divisor::of(paired ? group / 2 : group),
+                 units,
+                 paired,
+                 (uint32_t)units * (uint32_t)tiles };
     }
     /* The item that the block takes in a round; false: none. */
     __device__ bool turn(uint32_t round, uint32_t &number) const {
@@ -66,45 +90,48 @@ struct at_prefill_work {
 
 /* Where an item lies in the problem. */
 struct at_prefill_place {
-    int request, head, kv_head, first, queries, keys; /* the first of its queries; queries and keys of the request */
-    int apart, ahead;                                 /* heads, and queries, from its first part to its second */
+    int request, head, kv_head, token, keys; /* its first row of q; keys of the request */
+    int left;                                /* queries of the request from its first on */
+    int apart, ahead;                        /* heads, and queries, from its first part to its second */
 
     /* The item of a number; false: no queries. Items of a request are counted from its last queries. */
     template <class T> __device__ bool find(const at_asynct_view<T> &a, const at_prefill_work &work, uint32_t number) {
-        const int all = AT_PREFILL_UNITS * work.tiles, near = (int)(number / (uint32_t)all) * AT_PREFILL_UNITS;
-        const int units = work.units - near < AT_PREFILL_UNITS ? work.units - near : AT_PREFILL_UNITS;
-        const int within = (int)(number % (uint32_t)all), unit = near + within % units, back = within / units;
-        const int of_item = work.paired ? AT_PREFILL_QUERIES : 2 * AT_PREFILL_QUERIES;
-        request = unit / work.each;
-        head = unit % work.each * (work.paired ? 2 : 1);
-        kv_head = head / (a.h / a.hk);
-        queries = a.query_start[request + 1] - a.query_start[request];
+        int within, unit, in_request, unused;
+        const int near = work.run.divide((int)number, within) * AT_PREFILL_UNITS;
+        const int back = (work.units - near < AT_PREFILL_UNITS ? work.last : work.near).divide(within, unit);
+        request = work.each.divide(near + unit, in_request);
+        kv_head = work.shared.divide(in_request, unused);
+        const int start = a.query_start[request], end = a.query_start[request + 1];
         keys = a.seq_lens[request];
+        head = in_request << work.paired;
         apart = work.paired;
         ahead = work.paired ? 0 : AT_PREFILL_QUERIES;
-        first = ((queries + of_item - 1) / of_item - 1 - back) * of_item;
-        return first >= 0;
+        const int of_item = AT_PREFILL_QUERIES + ahead,
+                  last = (end - start - 1) & -of_item; /* its last item's first query */
+        token = start + last - back * of_item;
+        left = end - token;
+        return token >= start && start < end;
     }
     /* Rows of a part, and what they see. */
-    template <class T> __device__ at_prefill_part rows(const at_asynct_view<T> &a, int i) const {
-        const int left = queries - first - i * ahead;
+    __device__ at_prefill_part rows(int causal, int i) const {
+        const int left = this->left - i * ahead;
         at_prefill_part p{};
         p.head = head + i * apart;
-        p.token = a.query_start[request] + first + i * ahead;
+        p.token = token + i * ahead;
         p.rows = left < 0 ? 0 : left < AT_PREFILL_QUERIES ? left : AT_PREFILL_QUERIES;
-        p.sees = p.rows == 0 ? 0 : a.causal ? keys - (left - 1) : keys;
-        p.grows = p.rows > 0 && a.causal;
+        p.sees = p.rows == 0 ? 0 : causal ? keys - (left - 1) : keys;
+        p.grows = p.rows > 0 && causal;
         return p;
     }
     template <class T> __device__ at_prefill_part part(const at_asynct_view<T> &a, int i) const {
-        at_prefill_part p = rows(a, i);
+        at_prefill_part p = rows(a.causal, i);
         for (int j = 0; j < AT_PREFILL_TAPS; j++)
             p.tap[j] = a.scale * a.taps[p.head * AT_PREFILL_TAPS + j];
         p.gamma = a.gamma[p.head];
         return p;
     }
-    template <class T> __device__ int halves(const at_asynct_view<T> &a) const {
-        const int one = rows(a, 0).halves(), other = rows(a, 1).halves();
+    __device__ int halves(int causal) const {
+        const int one = rows(causal, 0).halves(), other = rows(causal, 1).halves();
         return one > other ? one : other;
     }
 };

@@ -93,7 +93,7 @@ template <class T, int D, int BJ> struct at_prefill_producer {
             room.items[buffer].tiles = tiles;
             at_mbarrier_arrive_expect(full, (uint32_t)(2 * AT_PREFILL_QUERIES * D * (int)sizeof(T)));
             for (int i = 0; i < 2; i++) {
-                const at_prefill_part part = item.rows(a, i);
+                const at_prefill_part part = item.rows(a.causal, i);
                 at_tensor_load(room.buffers[buffer][i], maps.q, { 0, part.token, part.head * room.PARTS }, full);
             }
         } else if (lane < 3) {
@@ -127,7 +127,7 @@ template <class T, int D, int BJ> struct at_prefill_producer {
         at_prefill_group waiting{};
         int waiting_keys = 0; /* of the tile whose V is still to be loaded */
         for (; more; more = find(work)) {
-            const int halves = item.halves(a), tiles = (halves + 1) / 2;
+            const int halves = item.halves(a.causal), tiles = (halves + 1) / 2;
             at_prefill_group group = group_of(0);
             begin(tiles, m++);
             for (int tile = 0; tile < tiles; tile++) {
