@@ -94,20 +94,25 @@ struct at_prefill_place {
     int left;                                /* queries of the request from its first on */
     int apart, ahead;                        /* heads, and queries, from its first part to its second */
 
-    /* The item of a number; false: no queries. Items of a request are counted from its last queries. */
-    template <class T> __device__ bool find(const at_asynct_view<T> &a, const at_prefill_work &work, uint32_t number) {
+    int back; /* items of the request behind it */
+
+    /* The item of a number. Items of a request are counted from its last queries. */
+    __device__ void locate(const at_prefill_work &work, uint32_t number) {
         int within, unit, in_request, unused;
         const int near = work.run.divide((int)number, within) * AT_PREFILL_UNITS;
-        const int back = (work.units - near < AT_PREFILL_UNITS ? work.last : work.near).divide(within, unit);
+        back = (work.units - near < AT_PREFILL_UNITS ? work.last : work.near).divide(within, unit);
         request = work.each.divide(near + unit, in_request);
         kv_head = work.shared.divide(in_request, unused);
-        const int start = a.query_start[request], end = a.query_start[request + 1];
-        keys = a.seq_lens[request];
         head = in_request << work.paired;
         apart = work.paired;
         ahead = work.paired ? 0 : AT_PREFILL_QUERIES;
-        const int of_item = AT_PREFILL_QUERIES + ahead,
-                  last = (end - start - 1) & -of_item; /* its last item's first query */
+    }
+    /* What the device alone knows of it; false: it has no queries. */
+    template <class T> __device__ bool measure(const at_asynct_view<T> &a) {
+        const int start = a.query_start[request], end = a.query_start[request + 1];
+        keys = a.seq_lens[request];
+        const int of_item = AT_PREFILL_QUERIES + ahead;
+        const int last = (end - start - 1) & -of_item; /* the first query of the request's last item */
         token = start + last - back * of_item;
         left = end - token;
         return token >= start && start < end;

@@ -63,14 +63,20 @@ template <class T, int D, int BJ> struct at_prefill_producer {
     at_prefill_turn turn;
     at_prefill_place item{};
     uint32_t round = 0;
+    int first_row = 0; /* row_of(0) */
 
     __device__ at_prefill_producer(const at_asynct_view<T> &view, const at_prefill_maps &of,
                                    const at_prefill_layout &place, at_prefill_room<T, D> &in)
         : a(view), maps(of), layout(place), room(in) {}
-    __device__ at_prefill_group group_of(int tile) const {
+    /* The lane's entry of the table of pages, or of first rows, for a tile; 0 where there is none. */
+    __device__ int row_of(int tile) const {
+        const int column = a.page_of(tile * AT_PREFILL_KEYS + at_lane() * 8 * BJ);
+        return column < a.row_stride ? a.rows[item.request * a.row_stride + column] : 0;
+    }
+    __device__ at_prefill_group group_of(int tile, int row) const {
         const int key = tile * AT_PREFILL_KEYS + at_lane() * 8 * BJ;
-        const bool has = at_lane() < AT_PREFILL_KEYS / (8 * BJ) && key < item.keys;
-        return { key, has ? at_prefill_slot(a, item.request, key) : -1, item.request, item.kv_head, item.keys };
+        const int slot = row * (a.page ? a.page : 1) + key - a.page_of(key) * a.page;
+        return { key, key < item.keys ? slot : -1, item.request, item.kv_head, item.keys };
     }
     __device__ void load(const at_tensor_map &groups, const at_tensor_map &by_rows, const at_prefill_group &group,
                          int keys) {
@@ -114,7 +120,11 @@ template <class T, int D, int BJ> struct at_prefill_producer {
     __device__ bool find(const at_prefill_work &work) {
         for (; !work.over(round); round++) {
             uint32_t number;
-            if (work.turn(round, number) && item.find(a, work, number)) {
+            if (!work.turn(round, number))
+                continue;
+            item.locate(work, number);
+            first_row = row_of(0); /* not behind what measure() waits for */
+            if (item.measure(a)) {
                 round++;
                 return true;
             }
@@ -128,17 +138,17 @@ template <class T, int D, int BJ> struct at_prefill_producer {
         int waiting_keys = 0; /* of the tile whose V is still to be loaded */
         for (; more; more = find(work)) {
             const int halves = item.halves(a.causal), tiles = (halves + 1) / 2;
-            at_prefill_group group = group_of(0);
+            at_prefill_group group = group_of(0, first_row);
             begin(tiles, m++);
             for (int tile = 0; tile < tiles; tile++) {
                 const int keys = 2 * tile + 2 <= halves ? AT_PREFILL_KEYS : AT_PREFILL_HALF;
                 load(maps.k, maps.k_rows, group, keys);
-                const at_prefill_group next = group_of(tile + 1); /* read while the next stage is waited for */
+                const int row = row_of(tile + 1); /* read while the next stage is waited for */
                 if (waiting_keys)
                     load(maps.v, maps.v_rows, waiting, waiting_keys);
                 waiting = group;
                 waiting_keys = keys;
-                group = next;
+                group = group_of(tile + 1, row);
             }
         }
         if (waiting_keys)

@@ -117,7 +117,10 @@ __device__ void at_prefill_redo(const at_asynct_view<T> &a, const at_prefill_wor
     at_prefill_place item;
     for (uint32_t round = 0; !work.over(round); round++) {
         uint32_t number;
-        if (!work.turn(round, number) || !item.find(a, work, number))
+        if (!work.turn(round, number))
+            continue;
+        item.locate(work, number);
+        if (!item.measure(a))
             continue;
         at_prefill_rows<T, D, BJ> rows{ a, item, item.part(a, part), row, sums, {} };
         if (row < rows.part.rows)
