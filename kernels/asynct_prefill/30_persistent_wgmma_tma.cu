@@ -5,8 +5,7 @@
  * both; 128 keys a tile, so that a product takes two thirds of the bytes of shared memory; the filter runs within a lane,
  * whose keys are neighbours; the gate takes four instructions a score, the scale being in the taps; the last tile is half
  * a tile where that is enough; blocks stay, and a ring of stages of K and V, and the overlap of products and gate, run on
- * from one item to the next; o leaves by TMA. asynct_prefill_items.h, _load.h, _gate.h, _consume.h and _redo.h have the
- * steps.
+ * from one item to the next; o leaves by TMA. The steps are in the headers that asynct_prefill_persistent.h includes.
  *
  * Numerically: as 21 but the scale, which is in the taps, each rounded to f32, and gamma, which is applied to the sums; a
  * step of P V has 16 keys out of 64 where keys are contiguous or pages whole groups of 64.
