@@ -101,6 +101,12 @@ template <class T> __device__ T at_atomic_add(T *address, T x) { return atomicAd
 __device__ inline uint32_t at_atomic_exchange(uint32_t *address, uint32_t x) { return atomicExch(address, x); }
 __device__ inline uint32_t at_atomic_max(uint32_t *address, uint32_t x) { return atomicMax(address, x); }
 
+__device__ inline float at_fma_sat(float a, float b, float c) {
+    float y;
+    asm("fma.rn.sat.f32 %0, %1, %2, %3;" : "=f"(y) : "f"(a), "f"(b), "f"(c));
+    return y;
+}
+
 __device__ inline uint32_t at_shared_address(const void *p) { return (uint32_t)__cvta_generic_to_shared(p); }
 
 /* Asynchronous copies: those of 16 bytes pass by L1. */

@@ -9,6 +9,7 @@
  *   AT_SHARED_TILES(T, name)                as AT_SHARED_DYNAMIC, aligned to 1024 bytes as every swizzle wants
  *   at_tensor_load(to, map, {x, y, ...}, b) the box whose first element has these coordinates, as many as the tensor has
  *                                           dimensions; elements outside the tensor are zeros. `to`: a multiple of 128
+ *   at_tensor_prefetch(map)                 asks for the map itself, which the first copy would wait for
  *   at_bulk_load(to, from, bytes, b)        multiples of 16 all three
  *   at_mbarrier_arrive_expect(b, bytes)     arrives; the phase then also waits for this many bytes, whole boxes
  *   at_tensor_store(map, {x, y, ...}, from), at_bulk_store(to, from, bytes)   to global; nothing is stored outside

@@ -108,6 +108,9 @@ template <int N> __device__ void at_tensor_store(const at_tensor_map &map, const
     at_tensor_copy<N>::store(&map.m, at, at_shared_address(from));
 }
 
+__device__ inline void at_tensor_prefetch(const at_tensor_map &map) {
+    AT_SM90(asm volatile("prefetch.tensormap [%0];" ::"l"(&map.m) : "memory"));
+}
 __device__ inline void at_bulk_load(void *to, const void *from, int bytes, at_mbarrier *b) {
     AT_SM90(
         asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(

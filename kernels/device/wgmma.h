@@ -9,9 +9,11 @@
  *     b   an at_matrix whose rows are the columns of the product: 8 for each element of d
  *     d   float[columns / 8][4] laid out as at_mma's, or uint32_t[columns / 8][2] of f16 (not for at_bf16 and at_tf32);
  *         8, 16, 64, 128 or 256 columns
+ *   at_wgmma_first(d, a, b, A{}, B{})   d = a b, a an at_matrix: what d holds does not count
  *   at_wgmma_fence(d...)          before the first wgmma, and again whenever its registers have been accessed
  *   at_wgmma_commit()             closes a group of all wgmma since the last commit
- *   at_wgmma_wait<N>(d...)        waits for all groups but the last N; their sums are in d afterwards
+ *   at_wgmma_wait<N>(d, ready...) waits for all groups but the last N; their sums are in d afterwards. `ready`: arrays
+ *                                 float[n][4] that are computed before, while products go on: compilers would do it later
  * Until that wait d and operands in registers must not be accessed, and the matrices must not be written.
  *
  *   at_matrix::k_major(at, leading, stride)   chunk c of 16 bytes of row r at (r / 8) stride + c leading + (r % 8) 16

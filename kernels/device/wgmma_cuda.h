@@ -61,7 +61,20 @@ template <class... D> __device__ void at_wgmma_fence(D &...d) {
     AT_SM90A(asm volatile("wgmma.fence.sync.aligned;" ::: "memory"));
 }
 __device__ inline void at_wgmma_commit() { AT_SM90A(asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory")); }
-template <int N, class D> __device__ void at_wgmma_wait(D &d) {
+/* The assembler moves arithmetic behind a wait, where nothing goes on beside it. What a branch may read it computes before:
+ * here one that is never taken, its bits are those of no result. */
+template <int N> __device__ void at_compute_here(float (&x)[N][4]) {
+    if (__float_as_uint(x[0][0]) == 0x7fa5a5a5u) {
+        AT_UNROLL
+        for (int i = 0; i < N; i++)
+            asm volatile("st.shared.v4.f32 [%4], {%0, %1, %2, %3};" ::"f"(x[i][0]), "f"(x[i][1]), "f"(x[i][2]),
+                         "f"(x[i][3]), "r"(16 * i)
+                         : "memory");
+        __trap();
+    }
+}
+template <int N, class D, class... E> __device__ void at_wgmma_wait(D &d, E &...ready) {
+    (at_compute_here(ready), ...);
     AT_SM90A(asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory"));
     at_pin(d);
 }
@@ -69,6 +82,8 @@ template <int N, class D> __device__ void at_wgmma_wait(D &d) {
 /* The sums as operands of the assembler: fragments, and what stands for their registers, those of a and b behind. */
 #define AT_F(i) "+f"(d[i][0]), "+f"(d[i][1]), "+f"(d[i][2]), "+f"(d[i][3])
 #define AT_H(i) "+r"(d[i][0]), "+r"(d[i][1])
+#define AT_F_NEW(i) "=f"(d[i][0]), "=f"(d[i][1]), "=f"(d[i][2]), "=f"(d[i][3])
+#define AT_H_NEW(i) "=r"(d[i][0]), "=r"(d[i][1])
 #define AT_EACH_1(X) X(0)
 #define AT_EACH_2(X) AT_EACH_1(X), X(1)
 #define AT_EACH_8(X) AT_EACH_2(X), X(2), X(3), X(4), X(5), X(6), X(7)
@@ -142,6 +157,13 @@ template <int N, class D> __device__ void at_wgmma_wait(D &d) {
                               : AT_EACH_##N(AT_##X) \
                               : "l"(a.bits), "l"(b.bits) \
                               : "memory")); \
+    } \
+    __device__ inline void at_wgmma_first(C(&d)[N][W], at_matrix a, MATRIX b, A, B) { \
+        AT_SM90A(asm volatile("wgmma.mma_async.sync.aligned." SHAPE TYPES " " AT_##X##_##N ", " AT_##X##_##N##_MM \
+                              ", 0, 1, 1" T_MM ";" \
+                              : AT_EACH_##N(AT_##X##_NEW) \
+                              : "l"(a.bits), "l"(b.bits) \
+                              : "memory")); \
     }
 #define AT_WGMMA(...) AT_WGMMA_OF(at_matrix, __VA_ARGS__)
 #define AT_WGMMA_MN(...) AT_WGMMA_OF(at_matrix_mn, __VA_ARGS__)
@@ -180,6 +202,8 @@ AT_WGMMA_MN_N(at_f16, uint32_t, 2, H, ".f16.f16.f16")
 #undef AT_SM90A
 #undef AT_F
 #undef AT_H
+#undef AT_F_NEW
+#undef AT_H_NEW
 #undef AT_EACH_1
 #undef AT_EACH_2
 #undef AT_EACH_8

@@ -134,6 +134,10 @@ static inline void at_sync_warp(uint32_t mask = 0xffffffffu, AT_PLACE) {
 static inline uint32_t at_ballot(uint32_t mask, bool yes, AT_PLACE) {
     return (uint32_t)at_simt_warp(AT_SIMT_BALLOT, mask, yes, 0, { file, line });
 }
+static inline float at_fma_sat(float a, float b, float c) {
+    const float x = fmaf(a, b, c);
+    return !(x > 0.0f) ? 0.0f : x < 1.0f ? x : 1.0f;
+}
 static inline uint32_t at_multiply_high(uint32_t a, uint32_t b) { return (uint32_t)((uint64_t)a * b >> 32); }
 static inline int at_count_ones(uint32_t bits) { return __builtin_popcount(bits); }
 static inline int at_lane() { return at_simt_lane(); }

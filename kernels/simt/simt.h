@@ -134,6 +134,7 @@ struct at_simt_wgmma {
     const uint32_t *a;
     struct at_simt_matrix a_at, b_at;
     uint32_t *d;
+    int fresh; /* what d holds does not count */
 };
 void at_simt_wgmma(const struct at_simt_wgmma *operation, struct at_simt_place place);
 /* Registers that a thread has touched are put in order before the next wgmma that takes them. */

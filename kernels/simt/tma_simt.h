@@ -47,6 +47,7 @@ static inline void at_tensor_store(const at_tensor_map &map, const int (&at)[N],
     static_assert(N >= 1 && N <= 5, "tensors of 1 to 5 dimensions");
     at_simt_tensor_store(&map.m, at, from, { file, line });
 }
+static inline void at_tensor_prefetch(const at_tensor_map &) {}
 static inline void at_bulk_load(void *to, const void *from, int bytes, at_mbarrier *b, AT_PLACE) {
     at_simt_bulk_load(to, from, bytes, b, { file, line });
 }

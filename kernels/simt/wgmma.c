@@ -202,7 +202,10 @@ static void multiply(struct at_simt_thread *const *members, int n) {
         sums->sums = at_simt_allocate(AT_WARP, sizeof *sums->sums, "sums of wgmma");
     for (int lane = 0; lane < n; lane++) {
         uint32_t *d = sums->sums[lane], c[AT_WGMMA_WORDS_MAX];
-        memcpy(c, sums->pending ? d : at[lane], (size_t)words * sizeof *c);
+        if (first->fresh)
+            memset(c, 0, sizeof c);
+        else
+            memcpy(c, sums->pending ? d : at[lane], (size_t)words * sizeof *c);
         for (int i = 0; i < first->columns / 2; i++) {
             const int column = i / 4 * 8 + 2 * (lane % 4) + i % 2, r = lane / 4 + 8 * (i / 2 % 2);
             at_mma_put(rule->out, d, i, at_tc_multiply_add_rows(t, rule, &a[r], &b[column], sum_of(rule->out, c, i)));

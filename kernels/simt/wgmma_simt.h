@@ -39,6 +39,9 @@ void at_wgmma_fence(D (&)[N][W], E (&)[M][L], F (&)[K][J], AT_PLACE) {
 }
 static inline void at_wgmma_commit(AT_PLACE) { at_simt_wgmma_commit({ file, line }); }
 template <int N, class D> void at_wgmma_wait(D &, AT_PLACE) { at_simt_wgmma_wait(N, { file, line }); }
+template <int N, class D, class E, int M, int L> void at_wgmma_wait(D &, E (&)[M][L], AT_PLACE) {
+    at_simt_wgmma_wait(N, { file, line });
+}
 
 /* The machine's number for a product. */
 template <class A, class B, class C> constexpr at_simt_mma_kind at_wgmma_kind = AT_SIMT_MMA_KINDS;
@@ -59,12 +62,12 @@ AT_WGMMA(at_e5m2, at_e5m2, uint32_t, AT_SIMT_WGMMA_K32_E5M2_F16)
 
 template <class C, int N, int W, class A, class B>
 __attribute__((always_inline)) inline void at_wgmma_issue(C (&d)[N][W], const uint32_t *a, at_simt_matrix a_at,
-                                                          at_simt_matrix b, at_simt_place place) {
+                                                          at_simt_matrix b, at_simt_place place, int fresh = 0) {
     static_assert(at_wgmma_kind<A, B, C> != AT_SIMT_MMA_KINDS, "no such wgmma");
     uint32_t *sums;
     C *first = d[0];
     memcpy(&sums, &first, sizeof sums);
-    const struct at_simt_wgmma operation = { at_wgmma_kind<A, B, C>, 8 * N, a, a_at, b, sums };
+    const struct at_simt_wgmma operation = { at_wgmma_kind<A, B, C>, 8 * N, a, a_at, b, sums, fresh };
     at_simt_wgmma(&operation, place);
 }
 template <class C, int N, int W, class A, class B>
@@ -74,6 +77,15 @@ __attribute__((always_inline)) inline void at_wgmma(C (&d)[N][W], const uint32_t
 template <class C, int N, int W, class A, class B>
 __attribute__((always_inline)) inline void at_wgmma(C (&d)[N][W], at_matrix a, at_matrix b, A, B, AT_PLACE) {
     at_wgmma_issue<C, N, W, A, B>(d, nullptr, a.m, b.m, { file, line });
+}
+template <class C, int N, int W, class A, class B>
+__attribute__((always_inline)) inline void at_wgmma_first(C (&d)[N][W], at_matrix a, at_matrix b, A, B, AT_PLACE) {
+    at_wgmma_issue<C, N, W, A, B>(d, nullptr, a.m, b.m, { file, line }, 1);
+}
+template <class C, int N, int W, class A, class B>
+__attribute__((always_inline)) inline void at_wgmma_first(C (&d)[N][W], at_matrix a, at_matrix_mn b, A, B, AT_PLACE) {
+    static_assert(sizeof(B) == 2, "columns side by side are of 16-bit elements");
+    at_wgmma_issue<C, N, W, A, B>(d, nullptr, a.m, b.m, { file, line }, 1);
 }
 template <class C, int N, int W, class A, class B>
 __attribute__((always_inline)) inline void at_wgmma(C (&d)[N][W], const uint32_t (&a)[4], at_matrix_mn b, A, B,

@@ -48,7 +48,17 @@ at_status at_asynct_declared(const struct at_problem *problem, const struct at_n
     AT_TRY(check_unit("pv_unit", pv, p, problem->dtype));
     if (numerics->fir_order == AT_FIR_ORDER_POOLED && problem->params.fir_form != AT_FIR_POOLED)
         return AT_FAIL(AT_UNSUPPORTED, "fir_order=pooled needs fir_form=pooled, this problem gives taps");
+    if (numerics->scale_on == AT_SCALE_ON_TAPS && numerics->fir_order == AT_FIR_ORDER_POOLED)
+        return AT_FAIL(AT_UNSUPPORTED, "scale_on=taps with fir_order=pooled, which has no taps");
+    if (numerics->scale_on == AT_SCALE_ON_TAPS && problem->params.relu_pre && !(problem->params.scale >= 0))
+        return AT_FAIL(AT_UNSUPPORTED, "scale_on=taps with scale %g: behind the ReLU it would not change the sign",
+                       (double)problem->params.scale);
     return AT_OK;
+}
+
+int64_t at_asynct_spread(const struct at_problem *problem, const struct at_numerics *numerics) {
+    const int64_t page = problem->sizes.page, keys = numerics->pv_spread;
+    return keys && page % keys ? 0 : keys;
 }
 
 int at_asynct_exact_factor(double x) {

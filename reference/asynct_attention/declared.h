@@ -14,9 +14,13 @@ struct at_asynct_formats {
 
 /* AT_USAGE from at_numerics_check(); AT_UNSUPPORTED when a unit's operands cannot be what the problem and the
  * numerics make them: tensor cores and f16_fma multiply two values of one 16-bit format, tc_f16 and
- * f16_fma only f16, f32 units nothing wider than f32; the pooled order has no taps. */
+ * f16_fma only f16, f32 units nothing wider than f32; the pooled order has no taps; a scale on the taps stands behind a
+ * ReLU, where it must not be negative. */
 at_status at_asynct_declared(const struct at_problem *problem, const struct at_numerics *numerics,
                              struct at_asynct_formats *out);
+
+/* Keys of a group of steps of P*V whose keys are not in order; 0: all are. */
+int64_t at_asynct_spread(const struct at_problem *problem, const struct at_numerics *numerics);
 
 /* 1 when x * y is exact for every y, underflow and overflow apart: x is 0 or a power of two. */
 int at_asynct_exact_factor(double x);

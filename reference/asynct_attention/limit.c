@@ -12,9 +12,11 @@
  *   scale on q: q' = scale q (1 + a) + b, |a| <= u_q, |b| <= eta_q (two roundings when q' is rounded back to
  *     its type: u_q = u + u_type (1 + u)); sum |q'||k| <= A' = |scale| A (1 + u_q) + eta_q sum|k|,
  *     ds = u_q |scale| A + eta_q sum|k| + e A' + eta.
+ *   scale on the taps: the score keeps dx; the scale is exact here and its rounding counts at the taps.
  * ReLU.   Exact and monotone: dr = max(relu(s + ds) - r, r - relu(s - ds)), which is 0 well below 0.
  * FIR.    z = sum w_j r_{t-j}; dz = sum |w_j| dr_{t-j} + fir * sum wbar_j (|r| + dr)_{t-j} + underflow.
  *   given taps: wbar = |w|, fir = K u (K terms, each product rounded, or fused).
+ *   scale on the taps: each tap rounds once more, K u -> (K + 1) u, and its own underflow costs eta |x|, x unscaled.
  *   pooled: w = (1 - sigma/D, -sigma/D, ...), wbar = (1 + |sigma|/D, |sigma|/D, ...): the first tap cancels, its
  *     error does not. Order `pooled`: sigma/D, K - 1 additions, the product and the subtraction each round
  *     once, K + 2 factors (1 + a) on a term. Order `taps`: a stored tap is within 2 u wbar of the exact one
@@ -73,7 +75,8 @@ static void derive_q(const struct at_problem *problem, const struct at_numerics 
 }
 
 static double derive_fir(const struct at_problem *problem, const struct at_numerics *numerics, double u) {
-    const double taps = (double)problem->sizes.taps;
+    const int scaled = numerics->scale_on == AT_SCALE_ON_TAPS && !at_asynct_exact_factor((double)problem->params.scale);
+    const double taps = (double)(problem->sizes.taps + scaled);
     if (problem->params.fir_form == AT_FIR_TAPS)
         return taps * u;
     double tap_error = 2 * (numerics->fir_order == AT_FIR_ORDER_TAPS ? at_format_info(AT_F32)->u : u);
@@ -95,6 +98,7 @@ at_status at_asynct_limit_init(const struct at_problem *problem, const struct at
     const enum at_format p = (enum at_format)numerics->p, dtype = problem->dtype;
     out->declared = 1;
     out->split = numerics->split;
+    out->spread = at_asynct_spread(problem, numerics);
     out->scale_on = numerics->scale_on;
     out->gamma_on = numerics->gamma_on;
     out->multiplies_zeros = numerics->pv_zero == AT_PV_ZERO_MULTIPLIED;
@@ -108,6 +112,7 @@ at_status at_asynct_limit_init(const struct at_problem *problem, const struct at
     out->u_step = at_format_info(formats.step)->u;
     out->eta_step = eta_of(formats.step);
     out->u_scale = at_asynct_exact_factor((double)problem->params.scale) ? 0 : out->u_step;
+    out->on_taps = numerics->scale_on == AT_SCALE_ON_TAPS;
     out->fir = derive_fir(problem, numerics, out->u_step);
     rounding(formats.step, p, &out->u_p, &out->eta_p);
     out->u_split = at_format_info(formats.sum)->u;
@@ -129,7 +134,7 @@ static double score_error(const struct at_asynct_limit *limit, double scale, con
     const double x = fabs(scores->dot[t]), s = scale * x;
     if (!limit->declared)
         return own;
-    const int on_q = limit->scale_on != AT_SCALE_ON_SCORE;
+    const int on_q = limit->scale_on == AT_SCALE_ON_Q || limit->scale_on == AT_SCALE_ON_Q_ROUNDED;
     const double factor = on_q ? 1 : scale; /* still to be applied to the sum */
     double terms = abs, dx = 0;
     if (on_q) {
@@ -141,7 +146,9 @@ static double score_error(const struct at_asynct_limit *limit, double scale, con
     if (limit->u_store > 0)
         dx += limit->u_store * ((on_q ? s : x) + dx) + limit->eta_step;
     double ds = factor * dx;
-    if (!on_q)
+    if (limit->on_taps)
+        in_range &= x + dx < limit->step_end;
+    else if (!on_q)
         ds += limit->u_scale * (s + ds) + limit->eta_step;
     in_range &= s + ds < limit->step_end;
     return in_range ? ds + own : (double)INFINITY;
@@ -161,7 +168,7 @@ static double fir_error(const struct at_asynct_limit *limit, const struct at_asy
                         const double *dr, int64_t t) {
     const int shrunk = head->shrink && t + 1 < head->taps;
     const double share = fabs(head->sigma) / (shrunk ? (double)(t + 1) : (double)head->taps);
-    double carried = 0, size = 0, plain = 0;
+    double carried = 0, size = 0, plain = 0, largest = 0;
     for (int j = 0; j < head->taps && j <= t; j++) {
         double w = fabs(head->tap[j]), wbar = w;
         if (head->pooled) {
@@ -169,6 +176,7 @@ static double fir_error(const struct at_asynct_limit *limit, const struct at_asy
             wbar = share + (j == 0);
         }
         double r = fabs(at_asynct_relu(head, s[t - j])) + dr[t - j];
+        largest = fmax(largest, wbar);
         carried += w * dr[t - j];
         size += wbar * r;
         plain += r;
@@ -178,6 +186,11 @@ static double fir_error(const struct at_asynct_limit *limit, const struct at_asy
     double underflow = limit->eta_step * (head->taps + (head->pooled ? 1 + plain : 0));
     double dz = carried + (limit->fir + (head->taps + 6) * v) * size + underflow;
     int in_range = size * (1 + limit->fir) < limit->step_end;
+    if (limit->on_taps &&
+        head->scale != 0) { /* the scaled taps: what they lose by underflow multiplies unscaled scores */
+        dz += limit->eta_step * plain / fabs(head->scale);
+        in_range &= largest * fabs(head->scale) * (1 + limit->fir) < limit->step_end;
+    }
     return in_range ? dz : (double)INFINITY;
 }
 
@@ -214,7 +227,7 @@ void at_asynct_limit_row(const struct at_asynct_limit *limit, const struct at_as
     const double scale = fabs(head->scale);
     double largest = scores->q_max, eta = 0;
     if (limit->declared) {
-        if (limit->scale_on != AT_SCALE_ON_SCORE)
+        if (limit->scale_on == AT_SCALE_ON_Q || limit->scale_on == AT_SCALE_ON_Q_ROUNDED)
             largest = scale * largest * (1 + limit->u_q) + limit->eta_q;
         int in_range = largest < limit->q_end;
         eta = in_range ? at_accumulate_error_within(&limit->qk, limit->d, fmax(largest, scores->k_max)).eta
@@ -239,7 +252,8 @@ static double sum_error(const struct at_asynct_limit *limit, const struct at_asy
     const int64_t length = limit->split > 0 && limit->split < sum->n ? limit->split : sum->n;
     const int64_t parts = length > 0 ? (sum->n + length - 1) / length : 0;
     const int64_t live = sum->live * at_order_chunk(&limit->pv);
-    const struct at_sum_error pv = at_accumulate_error_within(&limit->pv, live < length ? live : length,
+    const int64_t steps = limit->spread ? (length + limit->spread - 1) / limit->spread * limit->spread : length;
+    const struct at_sum_error pv = at_accumulate_error_within(&limit->pv, live < steps ? live : steps,
                                                               fmax(fmax(1, gamma) * sum->p_max, sum->v_max));
     const double m = (double)(parts < sum->live ? parts : sum->live);
     double error = sum->err_pv + limit->pv_share * pv.e * terms + m * pv.eta;

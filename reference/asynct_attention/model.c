@@ -8,6 +8,7 @@
  *   score   at_accumulate over q' and k in the order of qk_*; an f16 result is widened, an f64 result beside an
  *           f32 step is rounded to f32.
  *   scaled  scale_on = score: fl(score * scale); else the score.
+ *   taps    scale_on = taps: each tap w of the filter below is fl(scale w).
  *   r       relu_pre: max(scaled, 0), giving +0 for -0; clamp = fminmax turns NaN into 0, propagate keeps it.
  *   gate_in fir_order = taps: z = fl(w0 r_t), then for j = 1 .. K-1 while t-j >= 0 z = fl(z + fl(w_j r_{t-j})), or
  *           fma(w_j, r_{t-j}, z) with fir_fma. w is the stored tap; at a shrinking edge (t + 1 < K) it is
@@ -18,7 +19,8 @@
  *   operand gamma_on = p: round_P(fl(gamma p)); after_p: fl(gamma round_P(p)); output: round_P(p).
  *   partial of `split` keys from key 0 on (one of all visible keys when split = 0): for each channel
  *           at_accumulate over operand and v in the order of pv_*; pv_zero = skipped leaves keys with operand 0
- *           out. Partials are held in f32 (f64 when pv_unit is f64): o = partial 0, then fl(o + partial i).
+ *           out; of each pv_spread = S keys (contiguous, or in pages of whole groups) step i has the keys
+ *           q S/4 + 4 i + {0, 1, 2, 3}, q = 0 .. 3, zeros for those that are not visible. Partials are held in f32 (f64 when pv_unit is f64): o = partial 0, then fl(o + partial i).
  *   output  gamma_on = output: o = fl(gamma o). Then rounded to dtype. +0 when nothing is visible.
  *
  * Ledger: every stage in the declared values, p before gamma and rounding, out before the rounding to dtype.
@@ -38,11 +40,12 @@ struct model {
     struct at_eval *eval;
     struct at_asynct_formats formats;
     struct at_order qk, pv;
+    int64_t spread;             /* keys of a group of steps of P*V; 0: in order */
     double *q;                  /* [d], scaled; the one allocation */
     double *o;                  /* [d] */
     double *score, *scaled, *r; /* [max_sk] */
     double *z, *p, *operand;    /* [max_sk] */
-    double *live_p, *live_v;    /* keys of one partial: [length], [length d] */
+    double *live_p, *live_v;    /* keys of one partial, in whole groups: [length], [length d] */
 };
 
 /* ---- Single operations in the declared format ---- */
@@ -90,7 +93,7 @@ static void scale_query(const struct model *m, const double *q, double scale) {
     for (int64_t i = 0; i < m->problem->sizes.d; i++) {
         enum at_format wide = m->qk.unit == AT_UNIT_F64 ? AT_F64 : AT_F32;
         double x = q[i];
-        if (m->numerics->scale_on != AT_SCALE_ON_SCORE)
+        if (m->numerics->scale_on == AT_SCALE_ON_Q || m->numerics->scale_on == AT_SCALE_ON_Q_ROUNDED)
             x = mul(wide, x, scale);
         if (m->numerics->scale_on == AT_SCALE_ON_Q_ROUNDED)
             x = at_round(m->problem->dtype, x);
@@ -117,12 +120,17 @@ static void scores(const struct model *m, const struct at_asynct_input *in, cons
     }
 }
 
-/* Tap j at key t for the order `taps`. */
-static double tap(const struct model *m, const struct at_asynct_head *head, int64_t t, int j) {
+/* Tap j at key t for the order `taps`, without the scale. */
+static double plain_tap(const struct model *m, const struct at_asynct_head *head, int64_t t, int j) {
     if (!head->pooled || !head->shrink || t + 1 >= head->taps)
         return head->tap[j];
     double share = quotient(m->formats.step, head->sigma, (double)(t + 1));
     return j == 0 ? rounded(m->formats.step, 1 - share) : -share;
+}
+
+static double tap(const struct model *m, const struct at_asynct_head *head, int64_t t, int j) {
+    const double w = plain_tap(m, head, t, j);
+    return m->numerics->scale_on == AT_SCALE_ON_TAPS ? mul(m->formats.step, head->scale, w) : w;
 }
 
 static double fir(const struct model *m, const struct at_asynct_head *head, int64_t t) {
@@ -210,6 +218,19 @@ static int64_t gather(const struct model *m, const struct at_asynct_input *in, i
     return n;
 }
 
+/* The same of steps whose keys are spread over groups; keys from `end` on are zeros. */
+static int64_t gather_spread(const struct model *m, const struct at_asynct_input *in, int64_t first, int64_t end) {
+    const int64_t d = m->problem->sizes.d, group = m->spread, n = (end - first + group - 1) / group * group;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t within = i % group, step = within / 16, q = within % 16 / 4;
+        const int64_t t = first + i - within + q * (group / 4) + 4 * step + i % 4;
+        m->live_p[i] = t < end ? m->operand[t] : 0;
+        for (int64_t c = 0; c < d; c++)
+            m->live_v[i * d + c] = t < end ? in->v[t * d + c] : 0;
+    }
+    return n;
+}
+
 static void output(const struct model *m, const struct at_asynct_input *in, double gamma) {
     const int64_t d = m->problem->sizes.d, visible = in->row.visible;
     const int64_t length = m->numerics->split > 0 ? m->numerics->split : visible;
@@ -221,7 +242,7 @@ static void output(const struct model *m, const struct at_asynct_input *in, doub
         m->o[c] = 0;
     for (int64_t first = 0; first < visible; first += length) {
         int64_t end = visible - first < length ? visible : first + length;
-        int64_t n = gather(m, in, first, end);
+        int64_t n = (m->spread ? gather_spread : gather)(m, in, first, end);
         watch.place.k = first;
         for (int64_t c = 0; c < d; c++) {
             double part =
@@ -280,7 +301,8 @@ at_status at_asynct_model(const struct at_problem *problem, const struct at_nume
     m.qk = at_order_qk(numerics);
     m.qk.input = problem->dtype;
     m.pv = at_order_pv(numerics);
-    const size_t keys = (size_t)problem->sizes.max_sk, d = (size_t)problem->sizes.d;
+    m.spread = at_asynct_spread(problem, numerics);
+    const size_t keys = (size_t)(problem->sizes.max_sk + m.spread), d = (size_t)problem->sizes.d;
     m.q = malloc((2 * d + 7 * keys + keys * d) * sizeof *m.q);
     if (!m.q)
         return AT_FAIL(AT_NO_MEMORY, "a row of %zu keys of head size %zu", keys, d);

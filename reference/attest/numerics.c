@@ -273,6 +273,13 @@ static at_status check_pv(const struct at_numerics *n) {
     if (n->split % n->pv_chunk || n->block % n->pv_chunk)
         return AT_FAIL(AT_USAGE, "numerics: split=%d block=%d pv_chunk=%d, wanted split and block in whole chunks",
                        n->split, n->block, n->pv_chunk);
+    AT_TRY(at_least("pv_spread", n->pv_spread, 0));
+    if (n->pv_spread && (!tensor_core || n->pv_chunk != 16 || n->pv_spread % 16 || n->split % n->pv_spread))
+        return AT_FAIL(
+            AT_USAGE,
+            "numerics: pv_spread=%d with pv_unit=%s pv_chunk=%d split=%d, wanted steps of 16 keys on a tensor "
+            "core, whole steps in a group and whole groups in a range",
+            n->pv_spread, unit_words[n->pv_unit].name, n->pv_chunk, n->split);
     if (tensor_core && n->pv_zero == AT_PV_ZERO_SKIPPED)
         return AT_FAIL(AT_USAGE, "numerics: pv_zero=skipped with pv_unit=%s, which multiplies whole blocks of keys",
                        unit_words[n->pv_unit].name);

@@ -32,7 +32,8 @@
 #define AT_SCALE_ON_LIST(X)                                                                                    \
     X(SCORE,     "score",     "to the finished score")                                                         \
     X(Q,         "q",         "to each q in f32, before the dot product")                                      \
-    X(Q_ROUNDED, "q_rounded", "to q, which is rounded back to the input type")
+    X(Q_ROUNDED, "q_rounded", "to q, which is rounded back to the input type")                                \
+    X(TAPS,      "taps",      "AsyncT: to each tap, in f32; the filter takes max(q.k, 0), or q.k")
 #define AT_FIR_ORDER_LIST(X)                                                                                   \
     X(TAPS,   "taps",   "z = w0 r0, then + w1 r1, + w2 r2 in that order")                                      \
     X(POOLED, "pooled", "z = r0' - (sigma/K) * ((r0 + r1) + r2), sigma/K rounded once to f32; r0' is s or r")
@@ -175,6 +176,8 @@ enum at_pv_zero { AT_PV_ZERO_LIST(X) };
     X(rescale,   rescale,    AT_RESCALE_FACTOR, "softmax: sums of P V when the maximum rises")    \
     X(unit,      pv_unit,    AT_UNIT_F32_FMA, "how p*v is accumulated over keys")                 \
     X(int,       pv_chunk,   1, "keys per accumulation step of a tensor-core pv_unit")            \
+    X(int,       pv_spread,  0, "AsyncT: keys of a group of which each step of P*V has a run of 4 in every quarter; 0, and pages of " \
+                                "no whole groups: keys in order")                                \
     X(int,       split,      0, "keys (gemm: products) per partial result; 0: one pass over all") \
     X(int,       splits,     0, "softmax: of a row's keys each partial result has one in so many, rounded up to a multiple of split") \
     X(guard,     guard,      AT_GUARD_NONE, "overflow guard of an f16 accumulator")               \

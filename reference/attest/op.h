@@ -71,7 +71,7 @@ enum at_shared_index {
 /* ---- tensors ---- */
 
 /* A field of struct at_numerics as a bit; an order of the terms of q.k, of any dot product of the operator's rows. */
-#define AT_DECLARES(field) (1u << AT_FIELD_##field)
+#define AT_DECLARES(field) (UINT64_C(1) << AT_FIELD_##field)
 #define AT_DECLARES_QK \
     (AT_DECLARES(qk_unit) | AT_DECLARES(qk_lanes) | AT_DECLARES(qk_run) | AT_DECLARES(qk_tree) | AT_DECLARES(guard))
 
@@ -195,7 +195,7 @@ struct at_op {
     int has_ledger;        /* evaluations fill a ledger worth keeping */
     int has_trace;         /* and call at_eval.trace */
     int takes_mean_square; /* rows: exact data make it a square */
-    unsigned declares;     /* AT_DECLARES of each field of a declaration that its model reads */
+    uint64_t declares;     /* AT_DECLARES of each field of a declaration that its model reads */
     /* NULL: all of them. Those among them that it reads on this problem. */
     unsigned (*declares_on)(const struct at_problem *problem);
 

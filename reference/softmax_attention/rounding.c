@@ -37,6 +37,8 @@ at_status at_softmax_check_numerics(const struct at_problem *problem, const stru
     enum at_format dtype = problem->dtype;
     enum at_format q = numerics->scale_on == AT_SCALE_ON_Q ? AT_F32 : dtype;
     AT_TRY(check_operands("q.k", numerics->qk_unit, q, dtype));
+    if (numerics->scale_on == AT_SCALE_ON_TAPS || numerics->pv_spread)
+        return AT_FAIL(AT_UNSUPPORTED, "softmax with scale_on=taps or pv_spread: it has no taps, and keys in order");
     if (numerics->exp == AT_EXP_TANH_APPROX)
         return AT_FAIL(AT_UNSUPPORTED, "softmax with exp=tanh_approx, which is no exponential");
     if (at_softmax_is_f64(numerics) &&

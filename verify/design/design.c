@@ -16,7 +16,7 @@ static int granules_of(const struct at_design *design, int64_t *granules, int mo
     int n = 0;
     for (int v = 0; v < design->n_variants; v++) {
         const struct at_numerics *x = &at_runner_variant(design->runner, design->variants[v])->numerics;
-        const int64_t declared[] = { x->split, x->block, x->pv_chunk };
+        const int64_t declared[] = { x->split, x->block, x->pv_chunk, x->pv_spread };
         for (size_t i = 0; i < sizeof declared / sizeof *declared; i++) {
             int known = declared[i] < 16;
             for (int j = 0; j < n; j++)

@@ -12,12 +12,12 @@
 #include "verify/runner/poison.h"
 
 /* An order of summation: what no sum shows to be another, no equal launch or other batch can show either. */
-static const unsigned ORDER = AT_DECLARES(qk_lanes) | AT_DECLARES(qk_run) | AT_DECLARES(qk_tree) |
+static const uint64_t ORDER = AT_DECLARES(qk_lanes) | AT_DECLARES(qk_run) | AT_DECLARES(qk_tree) |
                               AT_DECLARES(l_lanes) | AT_DECLARES(l_run) | AT_DECLARES(l_tree) | AT_DECLARES(block) |
-                              AT_DECLARES(pv_chunk) | AT_DECLARES(split);
+                              AT_DECLARES(pv_chunk) | AT_DECLARES(pv_spread) | AT_DECLARES(split);
 /* What a declaration without an order still says: the formats that its limit is made of. Its exponential is none of them:
  * what another one is off by is less than what the sum in its argument may be. */
-static const unsigned FORMATS =
+static const uint64_t FORMATS =
     AT_DECLARES(qk_unit) | AT_DECLARES(pv_unit) | AT_DECLARES(p) | AT_DECLARES(scale_on) | AT_DECLARES(gamma_on);
 
 enum at_refuted at_declared_refuted(const struct at_op *op, const struct at_numerics *declared, int field) {

@@ -56,15 +56,16 @@ static void add_value(const struct at_numerics *declared, int field, int value, 
 
 static void add_numbers(const struct at_numerics *declared, int field, int value, struct at_neighbours *out) {
     /* 0 of these means "not cut at all" */
-    const int may_be_none =
-        field == AT_FIELD_split || field == AT_FIELD_block || field == AT_FIELD_qk_run || field == AT_FIELD_ex2_poly3;
+    const int may_be_none = field == AT_FIELD_split || field == AT_FIELD_block || field == AT_FIELD_qk_run ||
+                            field == AT_FIELD_ex2_poly3 || field == AT_FIELD_pv_spread;
     static const int some_runs[] = { 1, 2, 4, 8 }, some_keys[] = { 64, 256, 1024, 32 }, some_chunks[] = { 8, 16, 32 };
     const int *some = field == AT_FIELD_qk_run || field == AT_FIELD_ex2_poly3 ? some_runs : some_keys;
     if (value > 0) {
         add_value(declared, field, value / 2, out);
         add_value(declared, field, value * 2, out);
         /* one unit: a chunk is the least by which a split or block can be longer */
-        const int unit = field == AT_FIELD_split || field == AT_FIELD_block ? declared->pv_chunk : 1;
+        const int unit =
+            field == AT_FIELD_split || field == AT_FIELD_block || field == AT_FIELD_pv_spread ? declared->pv_chunk : 1;
         add_value(declared, field, value + unit, out);
         if (value > unit)
             add_value(declared, field, value - unit, out);

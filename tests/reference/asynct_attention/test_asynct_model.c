@@ -23,7 +23,7 @@ static float score(const struct kernel *x, int t) {
     int run = n->qk_run ? n->qk_run : (D + n->qk_lanes - 1) / n->qk_lanes;
     for (int i = 0; i < D; i++) {
         float *acc = &lane[i / run % n->qk_lanes], q = x->q[i];
-        if (n->scale_on != AT_SCALE_ON_SCORE)
+        if (n->scale_on == AT_SCALE_ON_Q || n->scale_on == AT_SCALE_ON_Q_ROUNDED)
             q = q * x->scale;
         if (n->scale_on == AT_SCALE_ON_Q_ROUNDED)
             q = f(at_round(x->dtype, (double)q));
@@ -49,6 +49,8 @@ static float filtered(const struct kernel *x, const float *r, int t) {
         taps[0] = 1 - share;
         taps[1] = -share;
     }
+    for (int j = 0; x->n->scale_on == AT_SCALE_ON_TAPS && j < TAPS; j++)
+        taps[j] = x->scale * taps[j];
     if (x->n->fir_order == AT_FIR_ORDER_TAPS) {
         float z = taps[0] * r[t];
         for (int j = 1; j < have; j++) {
@@ -211,6 +213,49 @@ static void test_later_overflow_is_counted(void **state) {
 }
 
 /* Declarations that cannot be, each with its reason. */
+/* Of 64 keys the first step of P V has keys 16 q to 16 q + 3. Products that a step adds at once lose what is far below the
+ * largest of them: with 2^26 at key 0, -2^26 at key 16 and ones elsewhere, ones of their step alone are lost. */
+static void test_spread_keys(void **state) {
+    (void)state;
+    enum { MANY = 70 };
+    static const int one[] = { 1 }, keys[] = { MANY };
+    static const struct {
+        int spread;
+        int64_t page;
+        double want;
+    } tries[] = { { 64, 0, 70 - 16 }, { 64, 64, 70 - 16 }, { 64, 16, 70 - 32 }, { 0, 0, 70 - 32 }, { 32, 0, 70 - 16 } };
+    for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++) {
+        struct at_test_shape shape = {
+            .b = 1, .d = 16, .sq = one, .sk = keys, .taps = 1, .dtype = AT_BF16, .page = tries[i].page
+        };
+        struct at_test_problem made;
+        struct at_test_eval eval;
+        struct at_numerics n = at_numerics_default();
+        at_assert_ok(at_test_attention_problem(&at_op_asynct_attention, &shape, 1, &made));
+        at_test_asynct_sigma(&made.problem, 0);
+        at_test_set_all(&made.problem, "gamma", 1);
+        at_test_set_all(&made.problem, "q", 1);
+        at_test_set_all(&made.problem, "k", 1);
+        at_test_set_all(&made.problem, "v", 1);
+        made.problem.params.scale = 1;
+        n.qk_unit = n.pv_unit = AT_UNIT_TC_F32;
+        n.pv_chunk = 16;
+        n.p = AT_BF16;
+        n.pv_spread = tries[i].spread;
+        for (int c = 0; c < 16; c++) {
+            at_test_set(&made.problem, "v", at_attn_slot(&made.problem, 0, 0) * 16 + c, 0x1p26);
+            at_test_set(&made.problem, "v", at_attn_slot(&made.problem, 0, tries[i].spread == 32 ? 8 : 16) * 16 + c,
+                        -0x1p26);
+        }
+        at_assert_ok(at_test_eval_init(&made.problem, 0, &eval));
+        at_assert_ok(at_asynct_model(&made.problem, &n, 0, 1, &eval.eval));
+        at_assert_true(eval.eval.value[AT_ASYNCT_O][0] == tries[i].want, "try %zu: %g, wanted %g", i,
+                       eval.eval.value[AT_ASYNCT_O][0], tries[i].want);
+        at_test_eval_release(&eval);
+        at_test_problem_release(&made);
+    }
+}
+
 static void test_refused_declarations(void **state) {
     (void)state;
     struct at_test_problem made;
@@ -240,9 +285,8 @@ static void test_refused_declarations(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bits_of_a_plain_kernel),
-        cmocka_unit_test(test_laundering_is_counted),
-        cmocka_unit_test(test_later_overflow_is_counted),
+        cmocka_unit_test(test_bits_of_a_plain_kernel),    cmocka_unit_test(test_laundering_is_counted),
+        cmocka_unit_test(test_later_overflow_is_counted), cmocka_unit_test(test_spread_keys),
         cmocka_unit_test(test_refused_declarations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -79,6 +79,14 @@ static void scale_score(struct at_problem *problem, struct at_numerics *n, struc
     at_test_set(problem, "k", 0, near_one(random));
 }
 
+static void scale_taps(struct at_problem *problem, struct at_numerics *n, struct at_test_random *random) {
+    n->scale_on = AT_SCALE_ON_TAPS;
+    n->fir_order = AT_FIR_ORDER_TAPS;
+    problem->params.scale = (float)near_one(random);
+    at_test_set_all(problem, "taps", near_one(random));
+    at_test_set(problem, "k", 0, near_one(random));
+}
+
 static void scale_q(struct at_problem *problem, struct at_numerics *n, struct at_test_random *random) {
     n->scale_on = AT_SCALE_ON_Q;
     problem->params.scale = (float)near_one(random);
@@ -258,6 +266,7 @@ static const struct attack attacks[] = {
     { "scale on q, f16", FIELD(u_q), { 1, 1, 1 }, AT_F16, scale_q_rounded },
     { "scale on q, bf16", FIELD(u_q), { 1, 1, 1 }, AT_BF16, scale_q_rounded },
     { "scale on q, underflow", FIELD(eta_q), { 1, 1, 1 }, AT_F16, scale_q_underflows },
+    { "scale on a tap", FIELD(fir), { 1, 1, 1 }, AT_F32, scale_taps },
     { "FIR, given taps", FIELD(fir), { 3, 1, 3 }, AT_F32, fir_taps },
     { "FIR, five given taps", FIELD(fir), { 5, 1, 5 }, AT_F32, fir_taps },
     { "FIR, pooled", FIELD(fir), { 3, 1, 3 }, AT_F32, fir_pooled },

@@ -10,7 +10,8 @@ static const char default_text[] =
     "free_order=0 qk_unit=f32_fma qk_lanes=1 qk_run=0 qk_tree=sequential scale_on=score fir_order=taps fir_fma=0 p=f32 "
     "gamma_on=p clamp=fminmax exp=libm tanh=libm exp_arg=difference ex2_poly3=0 l_lanes=0 l_run=0 l_tree=sequential "
     "divide=division lse=libm rsqrt=libm "
-    "block=0 rescale=factor pv_unit=f32_fma pv_chunk=1 split=0 splits=0 guard=none repeats=1 batch_invariant=0 "
+    "block=0 rescale=factor pv_unit=f32_fma pv_chunk=1 pv_spread=0 split=0 splits=0 guard=none repeats=1 "
+    "batch_invariant=0 "
     "tail=unread pv_zero=multiplied";
 
 /* Every word that a field may hold, in the order of its enum; integers give two. */
@@ -22,7 +23,7 @@ static const struct {
     { "qk_lanes", "1 2147483647" },
     { "qk_run", "0 -2147483648" },
     { "qk_tree", "sequential butterfly" },
-    { "scale_on", "score q q_rounded" },
+    { "scale_on", "score q q_rounded taps" },
     { "fir_order", "taps pooled" },
     { "fir_fma", "0 1" },
     { "p", "f64 f32 tf32 f16 bf16 e4m3 e5m2" },
@@ -42,6 +43,7 @@ static const struct {
     { "rescale", "factor f16" },
     { "pv_unit", "f64 f32 f32_fma tc_f32 tc_f16 f16_fma tc_fp8 tc_fp8_ada tc_fp8_by_f16 tc_fp8_by_f16_f16" },
     { "pv_chunk", "1 16" },
+    { "pv_spread", "0 64" },
     { "split", "0 512" },
     { "splits", "0 16" },
     { "guard", "none isinf nan_safe saturate score" },
@@ -222,6 +224,11 @@ static void test_check(void **state) {
         { "pv_unit=tc_f32 pv_chunk=16 split=96 block=64", "" },
         { "pv_unit=tc_f32 pv_chunk=32 block=48", "whole chunks" },
         { "block=-1", "block is -1" },
+        { "pv_spread=-1", "pv_spread is -1" },
+        { "pv_spread=64", "wanted steps of 16 keys" },
+        { "pv_unit=tc_f32 pv_chunk=16 pv_spread=40", "wanted steps of 16 keys" },
+        { "pv_unit=tc_f32 pv_chunk=16 pv_spread=64 split=32", "whole groups in a range" },
+        { "pv_unit=tc_f32 pv_chunk=16 pv_spread=64 split=128", "" },
         { "splits=-1", "splits is -1, wanted at least 0" },
         { "splits=4", "splits=4 with split=0" },
         { "splits=4 split=16", "" },
@@ -273,7 +280,7 @@ static void test_check(void **state) {
 static void test_out_of_range(void **state) {
     (void)state;
     for (int f = 0; f < FIELDS; f++) {
-        if (strstr("qk_lanes qk_run ex2_poly3 l_lanes l_run block pv_chunk split splits", choices[f].field))
+        if (strstr("qk_lanes qk_run ex2_poly3 l_lanes l_run block pv_chunk pv_spread split splits", choices[f].field))
             continue;
         int words = 1;
         for (const char *at = choices[f].words; *at; at++)

@@ -1,0 +1,209 @@
+/* The consumers of the persistent prefill kernels: two warpgroups that take turns at the tensor cores.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * All tiles of all items of a block are one sequence. A step issues q.k of a tile and P V of the tile before it, gives the
+ * turn to the other warpgroup, gates the scores meanwhile, and packs P when the products with the tile before are over:
+ * until then those occupy the registers of the operand. Where the tile is the first of an item, P V of the step ended the
+ * item before: its sums leave, while the other warpgroup multiplies. What a step multiplies is compiled in, a branch
+ * between products would serialise them; masks are applied to the packed P, when nothing is in flight. */
+#ifndef AT_ASYNCT_PREFILL_CONSUME_H
+#define AT_ASYNCT_PREFILL_CONSUME_H
+
+#include "kernels/asynct_prefill/asynct_prefill_gate.h"
+#include "kernels/device/store_matrix.h"
+
+/* Named barriers: two for turns; everything is stored. */
+constexpr int AT_PREFILL_TURN = 1, AT_PREFILL_STORED = 3;
+
+/* EARLY: products of a step that are issued when the turn has been passed on already. */
+template <class T, int D, int BJ, int EARLY> struct at_prefill_consumer {
+    static constexpr int PARTS = D / AT_PREFILL_CHANNELS, ATOM = 8 * AT_PREFILL_ROW; /* bytes of 8 swizzled rows */
+    static constexpr int FRAGMENTS = AT_PREFILL_KEYS / 8, STEPS = AT_PREFILL_KEYS / 16;
+    at_prefill_room<T, D> &room;
+    const int group, warp; /* warpgroup; warp of it */
+    bool nan = false;      /* of this lane's sums of any item */
+    at_prefill_turn turn;
+    at_prefill_part part; /* of the item at hand */
+    at_prefill_gate<BJ> gate;
+    float s[FRAGMENTS][4], o[D / 8][4];
+    uint32_t p[STEPS][4];
+
+    __device__ at_prefill_consumer(at_prefill_room<T, D> &of, int of_group, int of_warp)
+        : room(of), group(of_group), warp(of_warp), s{}, o{}, p{} {}
+
+    __device__ void release(int stage) const {
+        at_sync_warp();
+        if (at_lane() == 0)
+            at_mbarrier_arrive(&room.empty[stage]);
+    }
+    /* Whose turn it is to issue products. */
+    __device__ void wait_turn() const { at_barrier(AT_PREFILL_TURN + group, 256); }
+    __device__ void pass_turn() const { at_barrier_arrive(AT_PREFILL_TURN + 1 - group, 256); }
+
+    /* The first fragments of the scores, of 64 or of 128 keys. */
+    template <int KEYS> __device__ __forceinline__ float (&scores())[KEYS / 8][4] {
+        return reinterpret_cast<float(&)[KEYS / 8][4]>(s);
+    }
+    /* Passes the turn before product i of n, or behind the last. */
+    __device__ __forceinline__ void pass_turn_at(int i, int n, bool passes) const {
+        if (i == n - EARLY && passes)
+            pass_turn();
+    }
+    template <int KEYS> __device__ __forceinline__ void issue_scores(const T *q, const T *k, bool passes) {
+        AT_UNROLL
+        for (int i = 0; i < D / 16; i++) {
+            pass_turn_at(i, D / 16, passes);
+            const int channel = 16 * i, chunk = channel / AT_PREFILL_CHANNELS;
+            const int within = channel % AT_PREFILL_CHANNELS * (int)sizeof(T);
+            const at_matrix a =
+                at_matrix::swizzled<AT_PREFILL_ROW>(q + chunk * AT_PREFILL_QUERIES * AT_PREFILL_CHANNELS, ATOM)
+                    .moved(within);
+            const at_matrix b =
+                at_matrix::swizzled<AT_PREFILL_ROW>(k + chunk * ATOM / (int)sizeof(T), PARTS * ATOM).moved(within);
+            if (i == 0)
+                at_wgmma_first(scores<KEYS>(), a, b, T{}, T{});
+            else
+                at_wgmma(scores<KEYS>(), a, b, T{}, T{});
+        }
+        at_wgmma_commit();
+        pass_turn_at(D / 16, D / 16, passes);
+    }
+    template <int KEYS> __device__ __forceinline__ void issue_values(const T *v, bool passes) {
+        AT_UNROLL
+        for (int i = 0; i < KEYS / 16; i++) {
+            pass_turn_at(i, KEYS / 16, passes);
+            at_wgmma(o, p[i], at_matrix_mn::swizzled<AT_PREFILL_ROW>(v, ATOM, PARTS * ATOM).moved(2 * i * PARTS * ATOM),
+                     T{}, T{});
+        }
+        at_wgmma_commit();
+        pass_turn_at(KEYS / 16, KEYS / 16, passes);
+    }
+
+    /* A step: q.k of KEYS keys, 0 behind the last tile, and P V of the BEFORE keys of the tile before, 0 at the first. */
+    template <int KEYS, int BEFORE> __device__ __forceinline__ void step(const T *q) {
+        const at_prefill_turn k = turn;
+        if constexpr (KEYS > 0) {
+            turn.next();
+            at_mbarrier_wait(&room.full[k.stage], k.parity);
+        }
+        wait_turn();
+        at_wgmma_fence(s);
+        if constexpr (KEYS > 0)
+            issue_scores<KEYS>(q, room.stages[k.stage], BEFORE == 0);
+        const at_prefill_turn v = turn;
+        if constexpr (BEFORE > 0) {
+            turn.next();
+            at_mbarrier_wait(&room.full[v.stage], v.parity);
+            at_wgmma_fence(o, p);
+            issue_values<BEFORE>(room.stages[v.stage],
+                                 KEYS > 0 || group == 0); /* nobody waits after the second's last */
+        }
+        if constexpr (KEYS > 0) {
+            at_wgmma_wait<(BEFORE > 0)>(s);
+            release(k.stage);
+            gate.template take<KEYS / 8>(s);
+        }
+        if constexpr (BEFORE > 0) {
+            if constexpr (KEYS > 0)
+                at_wgmma_wait<0>(o, scores<KEYS>());
+            else
+                at_wgmma_wait<0>(o);
+            release(v.stage);
+        }
+    }
+    __device__ __forceinline__ void step_of(int keys, int before, const T *q) {
+        constexpr int WHOLE = AT_PREFILL_KEYS, HALF = AT_PREFILL_HALF;
+        if (keys == WHOLE && before == WHOLE)
+            step<WHOLE, WHOLE>(q);
+        else if (keys == HALF && before == WHOLE)
+            step<HALF, WHOLE>(q);
+        else if (keys == WHOLE && before == HALF)
+            step<WHOLE, HALF>(q);
+        else if (keys == HALF && before == HALF)
+            step<HALF, HALF>(q);
+        else if (keys == WHOLE)
+            step<WHOLE, 0>(q);
+        else if (keys == HALF)
+            step<HALF, 0>(q);
+        else if (before == WHOLE)
+            step<0, WHOLE>(q);
+        else
+            step<0, HALF>(q);
+    }
+
+    /* P of the tile from `begin` on as operands. */
+    __device__ __forceinline__ void pack(int begin) {
+        gate.template pack<T, STEPS>(s, p);
+        AT_UNROLL
+        for (int half = 0; half < 2; half++) {
+            const int from = begin + half * AT_PREFILL_HALF, row = 16 * warp + at_lane() / 4;
+            if (from + AT_PREFILL_HALF <= part.sees) /* all rows see all of them */
+                continue;
+            const int keys[2] = { part.visible(row) - from, part.visible(row + 8) - from };
+            gate.hide(keys, p + half * STEPS / 2);
+        }
+    }
+
+    /* The sums of an item to its buffer, times gamma; sums begin anew. */
+    __device__ __forceinline__ void leave(float gamma, uint32_t m) {
+        T *to = room.buffers[at_prefill_buffer(m)][group];
+        const int row = 16 * warp + at_lane() % 16,
+                  chunk = at_lane() / 16; /* of the four matrices that one store has */
+        AT_UNROLL
+        for (int i = 0; i < D / 8; i += 2) {
+            uint32_t r[4];
+            AT_UNROLL
+            for (int n = 0; n < 4; n++) {
+                const float(&x)[4] = o[i + n / 2];
+                const float low = gamma * x[2 * (n % 2)], high = gamma * x[2 * (n % 2) + 1];
+                nan |= low != low || high != high;
+                r[n] = at_pack<T>(low, high);
+            }
+            const int column = 8 * i % AT_PREFILL_CHANNELS / 8 + chunk;
+            at_stmatrix_x4(to + 8 * i / AT_PREFILL_CHANNELS * AT_PREFILL_QUERIES * AT_PREFILL_CHANNELS +
+                               at_swizzle<AT_PREFILL_ROW>(row * AT_PREFILL_ROW + column * 16) / (int)sizeof(T),
+                           r);
+        }
+        at_proxy_fence(); /* TMA reads it */
+        at_sync_warp();
+        if (at_lane() == 0)
+            at_mbarrier_arrive(&room.o_full[at_prefill_buffer(m)]);
+        AT_UNROLL
+        for (int i = 0; i < D / 8; i++)
+            for (int j = 0; j < 4; j++)
+                o[i][j] = 0.0f;
+    }
+
+    __device__ void run() {
+        int before = 0; /* keys of the tile before */
+        uint32_t m = 0;
+        float gamma = 0.0f;
+        for (;; m++) {
+            const int buffer = at_prefill_buffer(m);
+            at_mbarrier_wait(&room.q_full[buffer], at_prefill_parity(m));
+            const int tiles = room.items[buffer].tiles;
+            if (tiles == 0)
+                break;
+            if (m == 0 && group == 1)
+                pass_turn(); /* the first turn is the first warpgroup's */
+            part = room.items[buffer].part[group];
+            gate.begin(part);
+            const bool half = part.halves() < 2 * tiles;
+            for (int tile = 0; tile < tiles; tile++) {
+                const int keys = half && tile + 1 == tiles ? AT_PREFILL_HALF : AT_PREFILL_KEYS;
+                step_of(keys, before, room.buffers[buffer][group]);
+                if (tile == 0 && before)
+                    leave(gamma, m - 1);
+                pack(tile * AT_PREFILL_KEYS);
+                before = keys;
+            }
+            gamma = part.gamma;
+        }
+        if (before) {
+            step_of(0, before, nullptr);
+            leave(gamma, m - 1);
+        }
+    }
+};
+
+#endif
