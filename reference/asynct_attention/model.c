@@ -16,7 +16,8 @@
  *           fma(-c, sum, r_t).
  *   p       max(min(max(z, 0), clip_max), clip_min); fminmax takes the other operand of a NaN.
  *   operand gamma_on = p: round_P(fl(gamma p)); after_p: fl(gamma round_P(p)); output: round_P(p).
- *   partial of `split` keys from key 0 on (one of all visible keys when split = 0): for each channel
+ *   partial of `split` keys from key 0 on (with `splits`, of one visible key in so many, rounded up to a multiple of
+ *           `split`; one of all visible keys when split = 0): for each channel
  *           at_accumulate over operand and v in the order of pv_*; pv_zero = skipped leaves keys with operand 0
  *           out. Partials are held in f32 (f64 when pv_unit is f64): o = partial 0, then fl(o + partial i).
  *   output  gamma_on = output: o = fl(gamma o). Then rounded to dtype. +0 when nothing is visible.
@@ -212,7 +213,8 @@ static int64_t gather(const struct model *m, const struct at_asynct_input *in, i
 
 static void output(const struct model *m, const struct at_asynct_input *in, double gamma) {
     const int64_t d = m->problem->sizes.d, visible = in->row.visible;
-    const int64_t length = m->numerics->split > 0 ? m->numerics->split : visible;
+    const int64_t range = at_partial_keys(m->numerics->split, m->numerics->splits, visible),
+                  length = range ? range : visible;
     const enum at_format format = m->formats.sum;
     struct at_watch watch = { m->eval->ledger,
                               AT_STAGE_pv_acc,

@@ -1,0 +1,304 @@
+/* Decode by warps that own keys: what kernels of every operator are composed of.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A row's keys are cut into AT_PAGES_RANGES ranges of one length, a multiple of 8 (at_partial_keys). Half of a warp owns a
+ * run of neighbouring ranges. A step is 8 keys of each half: their 16 rows of K are the rows of one m16n8k16, the query
+ * heads of a kv head its columns, so that up to 8 heads cost the same. Rows of V are loaded by the half that owns the key,
+ * 16 bytes a lane, and added in ascending order; at the end of a range its sums go to shared memory, where they are
+ * joined in the order of the ranges. Nothing before that goes through shared memory, and no warp waits for another.
+ *
+ * Contraction: lane 4 g + t holds 8 neighbouring channels of row g, 32 i + 8 t on, by one load of 16 bytes, of which k-step
+ * 2 i takes the first four and 2 i + 1 the others (qk_run = 8). q is laid out the same way.
+ *
+ * Pages hold a multiple of 8 keys: a step of a half lies in one page. */
+#ifndef AT_WARP_PAGES_H
+#define AT_WARP_PAGES_H
+
+#include "kernels/attention/attention.h"
+#include "kernels/device/cluster.h"
+#include "kernels/device/mma.h"
+
+constexpr int AT_PAGES_RANGES = 32, AT_PAGES_STEP = 8,
+              AT_PAGES_EACH = 8; /* keys of a half a step, elements of a load */
+
+/* How the ranges of a row are dealt out: `cluster` blocks, in each half of a warp `each` ranges. */
+struct at_pages_shape {
+    int warps, cluster, each;
+    int short_rows; /* every range of every request has 8 keys */
+};
+
+/* Threads of a block at most, and so the registers of a thread: 128 or 255. */
+template <int D, int HEADS> constexpr int AT_PAGES_THREADS = D <= 128 && HEADS <= 2 ? 512 : 256;
+
+/* Pieces of 8 channels of a row of V; those of a lane. */
+template <int D> constexpr int AT_PAGES_PIECES = D / AT_PAGES_EACH;
+template <int D> constexpr int AT_PAGES_OF_LANE = (AT_PAGES_PIECES<D> + 15) / 16;
+
+/* A lane's place in its warp. */
+struct at_pages_lane {
+    int g, t, half, within; /* row and column of fragments; which half, and where in it */
+    __device__ at_pages_lane() : g(at_lane() / 4), t(at_lane() % 4), half(at_lane() / 16), within(at_lane() % 16) {}
+};
+
+/* The query heads of a block, up to HEADS of a kv head, and their ranges. Grid (cluster x groups of heads, requests). */
+template <class T, int HEADS> struct at_pages_block {
+    int request, kv_head, head, heads; /* the first head, and how many */
+    int token, keys, range;            /* range: keys of one */
+
+    __device__ at_pages_block(const at_attention_view<T> &a, const at_pages_shape &shape) {
+        const int group = a.h / a.hk, parts = (group + HEADS - 1) / HEADS, column = (int)blockIdx.x / shape.cluster;
+        request = (int)blockIdx.y;
+        kv_head = column / parts;
+        const int first = column % parts * HEADS;
+        head = kv_head * group + first;
+        heads = group - first < HEADS ? group - first : HEADS;
+        token = a.query_start[request];
+        keys = a.query_start[request + 1] == token ? -1 : a.seq_lens[request];
+        range = AT_PAGES_STEP;
+        if (!shape.short_rows && keys > AT_PAGES_RANGES * AT_PAGES_STEP)
+            range *= (keys + AT_PAGES_RANGES * AT_PAGES_STEP - 1) / (AT_PAGES_RANGES * AT_PAGES_STEP);
+    }
+    __device__ bool absent() const { return keys < 0; }
+    __device__ const T *q(const at_attention_view<T> &a, int i) const {
+        return a.q + ((int64_t)token * a.h + head + i) * a.d;
+    }
+};
+
+/* The heads' queries as columns of b; columns that have no head are zeros. */
+template <int D> struct at_pages_q {
+    uint32_t x[D / 32][4];
+
+    template <class T, int HEADS>
+    __device__ at_pages_q(const at_attention_view<T> &a, const at_pages_block<T, HEADS> &block,
+                          const at_pages_lane &lane) {
+        const bool has = lane.g < block.heads;
+        const T *from = block.q(a, has ? lane.g : 0) + AT_PAGES_EACH * lane.t;
+        AT_UNROLL
+        for (int i = 0; i < D / 32; i++) {
+            at_load16(reinterpret_cast<const uint32_t *>(from + 32 * i), x[i]);
+            AT_UNROLL
+            for (int r = 0; r < 4; r++)
+                x[i][r] = has ? x[i][r] : 0;
+        }
+    }
+};
+
+/* 8 rows of K of each half, as they were loaded: row 0 is the lane's of the first half, row 1 of the second. */
+template <int D> struct at_pages_k {
+    uint32_t x[2][D / 32][4];
+
+    template <class T> __device__ void load(int row, const T *from, bool wanted) {
+        AT_UNROLL
+        for (int i = 0; i < D / 32; i++) {
+            if (wanted)
+                at_load16_once(reinterpret_cast<const uint32_t *>(from + 32 * i), x[row][i]);
+            else
+                x[row][i][0] = x[row][i][1] = x[row][i][2] = x[row][i][3] = 0;
+        }
+    }
+    template <class T> __device__ at_sum_f32 dots(const at_pages_q<D> &q) const {
+        at_sum_f32 sum;
+        AT_UNROLL
+        for (int i = 0; i < D / 32; i++) {
+            AT_UNROLL
+            for (int s = 0; s < 4; s += 2)
+                sum.add<T>({ x[0][i][s], x[1][i][s], x[0][i][s + 1], x[1][i][s + 1] }, { q.x[i][s], q.x[i][s + 1] });
+        }
+        return sum;
+    }
+};
+
+/* Where the keys of a half lie. */
+struct at_pages_run {
+    int begin, end; /* its keys */
+
+    /* Half `half` of warp number `warp` of the cluster; each warp has `each` ranges a half. */
+    template <class Block>
+    __device__ at_pages_run(const Block &block, const at_pages_shape &shape, int warp, int half)
+        : begin((2 * warp + half) * shape.each * block.range), end(begin + shape.each * block.range) {
+        end = end < block.keys ? end : block.keys;
+    }
+    __device__ int steps() const { return begin < end ? (end - begin + AT_PAGES_STEP - 1) / AT_PAGES_STEP : 0; }
+
+    /* The number of the page in which key t lies, or anything where t is no key of the run. */
+    template <class T> __device__ int page(const at_attention_view<T> &a, int request, int t) const {
+        return t >= 0 && t < end ? a.rows[request * a.row_stride + a.page_of(t)] : 0;
+    }
+    /* The first element of key t of the page. */
+    template <class T> static __device__ int64_t place(const at_attention_view<T> &a, int number, int t, int kv_head) {
+        return a.key_of_page(number, t - a.page_of(t) * a.page, kv_head);
+    }
+};
+
+/* Rows of V of the 8 keys of a half, 16 bytes a lane and piece; those that nobody wants are not read. */
+template <class T, int D> struct at_pages_v {
+    static constexpr int OF_LANE = AT_PAGES_OF_LANE<D>;
+    T x[AT_PAGES_STEP][OF_LANE][AT_PAGES_EACH];
+
+    /* live: four bits a key. */
+    __device__ void load(const T *first, int step, uint32_t live, int within) {
+        AT_UNROLL
+        for (int i = 0; i < AT_PAGES_STEP; i++) {
+            if (!(live >> 4 * i & 15u))
+                continue;
+            AT_UNROLL
+            for (int c = 0; c < OF_LANE; c++)
+                if (within + 16 * c < AT_PAGES_PIECES<D>)
+                    at_load16_once(first + i * step + (within + 16 * c) * AT_PAGES_EACH, x[i][c]);
+        }
+    }
+};
+
+/* The weights of 16 keys for the lanes that multiply by them. A lane has those of its two columns, of the keys g of both
+ * halves: w[0], w[1] and w[2], w[3]. */
+template <int HEADS> struct at_pages_weights {
+    float w[4];
+
+    __device__ at_pages_weights(const float (&from)[4], const at_pages_lane &lane) {
+        constexpr int APART = HEADS <= 2 ? 1 : 2; /* columns of no head lie there: they take the second half's */
+        AT_UNROLL
+        for (int i = 0; i < 4; i++)
+            w[i] = from[i];
+        AT_UNROLL
+        for (int e = 0; e < 2 && e < HEADS && HEADS <= 4; e++) {
+            const float other = at_shuffle_up(0xffffffffu, from[2 + e], APART);
+            w[e] = lane.t >= APART ? other : from[e];
+        }
+    }
+    /* That of key i of the lane's half and head n. */
+    __device__ float of(int i, int n, const at_pages_lane &lane) const {
+        if (HEADS <= 4)
+            return at_shuffle(0xffffffffu, w[n % 2], 4 * i + n / 2 + (HEADS <= 2 ? 1 : 2) * lane.half);
+        const float first = at_shuffle(0xffffffffu, w[n % 2], 4 * i + n / 2),
+                    second = at_shuffle(0xffffffffu, w[2 + n % 2], 4 * i + n / 2);
+        return lane.half ? second : first;
+    }
+};
+
+/* A lane's sums of P V. */
+template <int D, int HEADS> struct at_pages_sums {
+    static constexpr int OF_LANE = AT_PAGES_OF_LANE<D>;
+    float x[HEADS][OF_LANE][AT_PAGES_EACH] = {};
+
+    __device__ void clear() {
+        AT_UNROLL
+        for (int n = 0; n < HEADS; n++) {
+            AT_UNROLL
+            for (int c = 0; c < OF_LANE; c++) {
+                AT_UNROLL
+                for (int e = 0; e < AT_PAGES_EACH; e++)
+                    x[n][c][e] = 0.0f;
+            }
+        }
+    }
+    /* Key by key; a weight of 0 leaves a sum alone. */
+    template <class T>
+    __device__ void add(const at_pages_weights<HEADS> &weights, const at_pages_v<T, D> &v, const at_pages_lane &lane) {
+        AT_UNROLL
+        for (int i = 0; i < AT_PAGES_STEP; i++) {
+            AT_UNROLL
+            for (int n = 0; n < HEADS; n++) {
+                const float w = weights.of(i, n, lane);
+                if (w == 0.0f)
+                    continue;
+                AT_UNROLL
+                for (int c = 0; c < OF_LANE; c++) {
+                    AT_UNROLL
+                    for (int e = 0; e < AT_PAGES_EACH; e++)
+                        x[n][c][e] = fmaf(w, at_float(v.x[i][c][e]), x[n][c][e]);
+                }
+            }
+        }
+    }
+};
+
+/* The sums of all ranges in shared memory, [range][piece][8]: piece number p, of all heads, lies in block p % cluster. */
+template <int D, int HEADS> struct at_pages_partials {
+    static constexpr int PIECES = HEADS * AT_PAGES_PIECES<D>;
+    float *x;
+    int cluster, pieces; /* of a block */
+
+    __host__ __device__ static int pieces_of(int cluster) { return (PIECES + cluster - 1) / cluster; }
+    static int64_t bytes(int cluster) {
+        return (int64_t)AT_PAGES_RANGES * pieces_of(cluster) * AT_PAGES_EACH * (int64_t)sizeof(float);
+    }
+    __device__ at_pages_partials(float *shared, const at_pages_shape &shape)
+        : x(shared), cluster(shape.cluster), pieces(pieces_of(shape.cluster)) {}
+
+    __device__ void put(int range, const at_pages_sums<D, HEADS> &sums, const at_pages_lane &lane) const {
+        AT_UNROLL
+        for (int n = 0; n < HEADS; n++) {
+            AT_UNROLL
+            for (int c = 0; c < AT_PAGES_OF_LANE<D>; c++) {
+                const int within = lane.within + 16 * c, piece = n * AT_PAGES_PIECES<D> + within;
+                if (within >= AT_PAGES_PIECES<D>)
+                    continue;
+                float *to = x + (range * pieces + piece / cluster) * AT_PAGES_EACH;
+                if (cluster > 1)
+                    to = at_cluster_map(to, piece % cluster);
+                const float *from = sums.x[n][c];
+                const float low[4] = { from[0], from[1], from[2], from[3] },
+                            high[4] = { from[4], from[5], from[6], from[7] };
+                at_store16(to, low);
+                at_store16(to + 4, high);
+            }
+        }
+    }
+    /* Joins the first `ranges` ranges in their order: put(head, channel, sum). By all threads of the block. */
+    template <class F> __device__ void join(int ranges, F put) const {
+        const int rank = cluster > 1 ? at_cluster_rank() : 0, each = pieces * AT_PAGES_EACH;
+        for (int i = (int)threadIdx.x; i < each; i += (int)blockDim.x) {
+            const int piece = i / AT_PAGES_EACH * cluster + rank;
+            if (piece >= PIECES)
+                continue;
+            float sum = ranges > 0 ? x[i] : 0.0f;
+            AT_UNROLL
+            for (int r = 1; r < AT_PAGES_RANGES; r++)
+                if (r < ranges)
+                    sum += x[r * each + i];
+            put(piece / AT_PAGES_PIECES<D>, piece % AT_PAGES_PIECES<D> * AT_PAGES_EACH + i % AT_PAGES_EACH, sum);
+        }
+    }
+};
+
+/* Reasons to decline that all kernels on these steps share. */
+static inline const char *at_pages_declines(const struct at_problem *problem) {
+    const struct at_sizes *z = &problem->sizes;
+    if (z->d != 32 && z->d != 64 && z->d != 96 && z->d != 128 && z->d != 256)
+        return "d is none of 32, 64, 96, 128, 256";
+    return z->page % AT_PAGES_STEP ? "pages do not hold a multiple of 8 keys: a step of a warp lies in one page"
+                                   : nullptr;
+}
+
+/* Blocks and warps of a row: as many warps as there are ranges for, over several blocks where rows are few. */
+template <int D, int HEADS> at_pages_shape at_pages_shape_of(const struct at_sizes *z) {
+    constexpr int PROCESSORS = 132; /* the multiprocessors of an H100 or H200 */
+    const int64_t group = z->h / z->hk, rows = z->b * z->hk * ((group + HEADS - 1) / HEADS);
+    const int64_t ranges = (z->capacity + AT_PAGES_STEP - 1) / AT_PAGES_STEP;
+    int warps = 1, cluster = 1;
+    while (warps < (rows <= PROCESSORS ? 16 : 8) && 2 * warps < ranges)
+        warps *= 2;
+    while (cluster < 8 && cluster < warps &&
+           (2 * cluster * rows <= PROCESSORS || warps / cluster * 32 > AT_PAGES_THREADS<D, HEADS> ||
+            at_pages_partials<D, HEADS>::bytes(cluster) > 220 * 1024))
+        cluster *= 2;
+    return { warps / cluster, cluster, AT_PAGES_RANGES / 2 / warps, ranges <= AT_PAGES_RANGES };
+}
+
+/* f.operator()<D, HEADS>() for the head size and the query heads of a kv head. */
+template <class F> int at_pages_with_sizes(const struct at_sizes *z, F f) {
+    const int64_t group = z->h / z->hk;
+    const auto with_heads = [&]<int D>() {
+        return group <= 1   ? f.template operator()<D, 1>()
+               : group <= 2 ? f.template operator()<D, 2>()
+               : group <= 4 ? f.template operator()<D, 4>()
+                            : f.template operator()<D, 8>();
+    };
+    return z->d == 32    ? with_heads.template operator()<32>()
+           : z->d == 64  ? with_heads.template operator()<64>()
+           : z->d == 96  ? with_heads.template operator()<96>()
+           : z->d == 128 ? with_heads.template operator()<128>()
+                         : with_heads.template operator()<256>();
+}
+
+#endif
