@@ -69,35 +69,38 @@ __device__ __forceinline__ void at_asynct_pages(const at_asynct_view<T> &a, cons
                                                 const at_pages_partials<D, HEADS> &partials) {
     const at_pages_lane lane;
     const int warp = (shape.cluster > 1 ? at_cluster_rank() : 0) * shape.warps + (int)threadIdx.x / 32;
+    /* Looked up before the request's length is there: where all are as long as can be, the guess is right. */
+    at_pages_first page(a, block.request, at_pages_run::begin_of(shape, warp, 0, shape.range),
+                        at_pages_run::begin_of(shape, warp, 1, shape.range));
+    const at_asynct_pages_gate gate(a, block, lane);
     const at_pages_run first(block, shape, warp, 0), second(block, shape, warp, 1);
     const int steps = first.steps(), halo = a.n_taps - 1;
-    int page[2] = { first.page(a, block.request, first.begin), second.page(a, block.request, second.begin) };
-    at_pages_k<D> k;
-    float before[4] = {}, now[4];
-    const auto load = [&](const at_pages_run &run, int row, int number, int t, int least) {
-        const int64_t place = run.place(a, number, t, block.kv_head);
-        k.load(row, a.k + place + lane.g * a.key_step + AT_PAGES_EACH * lane.t,
-               lane.g >= least && t + lane.g < run.end);
-        return place;
+    const T *instead = block.q(a, 0); /* read in the place of rows that are not wanted */
+    const auto load = [&](at_pages_k<D> &k, const at_pages_run &run, int row, int number, int t, int least) {
+        const int64_t place = a.key_of_page(number, t - a.page_of(t) * a.page, block.kv_head);
+        const bool wanted = lane.g >= least && t + lane.g < run.end;
+        k.load(row, (wanted ? a.k + place + lane.g * a.key_step : instead) + AT_PAGES_EACH * lane.t);
+        return a.v + place;
     };
     const at_pages_q<D> q(a, block, lane);
-    const at_asynct_pages_gate gate(a, block, lane);
-    if (steps > 0 && halo > 0) { /* the scores before the run */
-        const int least = AT_PAGES_STEP - halo, t0 = first.begin - AT_PAGES_STEP, t1 = second.begin - AT_PAGES_STEP;
-        const int number[2] = { first.page(a, block.request, t0), second.page(a, block.request, t1) };
-        load(first, 0, number[0], t0, t0 < 0 ? AT_PAGES_STEP : least);
-        load(second, 1, number[1], t1, least);
-        at_asynct_pages_scores(a, k.template dots<T>(q), before);
+    if (block.range != shape.range && steps > 0)
+        page = at_pages_first(a, block.request, first.begin, second.begin);
+    at_pages_k<D> k;
+    float before[4] = {}, now[4];
+    const T *v[2] = {};
+    if (steps > 0) {
+        at_pages_k<D> behind; /* the keys before the run, whose scores the filter wants */
+        const int t0 = first.begin - AT_PAGES_STEP, t1 = second.begin - AT_PAGES_STEP;
+        load(behind, first, 0, page.before[0], t0, t0 < 0 ? AT_PAGES_STEP : AT_PAGES_STEP - halo);
+        load(behind, second, 1, page.before[1], t1, AT_PAGES_STEP - halo);
+        v[0] = load(k, first, 0, page.at[0], first.begin, 0);
+        v[1] = load(k, second, 1, page.at[1], second.begin, 0);
+        page.at[0] = at_pages_page(a, block.request, first.begin + AT_PAGES_STEP);
+        page.at[1] = at_pages_page(a, block.request, second.begin + AT_PAGES_STEP);
+        at_asynct_pages_scores(a, behind.template dots<T>(q), before);
         AT_UNROLL
         for (int i = 0; i < 2; i++)
             before[i] = t0 < 0 ? 0.0f : before[i];
-    }
-    int64_t v[2] = {};
-    if (steps > 0) {
-        v[0] = load(first, 0, page[0], first.begin, 0);
-        v[1] = load(second, 1, page[1], second.begin, 0);
-        page[0] = first.page(a, block.request, first.begin + AT_PAGES_STEP);
-        page[1] = second.page(a, block.request, second.begin + AT_PAGES_STEP);
     }
     if (shape.cluster > 1)
         at_cluster_wait(); /* every block of the cluster has begun: its shared memory may be written */
@@ -106,12 +109,12 @@ __device__ __forceinline__ void at_asynct_pages(const at_asynct_view<T> &a, cons
     for (int step = 0; step < steps; step++) {
         const int t0 = first.begin + step * AT_PAGES_STEP, t1 = second.begin + step * AT_PAGES_STEP;
         at_asynct_pages_scores(a, k.template dots<T>(q), now);
-        const T *rows = a.v + (lane.half ? v[1] : v[0]);
+        const T *rows = lane.half ? v[1] : v[0];
         if (step + 1 < steps) { /* the next step's K is under way from here on */
-            v[0] = load(first, 0, page[0], t0 + AT_PAGES_STEP, 0);
-            v[1] = load(second, 1, page[1], t1 + AT_PAGES_STEP, 0);
-            page[0] = first.page(a, block.request, t0 + 2 * AT_PAGES_STEP);
-            page[1] = second.page(a, block.request, t1 + 2 * AT_PAGES_STEP);
+            v[0] = load(k, first, 0, page.at[0], t0 + AT_PAGES_STEP, 0);
+            v[1] = load(k, second, 1, page.at[1], t1 + AT_PAGES_STEP, 0);
+            page.at[0] = at_pages_page(a, block.request, t0 + 2 * AT_PAGES_STEP);
+            page.at[1] = at_pages_page(a, block.request, t1 + 2 * AT_PAGES_STEP);
         }
         float p[4];
         AT_UNROLL
@@ -124,7 +127,7 @@ __device__ __forceinline__ void at_asynct_pages(const at_asynct_view<T> &a, cons
         const uint32_t live[2] = { at_ballot(0xffffffffu, p[0] != 0.0f || p[1] != 0.0f),
                                    at_ballot(0xffffffffu, p[2] != 0.0f || p[3] != 0.0f) };
         at_pages_v<T, D> values;
-        values.load(rows, a.key_step, lane.half ? live[1] : live[0], lane.within);
+        values.load(rows, a.key_step, instead, lane.half ? live[1] : live[0], lane);
         sums.add(at_pages_weights<HEADS>(p, lane), values, lane);
         left -= AT_PAGES_STEP;
         if (left == 0 || step + 1 == steps) {

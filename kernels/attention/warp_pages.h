@@ -24,8 +24,14 @@ constexpr int AT_PAGES_RANGES = 32, AT_PAGES_STEP = 8,
 /* How the ranges of a row are dealt out: `cluster` blocks, in each half of a warp `each` ranges. */
 struct at_pages_shape {
     int warps, cluster, each;
-    int short_rows; /* every range of every request has 8 keys */
+    int range; /* keys of a range of the longest request there may be: a first guess at where the keys of a warp begin */
 };
+
+/* Keys of a range of a row of so many, at least a step's. */
+static inline __host__ __device__ int at_pages_range(int64_t keys) {
+    constexpr int LEAST = AT_PAGES_RANGES * AT_PAGES_STEP;
+    return keys > LEAST ? AT_PAGES_STEP * (int)((keys + LEAST - 1) / LEAST) : AT_PAGES_STEP;
+}
 
 /* Threads of a block at most, and so the registers of a thread: 128 or 255. */
 template <int D, int HEADS> constexpr int AT_PAGES_THREADS = D <= 128 && HEADS <= 2 ? 512 : 256;
@@ -54,9 +60,7 @@ template <class T, int HEADS> struct at_pages_block {
         heads = group - first < HEADS ? group - first : HEADS;
         token = a.query_start[request];
         keys = a.query_start[request + 1] == token ? -1 : a.seq_lens[request];
-        range = AT_PAGES_STEP;
-        if (!shape.short_rows && keys > AT_PAGES_RANGES * AT_PAGES_STEP)
-            range *= (keys + AT_PAGES_RANGES * AT_PAGES_STEP - 1) / (AT_PAGES_RANGES * AT_PAGES_STEP);
+        range = at_pages_range(keys);
     }
     __device__ bool absent() const { return keys < 0; }
     __device__ const T *q(const at_attention_view<T> &a, int i) const {
@@ -87,14 +91,11 @@ template <int D> struct at_pages_q {
 template <int D> struct at_pages_k {
     uint32_t x[2][D / 32][4];
 
-    template <class T> __device__ void load(int row, const T *from, bool wanted) {
+    /* From a lane's first channels on. */
+    template <class T> __device__ void load(int row, const T *from) {
         AT_UNROLL
-        for (int i = 0; i < D / 32; i++) {
-            if (wanted)
-                at_load16_once(reinterpret_cast<const uint32_t *>(from + 32 * i), x[row][i]);
-            else
-                x[row][i][0] = x[row][i][1] = x[row][i][2] = x[row][i][3] = 0;
-        }
+        for (int i = 0; i < D / 32; i++)
+            at_load16_once(reinterpret_cast<const uint32_t *>(from + 32 * i), x[row][i]);
     }
     template <class T> __device__ at_sum_f32 dots(const at_pages_q<D> &q) const {
         at_sum_f32 sum;
@@ -115,36 +116,51 @@ struct at_pages_run {
     /* Half `half` of warp number `warp` of the cluster; each warp has `each` ranges a half. */
     template <class Block>
     __device__ at_pages_run(const Block &block, const at_pages_shape &shape, int warp, int half)
-        : begin((2 * warp + half) * shape.each * block.range), end(begin + shape.each * block.range) {
+        : begin(begin_of(shape, warp, half, block.range)), end(begin + shape.each * block.range) {
         end = end < block.keys ? end : block.keys;
     }
-    __device__ int steps() const { return begin < end ? (end - begin + AT_PAGES_STEP - 1) / AT_PAGES_STEP : 0; }
-
-    /* The number of the page in which key t lies, or anything where t is no key of the run. */
-    template <class T> __device__ int page(const at_attention_view<T> &a, int request, int t) const {
-        return t >= 0 && t < end ? a.rows[request * a.row_stride + a.page_of(t)] : 0;
+    static __device__ int begin_of(const at_pages_shape &shape, int warp, int half, int range) {
+        return (2 * warp + half) * shape.each * range;
     }
-    /* The first element of key t of the page. */
-    template <class T> static __device__ int64_t place(const at_attention_view<T> &a, int number, int t, int kv_head) {
-        return a.key_of_page(number, t - a.page_of(t) * a.page, kv_head);
+    __device__ int steps() const { return begin < end ? (end - begin + AT_PAGES_STEP - 1) / AT_PAGES_STEP : 0; }
+};
+
+/* The number of the page in which key t lies; anything where the table has none. */
+template <class T> __device__ int at_pages_page(const at_attention_view<T> &a, int request, int t) {
+    const int column = a.page_of(t);
+    return t >= 0 && column < a.row_stride ? a.rows[request * a.row_stride + column] : 0;
+}
+
+/* The pages of keys t[0] and t[1] and of those a step before. */
+struct at_pages_first {
+    int at[2], before[2];
+
+    template <class T> __device__ at_pages_first(const at_attention_view<T> &a, int request, int t0, int t1) {
+        const int t[2] = { t0, t1 };
+        AT_UNROLL
+        for (int i = 0; i < 2; i++) {
+            at[i] = at_pages_page(a, request, t[i]);
+            before[i] = at_pages_page(a, request, t[i] - AT_PAGES_STEP);
+        }
     }
 };
 
-/* Rows of V of the 8 keys of a half, 16 bytes a lane and piece; those that nobody wants are not read. */
+/* Rows of V of the 8 keys of a half, 16 bytes a lane and piece. In the place of a row that nobody wants `instead` is read,
+ * a row that is in the cache: a load that depends on a condition would hold its registers all the time. */
 template <class T, int D> struct at_pages_v {
     static constexpr int OF_LANE = AT_PAGES_OF_LANE<D>;
     T x[AT_PAGES_STEP][OF_LANE][AT_PAGES_EACH];
 
     /* live: four bits a key. */
-    __device__ void load(const T *first, int step, uint32_t live, int within) {
+    __device__ void load(const T *first, int step, const T *instead, uint32_t live, const at_pages_lane &lane) {
         AT_UNROLL
         for (int i = 0; i < AT_PAGES_STEP; i++) {
-            if (!(live >> 4 * i & 15u))
-                continue;
+            const T *from = live >> 4 * i & 15u ? first + i * step : instead;
             AT_UNROLL
-            for (int c = 0; c < OF_LANE; c++)
-                if (within + 16 * c < AT_PAGES_PIECES<D>)
-                    at_load16_once(first + i * step + (within + 16 * c) * AT_PAGES_EACH, x[i][c]);
+            for (int c = 0; c < OF_LANE; c++) {
+                const int piece = lane.within + 16 * c; /* a short row has no piece for every lane */
+                at_load16_once(from + (piece < AT_PAGES_PIECES<D> ? piece : 0) * AT_PAGES_EACH, x[i][c]);
+            }
         }
     }
 };
@@ -282,7 +298,7 @@ template <int D, int HEADS> at_pages_shape at_pages_shape_of(const struct at_siz
            (2 * cluster * rows <= PROCESSORS || warps / cluster * 32 > AT_PAGES_THREADS<D, HEADS> ||
             at_pages_partials<D, HEADS>::bytes(cluster) > 220 * 1024))
         cluster *= 2;
-    return { warps / cluster, cluster, AT_PAGES_RANGES / 2 / warps, ranges <= AT_PAGES_RANGES };
+    return { warps / cluster, cluster, AT_PAGES_RANGES / 2 / warps, at_pages_range(z->capacity) };
 }
 
 /* f.operator()<D, HEADS>() for the head size and the query heads of a kv head. */
@@ -292,7 +308,8 @@ template <class F> int at_pages_with_sizes(const struct at_sizes *z, F f) {
         return group <= 1   ? f.template operator()<D, 1>()
                : group <= 2 ? f.template operator()<D, 2>()
                : group <= 4 ? f.template operator()<D, 4>()
-                            : f.template operator()<D, 8>();
+                            : f.template operator() < D,
+               D <= 128 ? 8 : 4 > (); /* d 256: four and four, for want of registers */
     };
     return z->d == 32    ? with_heads.template operator()<32>()
            : z->d == 64  ? with_heads.template operator()<64>()
