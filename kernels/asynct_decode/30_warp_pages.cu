@@ -33,7 +33,9 @@ __global__ void __launch_bounds__(AT_PAGES_THREADS<D, HEADS>) attend(at_asynct_v
     const at_pages_partials<D, HEADS> partials(shared, shape);
     if (shape.cluster > 1)
         at_cluster_arrive();
-    at_asynct_pages<T, D, HEADS>(a, shape, block, partials);
+    const at_pages_lane lane;
+    at_asynct_pages<T, D, HEADS> op(a, block, partials, lane);
+    at_pages_walk<T, D, HEADS>(a, shape, block, lane, op);
     if (shape.cluster > 1) {
         at_cluster_arrive();
         at_cluster_wait();
@@ -50,7 +52,7 @@ const char *supports(const struct at_problem *problem) { return at_asynct_pages_
 
 int launch(const struct at_launch *launch) {
     return at_pages_with_sizes(&launch->problem->sizes, [launch]<int D, int HEADS>() {
-        return at_asynct_pages_launch<D, HEADS>(launch, attend<at_f16, D, HEADS>, attend<at_bf16, D, HEADS>);
+        return at_pages_launch<D, HEADS>(launch, attend<at_f16, D, HEADS>, attend<at_bf16, D, HEADS>);
     });
 }
 

@@ -165,28 +165,50 @@ template <class T, int D> struct at_pages_v {
     }
 };
 
-/* The weights of 16 keys for the lanes that multiply by them. A lane has those of its two columns, of the keys g of both
- * halves: w[0], w[1] and w[2], w[3]. */
-template <int HEADS> struct at_pages_weights {
-    float w[4];
+/* What a lane makes weights of: of the keys g of both halves and the block's heads each of the four lanes of a key has
+ * COUNT. A fragment has columns 2 t and 2 t + 1, of which up to four heads leave half or more empty: then the lanes share
+ * what there is. */
+template <int HEADS> struct at_pages_share {
+    static constexpr int COUNT = HEADS <= 2 ? 1 : HEADS <= 4 ? 2 : 4;
 
-    __device__ at_pages_weights(const float (&from)[4], const at_pages_lane &lane) {
-        constexpr int APART = HEADS <= 2 ? 1 : 2; /* columns of no head lie there: they take the second half's */
+    static __device__ int half(const at_pages_lane &lane, int i) { return COUNT == 4 ? i / 2 : lane.t / 2; }
+    static __device__ int head(const at_pages_lane &lane, int i) {
+        return COUNT == 1 ? lane.t % 2 : COUNT == 2 ? lane.t % 2 * 2 + i : 2 * lane.t + i % 2;
+    }
+    /* Takes the lane's share out of fragments. */
+    static __device__ void take(const at_sum_f32 &from, const at_pages_lane &lane, float (&x)[COUNT]) {
         AT_UNROLL
-        for (int i = 0; i < 4; i++)
-            w[i] = from[i];
-        AT_UNROLL
-        for (int e = 0; e < 2 && e < HEADS && HEADS <= 4; e++) {
-            const float other = at_shuffle_up(0xffffffffu, from[2 + e], APART);
-            w[e] = lane.t >= APART ? other : from[e];
+        for (int i = 0; i < COUNT; i++) {
+            x[i] = from[i];
+            if constexpr (COUNT == 1) {
+                x[i] = at_shuffle(0xffffffffu, from[0], 4 * lane.g);
+                AT_UNROLL
+                for (int t = 1; t < 4; t++) {
+                    const float other = at_shuffle(0xffffffffu, from[t], 4 * lane.g);
+                    x[i] = lane.t == t ? other : x[i];
+                }
+            }
+            if constexpr (COUNT == 2) {
+                const float first = at_shuffle(0xffffffffu, from[i], 4 * lane.g + lane.t % 2),
+                            second = at_shuffle(0xffffffffu, from[2 + i], 4 * lane.g + lane.t % 2);
+                x[i] = lane.t < 2 ? first : second;
+            }
         }
     }
-    /* That of key i of the lane's half and head n. */
-    __device__ float of(int i, int n, const at_pages_lane &lane) const {
-        if (HEADS <= 4)
-            return at_shuffle(0xffffffffu, w[n % 2], 4 * i + n / 2 + (HEADS <= 2 ? 1 : 2) * lane.half);
-        const float first = at_shuffle(0xffffffffu, w[n % 2], 4 * i + n / 2),
-                    second = at_shuffle(0xffffffffu, w[2 + n % 2], 4 * i + n / 2);
+    /* Of all lanes' shares what belongs to key i of the lane's half and head n. */
+    static __device__ float of(const float (&x)[COUNT], int i, int n, const at_pages_lane &lane) {
+        if (COUNT <= 2)
+            return at_shuffle(0xffffffffu, x[COUNT == 1 ? 0 : n % 2], 4 * i + 2 * lane.half + (COUNT == 1 ? n : n / 2));
+        const float first = at_shuffle(0xffffffffu, x[n % 2], 4 * i + n / 2),
+                    second = at_shuffle(0xffffffffu, x[COUNT / 2 + n % 2], 4 * i + n / 2);
+        return lane.half ? second : first;
+    }
+    /* Four bits for each key of the lane's half: any is 1 where some head has a weight for it. */
+    static __device__ uint32_t live(const float (&x)[COUNT], const at_pages_lane &lane) {
+        if (COUNT <= 2)
+            return at_ballot(0xffffffffu, x[0] != 0.0f || x[COUNT - 1] != 0.0f) >> 2 * lane.half & 0x33333333u;
+        const uint32_t first = at_ballot(0xffffffffu, x[0] != 0.0f || x[1 % COUNT] != 0.0f),
+                       second = at_ballot(0xffffffffu, x[COUNT / 2] != 0.0f || x[COUNT - 1] != 0.0f);
         return lane.half ? second : first;
     }
 };
@@ -209,12 +231,13 @@ template <int D, int HEADS> struct at_pages_sums {
     }
     /* Key by key; a weight of 0 leaves a sum alone. */
     template <class T>
-    __device__ void add(const at_pages_weights<HEADS> &weights, const at_pages_v<T, D> &v, const at_pages_lane &lane) {
+    __device__ void add(const float (&weights)[at_pages_share<HEADS>::COUNT], const at_pages_v<T, D> &v,
+                        const at_pages_lane &lane) {
         AT_UNROLL
         for (int i = 0; i < AT_PAGES_STEP; i++) {
             AT_UNROLL
             for (int n = 0; n < HEADS; n++) {
-                const float w = weights.of(i, n, lane);
+                const float w = at_pages_share<HEADS>::of(weights, i, n, lane);
                 if (w == 0.0f)
                     continue;
                 AT_UNROLL
@@ -277,6 +300,78 @@ template <int D, int HEADS> struct at_pages_partials {
     }
 };
 
+/* A warp's walk over its keys. Op makes weights of dot products and puts sums away:
+ *   BEHIND, behind()              whether it wants the dot products of keys before the run, and of how many
+ *   begin(dots, first)            those of a step before the run; first: the first half has no keys before its own
+ *   weights(x, t, run, sums)      makes weights of the lane's share of dot products, those of the halves' keys t[0] and t[1]
+ *                                 on; 0 where there is no head or no such key
+ *   end(range, sums)              the sums of a range are complete */
+template <class T, int D, int HEADS, class Op>
+__device__ __forceinline__ void at_pages_walk(const at_attention_view<T> &a, const at_pages_shape &shape,
+                                              const at_pages_block<T, HEADS> &block, const at_pages_lane &lane,
+                                              Op &op) {
+    const int warp = (shape.cluster > 1 ? at_cluster_rank() : 0) * shape.warps + (int)threadIdx.x / 32;
+    /* Looked up before the request's length is there: where all are as long as can be, the guess is right. */
+    at_pages_first page(a, block.request, at_pages_run::begin_of(shape, warp, 0, shape.range),
+                        at_pages_run::begin_of(shape, warp, 1, shape.range));
+    op.prepare();
+    const at_pages_run run[2] = { at_pages_run(block, shape, warp, 0), at_pages_run(block, shape, warp, 1) };
+    const int steps = run[0].steps();
+    const T *instead = block.q(a, 0); /* read in the place of rows that are not wanted */
+    const auto load = [&](at_pages_k<D> &k, int row, int number, int t, int least) {
+        const int64_t place = a.key_of_page(number, t - a.page_of(t) * a.page, block.kv_head);
+        const bool wanted = lane.g >= least && t + lane.g < run[row].end;
+        k.load(row, (wanted ? a.k + place + lane.g * a.key_step : instead) + AT_PAGES_EACH * lane.t);
+        return a.v + place;
+    };
+    const at_pages_q<D> q(a, block, lane);
+    if (block.range != shape.range && steps > 0)
+        page = at_pages_first(a, block.request, run[0].begin, run[1].begin);
+    at_pages_k<D> k;
+    const T *v = nullptr; /* the rows of V of the step that is under way, of the lane's half */
+    const auto load_both = [&](int t0, int t1) {
+        const T *const of[2] = { load(k, 0, page.at[0], t0, 0), load(k, 1, page.at[1], t1, 0) };
+        page.at[0] = at_pages_page(a, block.request, t0 + AT_PAGES_STEP);
+        page.at[1] = at_pages_page(a, block.request, t1 + AT_PAGES_STEP);
+        v = lane.half ? of[1] : of[0];
+    };
+    if (steps > 0) {
+        at_pages_k<D> behind;
+        AT_UNROLL
+        for (int i = 0; i < 2 && Op::BEHIND; i++) {
+            const int t = run[i].begin - AT_PAGES_STEP;
+            load(behind, i, page.before[i], t, t < 0 ? AT_PAGES_STEP : AT_PAGES_STEP - op.behind());
+        }
+        load_both(run[0].begin, run[1].begin);
+        if (Op::BEHIND)
+            op.begin(behind.template dots<T>(q), run[0].begin == 0);
+    }
+    if (shape.cluster > 1)
+        at_cluster_wait(); /* every block of the cluster has begun: its shared memory may be written */
+    at_pages_sums<D, HEADS> sums;
+    int range = (2 * warp + lane.half) * shape.each, left = block.range;
+    for (int step = 0; step < steps; step++) {
+        const int t[2] = { run[0].begin + step * AT_PAGES_STEP, run[1].begin + step * AT_PAGES_STEP };
+        const at_sum_f32 dots = k.template dots<T>(q);
+        const T *rows = v;
+        if (step + 1 < steps) /* the next step's K is under way from here on */
+            load_both(t[0] + AT_PAGES_STEP, t[1] + AT_PAGES_STEP);
+        float p[at_pages_share<HEADS>::COUNT];
+        at_pages_share<HEADS>::take(dots, lane, p);
+        op.weights(p, t, run, sums);
+        at_pages_v<T, D> values;
+        values.load(rows, a.key_step, instead, at_pages_share<HEADS>::live(p, lane), lane);
+        sums.add(p, values, lane);
+        left -= AT_PAGES_STEP;
+        if (left == 0 || step + 1 == steps) {
+            op.end(range, sums);
+            sums.clear();
+            range++;
+            left = block.range;
+        }
+    }
+}
+
 /* Reasons to decline that all kernels on these steps share. */
 static inline const char *at_pages_declines(const struct at_problem *problem) {
     const struct at_sizes *z = &problem->sizes;
@@ -299,6 +394,27 @@ template <int D, int HEADS> at_pages_shape at_pages_shape_of(const struct at_siz
             at_pages_partials<D, HEADS>::bytes(cluster) > 220 * 1024))
         cluster *= 2;
     return { warps / cluster, cluster, AT_PAGES_RANGES / 2 / warps, at_pages_range(z->capacity) };
+}
+
+/* A kernel on grid (blocks of a cluster x groups of heads, requests), with `more` bytes beside the partial sums. */
+template <int D, int HEADS, template <class> class View>
+int at_pages_launch(const struct at_launch *launch, void (*f16)(View<at_f16>, at_pages_shape),
+                    void (*bf16)(View<at_bf16>, at_pages_shape), int64_t more = 0) {
+    const struct at_problem *p = launch->problem;
+    const struct at_sizes *z = &p->sizes;
+    const at_pages_shape shape = at_pages_shape_of<D, HEADS>(z);
+    const int64_t group = z->h / z->hk, parts = (group + HEADS - 1) / HEADS;
+    const dim3 grid{ (unsigned)(z->hk * parts * shape.cluster), (unsigned)z->b, 1 },
+        threads{ (unsigned)shape.warps * 32, 1, 1 };
+    const int64_t shared = at_pages_partials<D, HEADS>::bytes(shape.cluster) + more;
+    const auto start = [&](auto kernel, const auto &view) {
+        return shape.cluster == 1
+                   ? at_launch(kernel, grid, threads, shared, launch->stream, view, shape)
+                   : at_launch_cluster(kernel, grid, threads, shape.cluster, shared, launch->stream, view, shape);
+    };
+    if (z->tokens == 0)
+        return 0;
+    return p->dtype == AT_F16 ? start(f16, View<at_f16>::of(p)) : start(bf16, View<at_bf16>::of(p));
 }
 
 /* f.operator()<D, HEADS>() for the head size and the query heads of a kv head. */
