@@ -25,7 +25,7 @@
 namespace {
 
 template <class T, int D, int HEADS>
-__global__ void __launch_bounds__(AT_PAGES_THREADS<D, HEADS>) attend(at_asynct_view<T> a, at_pages_shape shape) {
+__global__ void __launch_bounds__(AT_PAGES_THREADS<D, HEADS>, 1) attend(at_asynct_view<T> a, at_pages_shape shape) {
     AT_SHARED_DYNAMIC(float, shared);
     const at_pages_block<T, HEADS> block(a, shape);
     if (block.absent())
@@ -36,15 +36,10 @@ __global__ void __launch_bounds__(AT_PAGES_THREADS<D, HEADS>) attend(at_asynct_v
     const at_pages_lane lane;
     at_asynct_pages<T, D, HEADS> op(a, block, partials, lane);
     at_pages_walk<T, D, HEADS>(a, shape, block, lane, op);
-    if (shape.cluster > 1) {
-        at_cluster_arrive();
-        at_cluster_wait();
-    } else {
-        at_sync();
-    }
-    partials.join((block.keys + block.range - 1) / block.range, [&](int head, int channel, float sum) {
-        if (head < block.heads)
-            a.o[((int64_t)block.token * a.h + block.head + head) * a.d + channel] = at_round_to<T>(sum);
+    at_pages_meet(shape);
+    const auto as_it_is = [](int, int, float sum) { return sum; };
+    partials.join(block.ranges(), block.heads, as_it_is, [&](int head, int channel, float sum) {
+        a.o[((int64_t)block.token * a.h + block.head + head) * a.d + channel] = at_round_to<T>(sum);
     });
 }
 

@@ -4,7 +4,7 @@
 #define AT_ASYNCT_PAGES_H
 
 #include "kernels/attention/asynct.h"
-#include "kernels/attention/warp_pages.h"
+#include "kernels/attention/warp_pages_walk.h"
 
 /* What a walk does for AsyncT: the filter's history in registers, gates, sums into shared memory. */
 template <class T, int D, int HEADS> struct at_asynct_pages {
@@ -75,7 +75,9 @@ template <class T, int D, int HEADS> struct at_asynct_pages {
             before[i] = now;
         }
     }
-    __device__ void end(int range, const at_pages_sums<D, HEADS> &sums) const { partials.put(range, sums, lane); }
+    __device__ void end(const int (&ranges)[2], const at_pages_sums<D, HEADS> &sums) const {
+        partials.put(lane.half ? ranges[1] : ranges[0], sums, lane);
+    }
 };
 
 static inline const char *at_asynct_pages_declines(const struct at_problem *problem) {

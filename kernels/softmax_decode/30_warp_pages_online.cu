@@ -1,0 +1,199 @@
+/* Softmax decode by warps that own keys, each with its own online softmax; no barrier until the parts are joined.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * asynct_decode/30_warp_pages with softmax in the gate's place: K goes from memory straight into the operands of mma.sync,
+ * a half of a warp owns a run of keys for all query heads of a kv head and keeps a maximum and a sum of weights for each.
+ * Maxima go round by shuffles, for the weights are in the lanes that have the scores. A row of V whose weights are all 0
+ * is not read; softmax seldom has one.
+ *
+ * Numerically: q.k on tensor cores, steps of 16 channels of which each of four threads has four of its eight; weights by
+ * ex2.approx.ftz with the scale folded into the argument; an online step has 8 keys; P V of each of 32 ranges of keys
+ * by fmaf in ascending order. The sum of weights has eight lanes, key t in lane t % 8, joined by a butterfly. Ranges
+ * are joined in their order by their maxima; reciprocal and logarithm by the special-function unit. The bits depend on the
+ * length of a request alone.
+ *
+ * Launch: grid (blocks of a cluster x kv heads, requests); a row has up to 16 warps, over 1 to 8 blocks; where rows are
+ * more than multiprocessors, 8, which have two ranges a half. Shared memory 128 bytes a head and channel, divided between
+ * the blocks of a cluster, and 256 bytes a head. One barrier of the block, or two of the cluster.
+ *
+ * Limits: f16 or bf16; d 32, 64, 96, 128 or 256; contiguous keys or pages of a multiple of 8; clusters want sm_90; a
+ * scale from 2^-64 to 2^64; no softcap, no biases.
+ *
+ * Source: ours. */
+#include "kernels/attention/softmax.h"
+#include "kernels/attention/warp_pages_walk.h"
+
+namespace {
+
+using exponential = at_softmax_ex2<AT_DIVIDE_RCP_APPROX_FTZ>;
+
+/* A maximum and a sum of weights for each range and head, in every block of the cluster. */
+template <int HEADS> struct totals {
+    struct of_range {
+        float max, sum;
+    };
+    of_range (*x)[HEADS];
+    int cluster;
+
+    static constexpr int64_t BYTES = AT_PAGES_RANGES * HEADS * (int64_t)sizeof(of_range);
+
+    __device__ void put(int range, int head, float max, float sum) const {
+        for (int r = 0; r < cluster; r++) {
+            of_range *to = &x[range][head];
+            if (cluster > 1)
+                to = at_cluster_map(to, r);
+            to->max = max;
+            to->sum = sum;
+        }
+    }
+};
+
+/* What a walk does for softmax. */
+template <class T, int D, int HEADS> struct online {
+    using share = at_pages_share<HEADS>;
+    static constexpr bool BEHIND = false;
+    const at_pages_block<T, HEADS> &block;
+    const at_pages_partials<D, HEADS> &partials;
+    const totals<HEADS> &total;
+    const at_pages_lane &lane;
+    const exponential exp;
+    float max[share::COUNT], sum[share::COUNT]; /* of a range; the sum of this lane's keys */
+
+    __device__ online(const at_softmax_view<T> &a, const at_pages_block<T, HEADS> &of,
+                      const at_pages_partials<D, HEADS> &to, const totals<HEADS> &and_to, const at_pages_lane &at)
+        : block(of), partials(to), total(and_to), lane(at), exp(a.scale) {}
+    __device__ bool has(int i) const { return share::head(lane, i) < block.heads; }
+    __device__ void prepare() {
+        AT_UNROLL
+        for (int i = 0; i < share::COUNT; i++) {
+            max[i] = -INFINITY;
+            sum[i] = 0.0f;
+        }
+    }
+    __device__ static int behind() { return 0; }
+    __device__ static void begin(const at_sum_f32 &, bool) {}
+    __device__ void weights(float (&x)[share::COUNT], const int (&t)[2], const at_pages_run (&run)[2],
+                            at_pages_sums<D, HEADS> &sums) {
+        float factor[share::COUNT];
+        bool rescales = false;
+        AT_UNROLL
+        for (int i = 0; i < share::COUNT; i++) {
+            const bool second = share::half(lane, i) == 1;
+            const bool seen = has(i) && (second ? t[1] : t[0]) + lane.g < (second ? run[1].end : run[0].end);
+            const float score = seen ? exponential::score(x[i]) : -INFINITY;
+            float now = fmaxf(max[i], score);
+            AT_UNROLL
+            for (int with = 4; with < 32; with *= 2) /* four lanes a key */
+                now = fmaxf(now, at_shuffle_xor(0xffffffffu, now, with));
+            factor[i] = exp.factor(max[i], now);
+            rescales |= factor[i] != 1.0f;
+            x[i] = seen ? exp.weight(score, exp.base(now), 0) : 0.0f;
+            max[i] = now;
+            sum[i] *= factor[i];
+            sum[i] += x[i];
+        }
+        if (at_ballot(0xffffffffu, rescales)) {
+            AT_UNROLL
+            for (int n = 0; n < HEADS; n++)
+                sums.scale(n, share::of(factor, 0, n, lane));
+        }
+    }
+    __device__ void end(const int (&ranges)[2], const at_pages_sums<D, HEADS> &sums) {
+        partials.put(lane.half ? ranges[1] : ranges[0], sums, lane);
+        AT_UNROLL
+        for (int i = 0; i < share::COUNT; i++) {
+            AT_UNROLL
+            for (int with = 16; with > 2; with /= 2)
+                sum[i] += at_shuffle_xor(0xffffffffu, sum[i], with);
+            if (lane.g == 0 && has(i))
+                total.put(share::half(lane, i) ? ranges[1] : ranges[0], share::head(lane, i), max[i], sum[i]);
+        }
+        prepare();
+    }
+};
+
+template <class T, int D, int HEADS>
+__global__ void __launch_bounds__(AT_PAGES_THREADS<D, HEADS>, 1) attend(at_softmax_view<T> a, at_pages_shape shape) {
+    AT_SHARED_DYNAMIC(float, shared);
+    const at_pages_block<T, HEADS> block(a, shape);
+    if (block.absent())
+        return;
+    const at_pages_partials<D, HEADS> partials(shared, shape);
+    const totals<HEADS> total{ reinterpret_cast<typename totals<HEADS>::of_range(*)[HEADS]>(partials.past()),
+                               shape.cluster };
+    if (shape.cluster > 1)
+        at_cluster_arrive();
+    const at_pages_lane lane;
+    online<T, D, HEADS> op(a, block, partials, total, lane);
+    at_pages_walk<T, D, HEADS>(a, shape, block, lane, op);
+    at_pages_meet(shape);
+    const int ranges = block.ranges();
+    float max = -INFINITY, sum = 0.0f; /* of the row of the head that `max_of` is */
+    int max_of = -1;
+    const auto weighed = [&](int range, int head, float x) {
+        if (head != max_of || range == 0) {
+            max_of = head;
+            max = -INFINITY;
+            sum = 0.0f;
+            for (int r = 0; r < ranges; r++)
+                max = fmaxf(max, total.x[r][head].max);
+        }
+        const float factor = op.exp.factor(total.x[range][head].max, max), part = total.x[range][head].sum * factor;
+        sum = range > 0 ? sum + part : part;
+        return x * factor;
+    };
+    partials.join(ranges, block.heads, weighed, [&](int head, int channel, float o) {
+        const int64_t row = (int64_t)block.token * a.h + block.head + head;
+        a.o[row * a.d + channel] =
+            at_round_to<T>(ranges > 0 ? exponential::quotient(o, exponential::divisor(sum)) : 0.0f);
+        if (channel == 0)
+            a.lse[row] = ranges > 0 ? op.exp.lse(max, sum) : -INFINITY;
+    });
+}
+
+const char *supports(const struct at_problem *problem) {
+    const char *reason = at_pages_declines(problem);
+    if (!reason)
+        reason = at_attention_declines(problem, 0);
+    return reason ? reason : at_softmax_ex2_declines(problem);
+}
+
+int launch(const struct at_launch *launch) {
+    return at_pages_with_sizes(&launch->problem->sizes, [launch]<int D, int HEADS>() {
+        return at_pages_launch<D, HEADS>(launch, attend<at_f16, D, HEADS>, attend<at_bf16, D, HEADS>,
+                                         totals<HEADS>::BYTES);
+    });
+}
+
+} // namespace
+
+AT_KERNEL(softmax_decode, 30_warp_pages_online) = {
+    .summary = "a warp owns keys and has its own online softmax: K straight into mma.sync, no barrier until the join",
+    .source = "ours",
+    .numerics = {
+        .qk_unit = AT_UNIT_TC_F32,
+        .qk_lanes = 1,
+        .qk_run = 8,
+        .scale_on = AT_SCALE_ON_SCORE,
+        .p = AT_F32,
+        .exp = AT_EXP_EX2_APPROX_FTZ,
+        .exp_arg = AT_EXP_ARG_FMA,
+        .l_lanes = AT_PAGES_STEP,
+        .l_run = 1,
+        .l_tree = AT_TREE_BUTTERFLY,
+        .divide = AT_DIVIDE_RCP_APPROX_FTZ,
+        .lse = AT_LSE_LG2_APPROX_FTZ,
+        .block = AT_PAGES_STEP,
+        .pv_unit = AT_UNIT_F32_FMA,
+        .pv_chunk = 1,
+        .split = AT_PAGES_STEP,
+        .splits = AT_PAGES_RANGES,
+        .repeats = 1,
+        .batch_invariant = 1,
+        .tail = AT_TAIL_UNREAD,
+        .pv_zero = AT_PV_ZERO_SKIPPED,
+    },
+    .supports = supports,
+    .workspace = nullptr,
+    .launch = launch,
+};
