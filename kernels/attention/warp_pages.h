@@ -295,8 +295,8 @@ template <int D, int HEADS> struct at_pages_partials {
             }
         }
     }
-    /* Joins the first `ranges` ranges of `heads` heads in their order, from term(range, head, its sum): put(head, channel, sum). By all
-     * threads of the block. */
+    /* Joins the first `ranges` ranges of `heads` heads in their order, from term(range, head, its sum): put(head, channel,
+     * sum). By all threads of the block. */
     template <class Term, class Put> __device__ void join(int ranges, int heads, Term term, Put put) const {
         const int rank = cluster > 1 ? at_cluster_rank() : 0, each = pieces * AT_PAGES_EACH;
         for (int i = (int)threadIdx.x; i < each; i += (int)blockDim.x) {
