@@ -150,7 +150,7 @@ struct at_pages_first {
  * a row that is in the cache: a load that depends on a condition would hold its registers all the time. */
 template <class T, int D> struct at_pages_v {
     static constexpr int OF_LANE = AT_PAGES_OF_LANE<D>;
-    T x[AT_PAGES_STEP][OF_LANE][AT_PAGES_EACH];
+    uint32_t x[AT_PAGES_STEP][OF_LANE][AT_PAGES_EACH / 2];
 
     /* live: four bits a key. */
     __device__ void load(const T *first, int step, const T *instead, uint32_t live, const at_pages_lane &lane) {
@@ -160,7 +160,9 @@ template <class T, int D> struct at_pages_v {
             AT_UNROLL
             for (int c = 0; c < OF_LANE; c++) {
                 const int piece = lane.within + 16 * c; /* a short row has no piece for every lane */
-                at_load16_once(from + (piece < AT_PAGES_PIECES<D> ? piece : 0) * AT_PAGES_EACH, x[i][c]);
+                at_load16_once(
+                    reinterpret_cast<const uint32_t *>(from + (piece < AT_PAGES_PIECES<D> ? piece : 0) * AT_PAGES_EACH),
+                    x[i][c]);
             }
         }
     }
@@ -244,17 +246,19 @@ template <int D, int HEADS> struct at_pages_sums {
                         const at_pages_lane &lane) {
         AT_UNROLL
         for (int i = 0; i < AT_PAGES_STEP; i++) {
+            float w[HEADS];
             AT_UNROLL
-            for (int n = 0; n < HEADS; n++) {
-                const float w = at_pages_share<HEADS>::of(weights, i, n, lane);
-                if (w == 0.0f)
-                    continue;
+            for (int n = 0; n < HEADS; n++)
+                w[n] = at_pages_share<HEADS>::of(weights, i, n, lane);
+            AT_UNROLL
+            for (int c = 0; c < OF_LANE; c++) {
+                float row[AT_PAGES_EACH];
                 AT_UNROLL
-                for (int c = 0; c < OF_LANE; c++) {
-                    AT_UNROLL
-                    for (int e = 0; e < AT_PAGES_EACH; e++)
-                        x[n][c][e] = fmaf(w, at_float(v.x[i][c][e]), x[n][c][e]);
-                }
+                for (int e = 0; e < AT_PAGES_EACH; e++)
+                    row[e] = at_float(T{ (uint16_t)(v.x[i][c][e / 2] >> 16 * (e % 2)) });
+                AT_UNROLL
+                for (int n = 0; n < HEADS; n++)
+                    at_fma_where(w[n] != 0.0f, w[n], row, x[n][c]);
             }
         }
     }

@@ -25,7 +25,8 @@
  *   AT_UNROLL                                          before a loop over registers that nvcc would not unroll
  *   AT_NO_UNROLL                                       before a loop that unrolled would not fit the registers
  *   at_launch(kernel, grid, block, shared, stream, ...)
- *   fmaf, fminf, fmaxf                                 correctly rounded; NaN gives way to a number */
+ *   fmaf, fminf, fmaxf                                 correctly rounded; NaN gives way to a number
+ *   at_fma_where(yes, a, b[8], c[8])                   c[i] = fmaf(a, b[i], c[i]) where yes: a predicate, no branch */
 /* Tensor cores: all 32 lanes of a warp together, at one place. A lane is 4 g + t; a 32-bit register of operands holds n
  * elements of T, the first in its lowest bits: n = 2 for at_f16 and at_bf16, 1 for at_tf32 (an f32 whose low 13 bits
  * are dropped), 4 for at_e4m3 and at_e5m2.
