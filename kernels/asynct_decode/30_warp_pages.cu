@@ -12,7 +12,7 @@
  * in 14_sparse_p_ordered; P V of each of 32 ranges of keys by fmaf in ascending order, rows with p = 0 left out; the ranges'
  * sums are added in their order. The bits depend on the length of a request alone, not on how warps are dealt out.
  *
- * Launch: grid (blocks of a cluster x kv heads, requests); a row has up to 16 warps, over 1 to 8 blocks; where rows are
+ * Launch: grid (blocks of a cluster, kv heads, requests); a row has up to 16 warps, over 1 to 8 blocks; where rows are
  * more than multiprocessors, 8, which have two ranges a half. Shared memory 128 bytes a head and channel, divided between
  * the blocks of a cluster. One barrier of the block, or two of the cluster.
  *
@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(AT_PAGES_THREADS<D, HEADS>, 1) attend(at_async
     if (block.absent())
         return;
     const at_pages_partials<D, HEADS> partials(shared, shape);
-    if (shape.cluster > 1)
+    if (shape.log_cluster > 0)
         at_cluster_arrive();
     const at_pages_lane lane;
     at_asynct_pages<T, D, HEADS> op(a, block, partials, lane);

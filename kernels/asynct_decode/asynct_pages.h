@@ -41,43 +41,62 @@ template <class T, int D, int HEADS> struct at_asynct_pages {
         share::take(dots, lane, before);
         AT_UNROLL
         for (int i = 0; i < share::COUNT; i++)
-            before[i] = first && share::half(lane, i) == 0 ? 0.0f : read(before[i]);
+            before[i] = first ? 0.0f : read(before[i]);
     }
-    /* The score of the key j before this lane's: four lanes a key, the last keys of the step before in front. */
-    __device__ float earlier(float now, float last, int j) const {
-        return at_shuffle(0xffffffffu, lane.g >= AT_PAGES_STEP - j ? last : now, at_lane() - 4 * j + 32);
-    }
-    /* p of key t. */
-    __device__ float gate(int i, float now, int t) const {
-        const bool shrunk = a.pooled && a.shrink && t + 1 < a.n_taps; /* a shorter window has taps of its own */
-        float share = 0.0f;
-        if (shrunk)
-            share = a.sigma[head(i)] / (float)(t + 1);
-        float z = (shrunk ? 1.0f - share : tap[i][0]) * now;
-        AT_UNROLL
-        for (int j = 1; j < HELD; j++)
-            if (j < a.n_taps)
-                z = fmaf(shrunk ? -share : tap[i][j], earlier(now, before[i], j), z);
-        AT_NO_UNROLL
-        for (int j = HELD; j < a.n_taps; j++)
-            z = fmaf(shrunk ? -share : a.taps[head(i) * a.n_taps + j], earlier(now, before[i], j), z);
-        return gamma[i] * fmaxf(fminf(fmaxf(z, 0.0f), a.clip_max), a.clip_min);
-    }
-    __device__ void weights(float (&x)[share::COUNT], const int (&t)[2], const at_pages_run (&run)[2],
-                            at_pages_sums<D, HEADS> &) {
+    /* The scores of the keys j before the lane's, those of the step before in front: each lane gives what the one that
+     * asks it wants. */
+    __device__ void earlier(const float (&now)[share::COUNT], int j, float (&x)[share::COUNT]) const {
         AT_UNROLL
         for (int i = 0; i < share::COUNT; i++) {
-            const bool second = share::half(lane, i) == 1;
-            const float now = read(x[i]);
-            const int key = (second ? t[1] : t[0]) + lane.g;
-            const float p = gate(i, now, key);
-            x[i] = has(i) && key < (second ? run[1].end : run[0].end) ? p : 0.0f;
-            before[i] = now;
+            if constexpr (share::COUNT == 4) {
+                const int asks = (lane.g + j) % 4 + 4 * (i / 2), wanted = asks - j; /* keys */
+                const float low = wanted < 0 ? before[i % 2] : now[i % 2],
+                            high = wanted < 0 ? before[2 + i % 2] : now[2 + i % 2];
+                x[i] = at_shuffle(0xffffffffu, (wanted & 4) ? high : low, at_lane() - 4 * j, 16);
+            } else {
+                const int own = share::key(lane, i), wanted = (own - j) & 7;
+                x[i] = at_shuffle(0xffffffffu, own + j >= AT_PAGES_STEP ? before[i] : now[i],
+                                  4 * (wanted & 3) + 2 * (wanted / 4) + lane.t % 2, 16);
+            }
         }
     }
-    __device__ void end(const int (&ranges)[2], const at_pages_sums<D, HEADS> &sums) const {
-        partials.put(lane.half ? ranges[1] : ranges[0], sums, lane);
+    /* Taps of key t, where a shorter window has taps of its own. */
+    __device__ float tap_of(int i, int j, int t) const {
+        const float share = a.sigma[head(i)] / (float)(t + 1);
+        return t + 1 < a.n_taps ? (j == 0 ? 1.0f - share : -share) : a.taps[head(i) * a.n_taps + j];
     }
+    __device__ void weights(float (&x)[share::COUNT], int t, int end, at_pages_sums<D, HEADS> &) {
+        const bool shrinks = a.pooled && a.shrink && t < a.n_taps - 1; /* the same for all lanes of a half */
+        float now[share::COUNT], z[share::COUNT], past[share::COUNT];
+        AT_UNROLL
+        for (int i = 0; i < share::COUNT; i++) {
+            now[i] = read(x[i]);
+            z[i] = (shrinks ? tap_of(i, 0, t + share::key(lane, i)) : tap[i][0]) * now[i];
+        }
+        AT_UNROLL
+        for (int j = 1; j < HELD; j++) {
+            earlier(now, j, past);
+            AT_UNROLL
+            for (int i = 0; i < share::COUNT; i++)
+                if (j < a.n_taps)
+                    z[i] = fmaf(shrinks ? tap_of(i, j, t + share::key(lane, i)) : tap[i][j], past[i], z[i]);
+        }
+        AT_NO_UNROLL
+        for (int j = HELD; j < a.n_taps; j++) {
+            earlier(now, j, past);
+            AT_UNROLL
+            for (int i = 0; i < share::COUNT; i++)
+                z[i] = fmaf(shrinks ? tap_of(i, j, t + share::key(lane, i)) : a.taps[head(i) * a.n_taps + j], past[i],
+                            z[i]);
+        }
+        AT_UNROLL
+        for (int i = 0; i < share::COUNT; i++) {
+            const float p = gamma[i] * fmaxf(fminf(fmaxf(z[i], 0.0f), a.clip_max), a.clip_min);
+            x[i] = has(i) && t + share::key(lane, i) < end ? p : 0.0f;
+            before[i] = now[i];
+        }
+    }
+    __device__ void end(int range, const at_pages_sums<D, HEADS> &sums) const { partials.put(range, sums, lane); }
 };
 
 static inline const char *at_asynct_pages_declines(const struct at_problem *problem) {

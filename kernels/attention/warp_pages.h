@@ -3,9 +3,10 @@
  *
  * A row's keys are cut into AT_PAGES_RANGES ranges of one length, a multiple of 8 (at_partial_keys). Half of a warp owns a
  * run of neighbouring ranges. A step is 8 keys of each half: their 16 rows of K are the rows of one m16n8k16, the query
- * heads of a kv head its columns, so that up to 8 heads cost the same. Rows of V are loaded by the half that owns the key,
- * 16 bytes a lane, and added in ascending order; at the end of a range its sums go to shared memory, where they are
- * joined in the order of the ranges. Nothing before that goes through shared memory, and no warp waits for another.
+ * heads of a kv head its columns, so that up to 8 heads cost the same. Rows g and g + 8 of the operand are keys
+ * g % 4 and 4 + g % 4 of half g / 4: so a lane has to do with the keys of its own half alone, from K to V. Rows of V
+ * are loaded 16 bytes a lane and added in ascending order; at the end of a range its sums go to shared memory, where they
+ * are joined in the order of the ranges. Nothing before that goes through shared memory, and no warp waits for another.
  *
  * Contraction: lane 4 g + t holds 8 neighbouring channels of row g, 32 i + 8 t on, by one load of 16 bytes, of which k-step
  * 2 i takes the first four and 2 i + 1 the others (qk_run = 8). q is laid out the same way.
@@ -24,13 +25,16 @@ constexpr int AT_PAGES_RANGES = 32, AT_PAGES_STEP = 8,
 /* How the ranges of a row are dealt out: `cluster` blocks, in each half of a warp `each` ranges. */
 struct at_pages_shape {
     int warps, cluster, each;
+    int log_cluster; /* cluster = 2 ^ log_cluster */
+    int group;       /* query heads of a kv head */
+    int parts;       /* blocks or clusters that share them */
     int range; /* keys of a range of the longest request there may be: a first guess at where the keys of a warp begin */
 };
 
 /* Keys of a range of a row of so many, at least a step's. */
-static inline __host__ __device__ int at_pages_range(int64_t keys) {
-    constexpr int LEAST = AT_PAGES_RANGES * AT_PAGES_STEP;
-    return keys > LEAST ? AT_PAGES_STEP * (int)((keys + LEAST - 1) / LEAST) : AT_PAGES_STEP;
+static inline __host__ __device__ int at_pages_range(int keys) {
+    constexpr uint32_t LEAST = AT_PAGES_RANGES * AT_PAGES_STEP;
+    return keys > (int)LEAST ? AT_PAGES_STEP * (int)(((uint32_t)keys + LEAST - 1) / LEAST) : AT_PAGES_STEP;
 }
 
 /* Threads of a block at most, and so the registers of a thread: 128 or 255. */
@@ -46,24 +50,30 @@ struct at_pages_lane {
     __device__ at_pages_lane() : g(at_lane() / 4), t(at_lane() % 4), half(at_lane() / 16), within(at_lane() % 16) {}
 };
 
-/* The query heads of a block, up to HEADS of a kv head, and their ranges. Grid (cluster x groups of heads, requests). */
+/* The query heads of a block, up to HEADS of a kv head, and their ranges. Grid (cluster, groups of heads, requests). */
 template <class T, int HEADS> struct at_pages_block {
     int request, kv_head, head, heads; /* the first head, and how many */
     int token, keys, range;            /* range: keys of one */
 
     __device__ at_pages_block(const at_attention_view<T> &a, const at_pages_shape &shape) {
-        const int group = a.h / a.hk, parts = (group + HEADS - 1) / HEADS, column = (int)blockIdx.x / shape.cluster;
-        request = (int)blockIdx.y;
-        kv_head = column / parts;
-        const int first = column % parts * HEADS;
-        head = kv_head * group + first;
-        heads = group - first < HEADS ? group - first : HEADS;
+        request = (int)blockIdx.z;
+        kv_head = (int)blockIdx.y;
+        int first = 0;
+        if (shape.parts > 1) { /* a division takes as long as a load */
+            kv_head = (int)blockIdx.y / shape.parts;
+            first = ((int)blockIdx.y - kv_head * shape.parts) * HEADS;
+        }
+        head = kv_head * shape.group + first;
+        heads = shape.group - first < HEADS ? shape.group - first : HEADS;
         token = a.query_start[request];
-        keys = a.query_start[request + 1] == token ? -1 : a.seq_lens[request];
+        keys = a.seq_lens[request];
+        if (a.query_start[request + 1] == token)
+            keys = -1;
         range = at_pages_range(keys);
     }
     __device__ bool absent() const { return keys < 0; }
-    __device__ int ranges() const { return (keys + range - 1) / range; }
+    /* Those that have keys. */
+    __device__ int ranges() const { return keys > 0 ? (keys + range - 1) / range : 0; }
     __device__ const T *q(const at_attention_view<T> &a, int i) const {
         return a.q + ((int64_t)token * a.h + head + i) * a.d;
     }
@@ -88,11 +98,11 @@ template <int D> struct at_pages_q {
     }
 };
 
-/* 8 rows of K of each half, as they were loaded: row 0 is the lane's of the first half, row 1 of the second. */
+/* 8 rows of K of each half, of which a lane has its parts of keys g % 4 and 4 + g % 4 of its half. */
 template <int D> struct at_pages_k {
     uint32_t x[2][D / 32][4];
 
-    /* From a lane's first channels on. */
+    /* From a lane's first channels of a key on. */
     template <class T> __device__ void load(int row, const T *from) {
         AT_UNROLL
         for (int i = 0; i < D / 32; i++)
@@ -110,41 +120,11 @@ template <int D> struct at_pages_k {
     }
 };
 
-/* Where the keys of a half lie. */
-struct at_pages_run {
-    int begin, end; /* its keys */
-
-    /* Half `half` of warp number `warp` of the cluster; each warp has `each` ranges a half. */
-    template <class Block>
-    __device__ at_pages_run(const Block &block, const at_pages_shape &shape, int warp, int half)
-        : begin(begin_of(shape, warp, half, block.range)), end(begin + shape.each * block.range) {
-        end = end < block.keys ? end : block.keys;
-    }
-    static __device__ int begin_of(const at_pages_shape &shape, int warp, int half, int range) {
-        return (2 * warp + half) * shape.each * range;
-    }
-    __device__ int steps() const { return begin < end ? (end - begin + AT_PAGES_STEP - 1) / AT_PAGES_STEP : 0; }
-};
-
 /* The number of the page in which key t lies; anything where the table has none. */
 template <class T> __device__ int at_pages_page(const at_attention_view<T> &a, int request, int t) {
     const int column = a.page_of(t);
     return t >= 0 && column < a.row_stride ? a.rows[request * a.row_stride + column] : 0;
 }
-
-/* The pages of keys t[0] and t[1] and of those a step before. */
-struct at_pages_first {
-    int at[2], before[2];
-
-    template <class T> __device__ at_pages_first(const at_attention_view<T> &a, int request, int t0, int t1) {
-        const int t[2] = { t0, t1 };
-        AT_UNROLL
-        for (int i = 0; i < 2; i++) {
-            at[i] = at_pages_page(a, request, t[i]);
-            before[i] = at_pages_page(a, request, t[i] - AT_PAGES_STEP);
-        }
-    }
-};
 
 /* Rows of V of the 8 keys of a half, 16 bytes a lane and piece. In the place of a row that nobody wants `instead` is read,
  * a row that is in the cache: a load that depends on a condition would hold its registers all the time. */
@@ -152,11 +132,11 @@ template <class T, int D> struct at_pages_v {
     static constexpr int OF_LANE = AT_PAGES_OF_LANE<D>;
     uint32_t x[AT_PAGES_STEP][OF_LANE][AT_PAGES_EACH / 2];
 
-    /* live: four bits a key. */
-    __device__ void load(const T *first, int step, const T *instead, uint32_t live, const at_pages_lane &lane) {
+    template <class Live>
+    __device__ void load(const T *first, int step, const T *instead, Live is_live, const at_pages_lane &lane) {
         AT_UNROLL
         for (int i = 0; i < AT_PAGES_STEP; i++) {
-            const T *from = live >> 4 * i & 15u ? first + i * step : instead;
+            const T *from = is_live(i) ? first + i * step : instead;
             AT_UNROLL
             for (int c = 0; c < OF_LANE; c++) {
                 const int piece = lane.within + 16 * c; /* a short row has no piece for every lane */
@@ -168,13 +148,16 @@ template <class T, int D> struct at_pages_v {
     }
 };
 
-/* What a lane makes weights of: of the keys g of both halves and the block's heads each of the four lanes of a key has
- * COUNT. A fragment has columns 2 t and 2 t + 1, of which up to four heads leave half or more empty: then the lanes share
- * what there is. */
+/* What a lane makes weights of: COUNT of the products of its half's 8 keys with the block's heads. A lane's fragment has
+ * columns 2 t and 2 t + 1 of two keys; up to four heads leave half or more of the columns empty, and then the four
+ * lanes of a row share what there is. */
 template <int HEADS> struct at_pages_share {
     static constexpr int COUNT = HEADS <= 2 ? 1 : HEADS <= 4 ? 2 : 4;
 
-    static __device__ int half(const at_pages_lane &lane, int i) { return COUNT == 4 ? i / 2 : lane.t / 2; }
+    /* Which of the 8 keys, and which head. */
+    static __device__ int key(const at_pages_lane &lane, int i) {
+        return lane.g % 4 + 4 * (COUNT == 4 ? i / 2 : lane.t / 2);
+    }
     static __device__ int head(const at_pages_lane &lane, int i) {
         return COUNT == 1 ? lane.t % 2 : COUNT == 2 ? lane.t % 2 * 2 + i : 2 * lane.t + i % 2;
     }
@@ -198,21 +181,24 @@ template <int HEADS> struct at_pages_share {
             }
         }
     }
-    /* Of all lanes' shares what belongs to key i of the lane's half and head n. */
-    static __device__ float of(const float (&x)[COUNT], int i, int n, const at_pages_lane &lane) {
-        if (COUNT <= 2)
-            return at_shuffle(0xffffffffu, x[COUNT == 1 ? 0 : n % 2], 4 * i + 2 * lane.half + (COUNT == 1 ? n : n / 2));
-        const float first = at_shuffle(0xffffffffu, x[n % 2], 4 * i + n / 2),
-                    second = at_shuffle(0xffffffffu, x[COUNT / 2 + n % 2], 4 * i + n / 2);
-        return lane.half ? second : first;
+    /* Of the shares of the lane's half what belongs to key k and head n. */
+    static __device__ float of(const float (&x)[COUNT], int k, int n) {
+        const int first = 4 * (k % 4), part = k / 4;
+        if (COUNT == 4)
+            return at_shuffle(0xffffffffu, x[(2 * part + n % 2) % COUNT], first + n / 2, 16);
+        return at_shuffle(0xffffffffu, x[COUNT == 1 ? 0 : n % 2], first + 2 * part + (COUNT == 1 ? n : n / 2), 16);
     }
-    /* Four bits for each key of the lane's half: any is 1 where some head has a weight for it. */
+    /* Whether a weight is not 0, for all keys of the lane's half: 16 bits for keys 0 to 3, two or four a key, and 16 for 4 to 7
+     * where a lane has weights of both. */
     static __device__ uint32_t live(const float (&x)[COUNT], const at_pages_lane &lane) {
-        if (COUNT <= 2)
-            return at_ballot(0xffffffffu, x[0] != 0.0f || x[COUNT - 1] != 0.0f) >> 2 * lane.half & 0x33333333u;
-        const uint32_t first = at_ballot(0xffffffffu, x[0] != 0.0f || x[1 % COUNT] != 0.0f),
-                       second = at_ballot(0xffffffffu, x[COUNT / 2] != 0.0f || x[COUNT - 1] != 0.0f);
-        return lane.half ? second : first;
+        const uint32_t first = at_ballot(0xffffffffu, x[0] != 0.0f || x[COUNT == 1 ? 0 : 1] != 0.0f) >> 16 * lane.half;
+        if (COUNT < 4)
+            return first;
+        const uint32_t second = at_ballot(0xffffffffu, x[COUNT / 2] != 0.0f || x[COUNT - 1] != 0.0f) >> 16 * lane.half;
+        return (first & 0xffffu) | second << 16;
+    }
+    static __device__ bool is_live(uint32_t live, int k) {
+        return COUNT == 4 ? live >> (4 * (k % 4) + 16 * (k / 4)) & 15u : live >> (4 * (k % 4) + 2 * (k / 4)) & 3u;
     }
 };
 
@@ -242,14 +228,13 @@ template <int D, int HEADS> struct at_pages_sums {
     }
     /* Key by key; a weight of 0 leaves a sum alone. */
     template <class T>
-    __device__ void add(const float (&weights)[at_pages_share<HEADS>::COUNT], const at_pages_v<T, D> &v,
-                        const at_pages_lane &lane) {
+    __device__ void add(const float (&weights)[at_pages_share<HEADS>::COUNT], const at_pages_v<T, D> &v) {
         AT_UNROLL
         for (int i = 0; i < AT_PAGES_STEP; i++) {
             float w[HEADS];
             AT_UNROLL
             for (int n = 0; n < HEADS; n++)
-                w[n] = at_pages_share<HEADS>::of(weights, i, n, lane);
+                w[n] = at_pages_share<HEADS>::of(weights, i, n);
             AT_UNROLL
             for (int c = 0; c < OF_LANE; c++) {
                 float row[AT_PAGES_EACH];
@@ -268,14 +253,16 @@ template <int D, int HEADS> struct at_pages_sums {
 template <int D, int HEADS> struct at_pages_partials {
     static constexpr int PIECES = HEADS * AT_PAGES_PIECES<D>;
     float *x;
-    int cluster, pieces; /* of a block */
+    int log_cluster, pieces; /* of a block */
 
-    __host__ __device__ static int pieces_of(int cluster) { return (PIECES + cluster - 1) / cluster; }
-    static int64_t bytes(int cluster) {
-        return (int64_t)AT_PAGES_RANGES * pieces_of(cluster) * AT_PAGES_EACH * (int64_t)sizeof(float);
+    __host__ __device__ static int pieces_of(int log_cluster) {
+        return (PIECES + (1 << log_cluster) - 1) >> log_cluster;
+    }
+    static int64_t bytes(int log_cluster) {
+        return (int64_t)AT_PAGES_RANGES * pieces_of(log_cluster) * AT_PAGES_EACH * (int64_t)sizeof(float);
     }
     __device__ at_pages_partials(float *shared, const at_pages_shape &shape)
-        : x(shared), cluster(shape.cluster), pieces(pieces_of(shape.cluster)) {}
+        : x(shared), log_cluster(shape.log_cluster), pieces(pieces_of(shape.log_cluster)) {}
 
     /* What the kernel has beside the sums. */
     __device__ float *past() const { return x + AT_PAGES_RANGES * pieces * AT_PAGES_EACH; }
@@ -288,9 +275,9 @@ template <int D, int HEADS> struct at_pages_partials {
                 const int within = lane.within + 16 * c, piece = n * AT_PAGES_PIECES<D> + within;
                 if (within >= AT_PAGES_PIECES<D>)
                     continue;
-                float *to = x + (range * pieces + piece / cluster) * AT_PAGES_EACH;
-                if (cluster > 1)
-                    to = at_cluster_map(to, piece % cluster);
+                float *to = x + (range * pieces + (piece >> log_cluster)) * AT_PAGES_EACH;
+                if (log_cluster > 0)
+                    to = at_cluster_map(to, piece & ((1 << log_cluster) - 1));
                 const float *from = sums.x[n][c];
                 const float low[4] = { from[0], from[1], from[2], from[3] },
                             high[4] = { from[4], from[5], from[6], from[7] };
@@ -302,9 +289,9 @@ template <int D, int HEADS> struct at_pages_partials {
     /* Joins the first `ranges` ranges of `heads` heads in their order, from term(range, head, its sum): put(head, channel,
      * sum). By all threads of the block. */
     template <class Term, class Put> __device__ void join(int ranges, int heads, Term term, Put put) const {
-        const int rank = cluster > 1 ? at_cluster_rank() : 0, each = pieces * AT_PAGES_EACH;
+        const int each = pieces * AT_PAGES_EACH;
         for (int i = (int)threadIdx.x; i < each; i += (int)blockDim.x) {
-            const int piece = i / AT_PAGES_EACH * cluster + rank, head = piece / AT_PAGES_PIECES<D>;
+            const int piece = (i / AT_PAGES_EACH << log_cluster) + (int)blockIdx.x, head = piece / AT_PAGES_PIECES<D>;
             if (head >= heads)
                 continue;
             float sum = ranges > 0 ? term(0, head, x[i]) : 0.0f;
@@ -319,7 +306,7 @@ template <int D, int HEADS> struct at_pages_partials {
 
 /* All sums of a row are where they are joined: a barrier of the block, or of the cluster. */
 static inline __device__ void at_pages_meet(const at_pages_shape &shape) {
-    if (shape.cluster > 1) {
+    if (shape.log_cluster > 0) {
         at_cluster_arrive();
         at_cluster_wait();
     } else {

@@ -12,7 +12,7 @@
  * are joined in their order by their maxima; reciprocal and logarithm by the special-function unit. The bits depend on the
  * length of a request alone.
  *
- * Launch: grid (blocks of a cluster x kv heads, requests); a row has up to 16 warps, over 1 to 8 blocks; where rows are
+ * Launch: grid (blocks of a cluster, kv heads, requests); a row has up to 16 warps, over 1 to 8 blocks; where rows are
  * more than multiprocessors, 8, which have two ranges a half. Shared memory 128 bytes a head and channel, divided between
  * the blocks of a cluster, and 256 bytes a head. One barrier of the block, or two of the cluster.
  *
@@ -63,6 +63,7 @@ template <class T, int D, int HEADS> struct online {
                       const at_pages_partials<D, HEADS> &to, const totals<HEADS> &and_to, const at_pages_lane &at)
         : block(of), partials(to), total(and_to), lane(at), exp(a.scale) {}
     __device__ bool has(int i) const { return share::head(lane, i) < block.heads; }
+    __device__ bool seen(int i, int t, int end) const { return has(i) && t + share::key(lane, i) < end; }
     __device__ void prepare() {
         AT_UNROLL
         for (int i = 0; i < share::COUNT; i++) {
@@ -72,41 +73,46 @@ template <class T, int D, int HEADS> struct online {
     }
     __device__ static int behind() { return 0; }
     __device__ static void begin(const at_sum_f32 &, bool) {}
-    __device__ void weights(float (&x)[share::COUNT], const int (&t)[2], const at_pages_run (&run)[2],
-                            at_pages_sums<D, HEADS> &sums) {
-        float factor[share::COUNT];
+    __device__ void weights(float (&x)[share::COUNT], int t, int end, at_pages_sums<D, HEADS> &sums) {
+        float factor[share::COUNT], score[share::COUNT], now[share::COUNT];
         bool rescales = false;
         AT_UNROLL
         for (int i = 0; i < share::COUNT; i++) {
-            const bool second = share::half(lane, i) == 1;
-            const bool seen = has(i) && (second ? t[1] : t[0]) + lane.g < (second ? run[1].end : run[0].end);
-            const float score = seen ? exponential::score(x[i]) : -INFINITY;
-            float now = fmaxf(max[i], score);
+            score[i] = seen(i, t, end) ? exponential::score(x[i]) : -INFINITY;
+            now[i] = fmaxf(max[i], score[i]);
             AT_UNROLL
-            for (int with = 4; with < 32; with *= 2) /* four lanes a key */
-                now = fmaxf(now, at_shuffle_xor(0xffffffffu, now, with));
-            factor[i] = exp.factor(max[i], now);
+            for (int with = share::COUNT == 4 ? 4 : 2; with < 16; with *= 2) /* the half's other keys */
+                now[i] = fmaxf(now[i], at_shuffle_xor(0xffffffffu, now[i], with));
+        }
+        AT_UNROLL
+        for (int i = 0; i < share::COUNT; i++) {
+            const float all = share::COUNT == 4 ? fmaxf(now[i], now[(i + share::COUNT / 2) % share::COUNT]) : now[i];
+            factor[i] = exp.factor(max[i], all);
             rescales |= factor[i] != 1.0f;
-            x[i] = seen ? exp.weight(score, exp.base(now), 0) : 0.0f;
-            max[i] = now;
+            x[i] = seen(i, t, end) ? exp.weight(score[i], exp.base(all), 0) : 0.0f;
+            max[i] = all;
             sum[i] *= factor[i];
             sum[i] += x[i];
         }
         if (at_ballot(0xffffffffu, rescales)) {
             AT_UNROLL
             for (int n = 0; n < HEADS; n++)
-                sums.scale(n, share::of(factor, 0, n, lane));
+                sums.scale(n, share::of(factor, 0, n));
         }
     }
-    __device__ void end(const int (&ranges)[2], const at_pages_sums<D, HEADS> &sums) {
-        partials.put(lane.half ? ranges[1] : ranges[0], sums, lane);
+    __device__ void end(int range, const at_pages_sums<D, HEADS> &sums) {
+        partials.put(range, sums, lane);
+        float l[share::COUNT];
+        AT_UNROLL
+        for (int i = 0; i < share::COUNT; i++) /* key k and k + 4, then k + 2, then k + 1 */
+            l[i] = sum[i] + (share::COUNT == 4 ? sum[(i + share::COUNT / 2) % share::COUNT]
+                                               : at_shuffle_xor(0xffffffffu, sum[i], 2));
         AT_UNROLL
         for (int i = 0; i < share::COUNT; i++) {
-            AT_UNROLL
-            for (int with = 16; with > 2; with /= 2)
-                sum[i] += at_shuffle_xor(0xffffffffu, sum[i], with);
-            if (lane.g == 0 && has(i))
-                total.put(share::half(lane, i) ? ranges[1] : ranges[0], share::head(lane, i), max[i], sum[i]);
+            l[i] += at_shuffle_xor(0xffffffffu, l[i], 8);
+            l[i] += at_shuffle_xor(0xffffffffu, l[i], 4);
+            if (share::key(lane, i) == 0 && has(i))
+                total.put(range, share::head(lane, i), max[i], l[i]);
         }
         prepare();
     }
@@ -121,7 +127,7 @@ __global__ void __launch_bounds__(AT_PAGES_THREADS<D, HEADS>, 1) attend(at_softm
     const at_pages_partials<D, HEADS> partials(shared, shape);
     const totals<HEADS> total{ reinterpret_cast<typename totals<HEADS>::of_range(*)[HEADS]>(partials.past()),
                                shape.cluster };
-    if (shape.cluster > 1)
+    if (shape.log_cluster > 0)
         at_cluster_arrive();
     const at_pages_lane lane;
     online<T, D, HEADS> op(a, block, partials, total, lane);
