@@ -25,8 +25,13 @@ template <class T, int D, int HEADS> struct at_asynct_pages {
     __device__ int head(int i) const { return block.head + (has(i) ? share::head(lane, i) : 0); }
     __device__ void prepare() {
         AT_UNROLL
-        for (int i = 0; i < share::COUNT; i++) {
+        for (int i = 0; i < share::COUNT; i++)
             gamma[i] = a.gamma[head(i)];
+        load_taps();
+    }
+    __device__ void load_taps() {
+        AT_UNROLL
+        for (int i = 0; i < share::COUNT; i++) {
             AT_UNROLL
             for (int j = 0; j < HELD; j++)
                 tap[i][j] = j < a.n_taps ? a.taps[head(i) * a.n_taps + j] : 0.0f;
@@ -60,35 +65,48 @@ template <class T, int D, int HEADS> struct at_asynct_pages {
             }
         }
     }
-    /* Taps of key t, where a shorter window has taps of its own. */
-    __device__ float tap_of(int i, int j, int t) const {
-        const float share = a.sigma[head(i)] / (float)(t + 1);
-        return t + 1 < a.n_taps ? (j == 0 ? 1.0f - share : -share) : a.taps[head(i) * a.n_taps + j];
+    /* Gives the lane's keys from t on whose window is shorter the taps of such a window. */
+    __device__ void shorten(int t) {
+        for (int i = 0; i < share::COUNT; i++) {
+            const int key = t + share::key(lane, i);
+            if (key + 1 >= a.n_taps)
+                continue;
+            const float share = a.sigma[head(i)] / (float)(key + 1);
+            tap[i][0] = 1.0f - share;
+            for (int j = 1; j < HELD; j++)
+                tap[i][j] = -share;
+        }
+    }
+    /* Tap j, of those that are not held. */
+    __device__ float further_tap(int i, int j, bool shrinks, int t) const {
+        return shrinks && t + share::key(lane, i) + 1 < a.n_taps ? tap[i][1] : a.taps[head(i) * a.n_taps + j];
     }
     __device__ void weights(float (&x)[share::COUNT], int t, int end, at_pages_sums<D, HEADS> &) {
         const bool shrinks = a.pooled && a.shrink && t < a.n_taps - 1; /* the same for all lanes of a half */
         float now[share::COUNT], z[share::COUNT], past[share::COUNT];
+        if (shrinks)
+            shorten(t);
         AT_UNROLL
         for (int i = 0; i < share::COUNT; i++) {
             now[i] = read(x[i]);
-            z[i] = (shrinks ? tap_of(i, 0, t + share::key(lane, i)) : tap[i][0]) * now[i];
+            z[i] = tap[i][0] * now[i];
         }
         AT_UNROLL
         for (int j = 1; j < HELD; j++) {
             earlier(now, j, past);
             AT_UNROLL
             for (int i = 0; i < share::COUNT; i++)
-                if (j < a.n_taps)
-                    z[i] = fmaf(shrinks ? tap_of(i, j, t + share::key(lane, i)) : tap[i][j], past[i], z[i]);
+                z[i] = j < a.n_taps ? fmaf(tap[i][j], past[i], z[i]) : z[i];
         }
         AT_NO_UNROLL
         for (int j = HELD; j < a.n_taps; j++) {
             earlier(now, j, past);
             AT_UNROLL
             for (int i = 0; i < share::COUNT; i++)
-                z[i] = fmaf(shrinks ? tap_of(i, j, t + share::key(lane, i)) : a.taps[head(i) * a.n_taps + j], past[i],
-                            z[i]);
+                z[i] = fmaf(further_tap(i, j, shrinks, t), past[i], z[i]);
         }
+        if (shrinks)
+            load_taps();
         AT_UNROLL
         for (int i = 0; i < share::COUNT; i++) {
             const float p = gamma[i] * fmaxf(fminf(fmaxf(z[i], 0.0f), a.clip_max), a.clip_min);

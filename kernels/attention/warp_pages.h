@@ -132,18 +132,18 @@ template <class T, int D> struct at_pages_v {
     static constexpr int OF_LANE = AT_PAGES_OF_LANE<D>;
     uint32_t x[AT_PAGES_STEP][OF_LANE][AT_PAGES_EACH / 2];
 
-    template <class Live>
-    __device__ void load(const T *first, int step, const T *instead, Live is_live, const at_pages_lane &lane) {
+    /* A lane's first channel of a row; a short row has no piece for every lane. */
+    static __device__ int channel(const at_pages_lane &lane) {
+        return (lane.within < AT_PAGES_PIECES<D> ? lane.within : 0) * AT_PAGES_EACH;
+    }
+    /* row, instead: from the lane's first channel on. */
+    template <class Live> __device__ void load(const T *row, int step, const T *instead, Live is_live) {
         AT_UNROLL
-        for (int i = 0; i < AT_PAGES_STEP; i++) {
-            const T *from = is_live(i) ? first + i * step : instead;
+        for (int i = 0; i < AT_PAGES_STEP; i++, row += step) {
+            const T *from = is_live(i) ? row : instead;
             AT_UNROLL
-            for (int c = 0; c < OF_LANE; c++) {
-                const int piece = lane.within + 16 * c; /* a short row has no piece for every lane */
-                at_load16_once(
-                    reinterpret_cast<const uint32_t *>(from + (piece < AT_PAGES_PIECES<D> ? piece : 0) * AT_PAGES_EACH),
-                    x[i][c]);
-            }
+            for (int c = 0; c < OF_LANE; c++)
+                at_load16_once(reinterpret_cast<const uint32_t *>(from + 16 * AT_PAGES_EACH * c), x[i][c]);
         }
     }
 };

@@ -26,6 +26,7 @@ __device__ __forceinline__ void at_pages_walk(const at_attention_view<T> &a, con
     const int first = 2 * warp * run,
               here = block.keys - first < run ? block.keys - first : run; /* of the first half */
     const int steps = here > 0 ? (here + AT_PAGES_STEP - 1) / AT_PAGES_STEP : 0;
+    const int channel = at_pages_v<T, D>::channel(lane);
     const T *instead = block.q(a, 0); /* read in the place of rows that are not wanted */
     const at_pages_q<D> q(a, block, lane);
     const auto load = [&](at_pages_k<D> &k, int from_page, int from, int least) {
@@ -36,7 +37,7 @@ __device__ __forceinline__ void at_pages_walk(const at_attention_view<T> &a, con
             const bool wanted = n >= least && from + n < end;
             k.load(row, (wanted ? a.k + place + n * a.key_step : instead) + AT_PAGES_EACH * lane.t);
         }
-        return a.v + place;
+        return a.v + place + channel;
     };
     if (block.range != shape.range && steps > 0) {
         page = at_pages_page(a, block.request, begin);
@@ -69,8 +70,7 @@ __device__ __forceinline__ void at_pages_walk(const at_attention_view<T> &a, con
         op.weights(p, t, end, sums);
         const uint32_t live = share::live(p, lane);
         at_pages_v<T, D> values;
-        values.load(
-            rows, a.key_step, instead, [=](int i) { return share::is_live(live, i); }, lane);
+        values.load(rows, a.key_step, instead + channel, [=](int i) { return share::is_live(live, i); });
         sums.add(p, values);
         left -= AT_PAGES_STEP;
         if (left == 0 || step + 1 == steps) {
