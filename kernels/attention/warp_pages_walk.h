@@ -5,6 +5,20 @@
 
 #include "kernels/attention/warp_pages.h"
 
+/* A warp's number among those of its row, and the pages of its lanes' halves, looked up before the request's length is
+ * there: where all are as long as can be, the guess is right. */
+struct at_pages_start {
+    int warp, half, page, page_behind;
+
+    template <class T>
+    __device__ at_pages_start(const at_attention_view<T> &a, const at_pages_shape &shape, const at_pages_lane &lane)
+        : warp((int)blockIdx.x * shape.warps + (int)threadIdx.x / 32), half(2 * warp + lane.half) {
+        const int t = half * shape.each * shape.range;
+        page = at_pages_page(a, (int)blockIdx.z, t);
+        page_behind = at_pages_page(a, (int)blockIdx.z, t - AT_PAGES_STEP);
+    }
+};
+
 /* A warp's walk over its keys. Op makes weights of dot products and puts sums away:
  *   BEHIND, behind()        whether it wants the dot products of keys before the run, and of how many
  *   begin(dots, first)      those of the step before the run, of the lane's half; first: it has no keys before its own
@@ -13,14 +27,11 @@
  *   end(range, sums)        the sums of a range of the lane's half are complete */
 template <class T, int D, int HEADS, class Op>
 __device__ __forceinline__ void at_pages_walk(const at_attention_view<T> &a, const at_pages_shape &shape,
-                                              const at_pages_block<T, HEADS> &block, const at_pages_lane &lane,
-                                              Op &op) {
+                                              const at_pages_block<T, HEADS> &block, const at_pages_start &start,
+                                              const at_pages_lane &lane, Op &op) {
     using share = at_pages_share<HEADS>;
-    const int warp = (int)blockIdx.x * shape.warps + (int)threadIdx.x / 32, half = 2 * warp + lane.half;
-    /* Looked up before the request's length is there: where all are as long as can be, the guess is right. */
-    int t = half * shape.each * shape.range;
-    int page = at_pages_page(a, block.request, t), page_behind = at_pages_page(a, block.request, t - AT_PAGES_STEP);
-    op.prepare();
+    const int warp = start.warp, half = start.half;
+    int page = start.page, page_behind = start.page_behind;
     const int run = shape.each * block.range, begin = half * run;
     const int end = begin + run < block.keys ? begin + run : block.keys;
     const int first = 2 * warp * run,
@@ -45,7 +56,7 @@ __device__ __forceinline__ void at_pages_walk(const at_attention_view<T> &a, con
     }
     at_pages_k<D> k;
     const T *v = nullptr; /* the rows of V of the step that is under way */
-    t = begin;
+    int t = begin;
     if (steps > 0) {
         at_pages_k<D> behind;
         if (Op::BEHIND)

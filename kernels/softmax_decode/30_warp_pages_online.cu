@@ -122,16 +122,16 @@ template <class T, int D, int HEADS>
 __global__ void __launch_bounds__(AT_PAGES_THREADS<D, HEADS>, 1) attend(at_softmax_view<T> a, at_pages_shape shape) {
     AT_SHARED_DYNAMIC(float, shared);
     const at_pages_block<T, HEADS> block(a, shape);
-    if (block.absent())
-        return;
+    const at_pages_lane lane;
+    const at_pages_start start(a, shape, lane);
     const at_pages_partials<D, HEADS> partials(shared, shape);
     const totals<HEADS> total{ reinterpret_cast<typename totals<HEADS>::of_range(*)[HEADS]>(partials.past()),
                                shape.cluster };
+    online<T, D, HEADS> op(a, block, partials, total, lane);
+    op.prepare();
     if (shape.log_cluster > 0)
         at_cluster_arrive();
-    const at_pages_lane lane;
-    online<T, D, HEADS> op(a, block, partials, total, lane);
-    at_pages_walk<T, D, HEADS>(a, shape, block, lane, op);
+    at_pages_walk<T, D, HEADS>(a, shape, block, start, lane, op);
     at_pages_meet(shape);
     const int ranges = block.ranges();
     float max = -INFINITY, sum = 0.0f; /* of the row of the head that `max_of` is */
@@ -148,7 +148,7 @@ __global__ void __launch_bounds__(AT_PAGES_THREADS<D, HEADS>, 1) attend(at_softm
         sum = range > 0 ? sum + part : part;
         return x * factor;
     };
-    partials.join(ranges, block.heads, weighed, [&](int head, int channel, float o) {
+    partials.join(ranges, block.answers, weighed, [&](int head, int channel, float o) {
         const int64_t row = (int64_t)block.token * a.h + block.head + head;
         a.o[row * a.d + channel] =
             at_round_to<T>(ranges > 0 ? exponential::quotient(o, exponential::divisor(sum)) : 0.0f);
