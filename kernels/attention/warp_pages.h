@@ -65,9 +65,11 @@ template <class T, int HEADS> struct at_pages_block {
             first = ((int)blockIdx.y - kv_head * shape.parts) * HEADS;
         }
         head = kv_head * shape.group + first;
-        const int next = a.query_start[request + 1];
-        token = a.query_start[request];
-        keys = a.seq_lens[request];
+        /* By one load, a lane each: as values that all lanes load they would be waited for at once, before other loads. */
+        const int *from = at_lane() == 2 ? a.seq_lens + request : a.query_start + request + at_lane() % 2;
+        const int own = *from, next = at_shuffle(0xffffffffu, own, 1);
+        token = at_shuffle(0xffffffffu, own, 0);
+        keys = at_shuffle(0xffffffffu, own, 2);
         heads = shape.group - first < HEADS ? shape.group - first : HEADS;
         /* A request without a query has no key and no answer. What is loaded first does not depend on that, nor does a
          * branch keep it back. */
