@@ -242,13 +242,13 @@ static void test_infinite_operand_is_not_made(void **state) {
 /* Threads that hold `run` neighbours: the sum is that of the terms laid out anew, step by step. */
 static void test_runs_of_a_tensor_core(void **state) {
     (void)state;
-    enum { MOST = 100 };
+    enum { MAX_TERMS = 100 };
     static const int runs[] = { 4, 8, 12, 16 };
     int differ = 0;
     for (uint64_t seed = 0; seed < 200; seed++) {
         struct at_test_random random = { seed };
-        const int run = runs[seed % 4], n = 1 + (int)at_test_below(&random, MOST), block = 4 * run;
-        double a[MOST], b[MOST], a_new[2 * MOST] = { 0 }, b_new[2 * MOST] = { 0 };
+        const int run = runs[seed % 4], n = 1 + (int)at_test_below(&random, MAX_TERMS), block = 4 * run;
+        double a[MAX_TERMS], b[MAX_TERMS], a_new[2 * MAX_TERMS] = { 0 }, b_new[2 * MAX_TERMS] = { 0 };
         for (int i = 0; i < n; i++) {
             a[i] = at_round(AT_BF16, at_test_uniform(&random) - 0.5);
             b[i] = at_round(AT_BF16, at_test_uniform(&random) - 0.5);
