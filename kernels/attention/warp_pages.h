@@ -115,6 +115,15 @@ template <int D> struct at_pages_k {
         for (int i = 0; i < D / 32; i++)
             at_load16_once(reinterpret_cast<const uint32_t *>(from + 32 * i), x[row][i]);
     }
+    /* Row 1 in the place of row 0. */
+    __device__ void repeat() {
+        AT_UNROLL
+        for (int i = 0; i < D / 32; i++) {
+            AT_UNROLL
+            for (int r = 0; r < 4; r++)
+                x[0][i][r] = x[1][i][r];
+        }
+    }
     template <class T> __device__ at_sum_f32 dots(const at_pages_q<D> &q) const {
         at_sum_f32 sum;
         AT_UNROLL

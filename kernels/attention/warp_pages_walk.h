@@ -40,14 +40,18 @@ __device__ __forceinline__ void at_pages_walk(const at_attention_view<T> &a, con
     const int channel = at_pages_v<T, D>::channel(lane);
     const T *instead = block.q(a, 0); /* read in the place of rows that are not wanted */
     const at_pages_q<D> q(a, block, lane);
-    const auto load = [&](at_pages_k<D> &k, int from_page, int from, int least) {
-        const int64_t place = a.key_of_page(from_page, from - a.page_of(from) * a.page, block.kv_head);
-        AT_UNROLL
-        for (int row = 0; row < 2; row++) {
-            const int n = 4 * row + lane.g % 4;
-            const bool wanted = n >= least && from + n < end;
-            k.load(row, (wanted ? a.k + place + n * a.key_step : instead) + AT_PAGES_EACH * lane.t);
-        }
+    const auto load_row = [&](at_pages_k<D> &k, int row, int64_t place, int from, int least) {
+        const int n = 4 * row + lane.g % 4;
+        const bool wanted = n >= least && from + n < end;
+        k.load(row, (wanted ? a.k + place + n * a.key_step : instead) + AT_PAGES_EACH * lane.t);
+    };
+    const auto place_of = [&](int in_page, int from) {
+        return a.key_of_page(in_page, from - a.page_of(from) * a.page, block.kv_head);
+    };
+    const auto load = [&](at_pages_k<D> &k, int in_page, int from) {
+        const int64_t place = place_of(in_page, from);
+        load_row(k, 0, place, from, 0);
+        load_row(k, 1, place, from, 0);
         return a.v + place + channel;
     };
     if (block.range != shape.range && steps > 0) {
@@ -59,9 +63,16 @@ __device__ __forceinline__ void at_pages_walk(const at_attention_view<T> &a, con
     int t = begin;
     if (steps > 0) {
         at_pages_k<D> behind;
-        if (Op::BEHIND)
-            load(behind, page_behind, t - AT_PAGES_STEP, t > 0 ? AT_PAGES_STEP - op.behind() : AT_PAGES_STEP);
-        v = load(k, page, t, 0);
+        if (Op::BEHIND) {
+            const int from = t - AT_PAGES_STEP, least = t > 0 ? AT_PAGES_STEP - op.behind() : AT_PAGES_STEP;
+            const int64_t place = place_of(page_behind, from);
+            load_row(behind, 1, place, from, least);
+            if (op.behind() > AT_PAGES_STEP / 2)
+                load_row(behind, 0, place, from, least);
+            else /* nobody asks for these: anything will do that is there */
+                behind.repeat();
+        }
+        v = load(k, page, t);
         page = at_pages_page(a, block.request, t + AT_PAGES_STEP);
         if (Op::BEHIND)
             op.begin(behind.template dots<T>(q), t == 0);
@@ -75,7 +86,7 @@ __device__ __forceinline__ void at_pages_walk(const at_attention_view<T> &a, con
         share::take(k.template dots<T>(q), lane, p);
         const T *rows = v;
         if (step + 1 < steps) { /* the next step's K is under way from here on */
-            v = load(k, page, t + AT_PAGES_STEP, 0);
+            v = load(k, page, t + AT_PAGES_STEP);
             page = at_pages_page(a, block.request, t + 2 * AT_PAGES_STEP);
         }
         op.weights(p, t, end, sums);
