@@ -24,6 +24,8 @@
 
 namespace {
 
+constexpr int LOG_RANGES = 5;
+
 template <class T, int D, int HEADS>
 __global__ void __launch_bounds__(AT_PAGES_THREADS<D, HEADS>, 1) attend(at_asynct_view<T> a, at_pages_shape shape) {
     AT_SHARED_DYNAMIC(float, shared);
@@ -47,7 +49,7 @@ const char *supports(const struct at_problem *problem) { return at_asynct_pages_
 
 int launch(const struct at_launch *launch) {
     return at_pages_with_sizes(&launch->problem->sizes, [launch]<int D, int HEADS>() {
-        return at_pages_launch<D, HEADS>(launch, attend<at_f16, D, HEADS>, attend<at_bf16, D, HEADS>);
+        return at_pages_launch<D, HEADS>(launch, attend<at_f16, D, HEADS>, attend<at_bf16, D, HEADS>, LOG_RANGES);
     });
 }
 
@@ -69,7 +71,7 @@ AT_KERNEL(asynct_decode, 30_warp_pages) = {
         .pv_unit = AT_UNIT_F32_FMA,
         .pv_chunk = 1,
         .split = AT_PAGES_STEP,
-        .splits = AT_PAGES_RANGES,
+        .splits = 1 << LOG_RANGES,
         .repeats = 1,
         .batch_invariant = 1,
         .tail = AT_TAIL_UNREAD,

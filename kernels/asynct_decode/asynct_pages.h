@@ -9,7 +9,7 @@
 /* What a walk does for AsyncT: the filter's history in registers, gates, sums into shared memory. */
 template <class T, int D, int HEADS> struct at_asynct_pages {
     using share = at_pages_share<HEADS>;
-    static constexpr bool BEHIND = true;
+    static constexpr bool BEHIND = true, EVERY = false;
     static constexpr int HELD = 3; /* taps in registers; further ones are read when they are wanted */
     const at_asynct_view<T> &a;
     const at_pages_block<T, HEADS> &block;

@@ -1,7 +1,7 @@
 /* Decode by warps that own keys: what kernels of every operator are composed of.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A row's keys are cut into AT_PAGES_RANGES ranges of one length, a multiple of 8 (at_partial_keys). Half of a warp owns a
+ * A row's keys are cut into 32 or 256 ranges of one length, a multiple of 8 (at_partial_keys). Half of a warp owns a
  * run of neighbouring ranges. A step is 8 keys of each half: their 16 rows of K are the rows of one m16n8k16, the query
  * heads of a kv head its columns, so that up to 8 heads cost the same. Rows g and g + 8 of the operand are keys
  * g % 4 and 4 + g % 4 of half g / 4: so a lane has to do with the keys of its own half alone, from K to V. Rows of V
@@ -19,8 +19,7 @@
 #include "kernels/device/cluster.h"
 #include "kernels/device/mma.h"
 
-constexpr int AT_PAGES_RANGES = 32, AT_PAGES_STEP = 8,
-              AT_PAGES_EACH = 8; /* keys of a half a step, elements of a load */
+constexpr int AT_PAGES_STEP = 8, AT_PAGES_EACH = 8; /* keys of a half a step, elements of a load */
 
 /* How the ranges of a row are dealt out: `cluster` blocks, in each half of a warp `each` ranges. */
 struct at_pages_shape {
@@ -28,13 +27,15 @@ struct at_pages_shape {
     int log_cluster; /* cluster = 2 ^ log_cluster */
     int group;       /* query heads of a kv head */
     int parts;       /* blocks or clusters that share them */
+    int log_ranges;  /* a row is cut into up to 2 ^ log_ranges ranges */
+    int most;        /* so many of them have keys at most */
     int range; /* keys of a range of the longest request there may be: a first guess at where the keys of a warp begin */
 };
 
 /* Keys of a range of a row of so many, at least a step's. */
-static inline __host__ __device__ int at_pages_range(int keys) {
-    constexpr uint32_t LEAST = AT_PAGES_RANGES * AT_PAGES_STEP;
-    return keys > (int)LEAST ? AT_PAGES_STEP * (int)(((uint32_t)keys + LEAST - 1) / LEAST) : AT_PAGES_STEP;
+static inline __host__ __device__ int at_pages_range(int keys, int log_ranges) {
+    const int shares = (keys + (AT_PAGES_STEP << log_ranges) - 1) >> log_ranges; /* below by less than a step */
+    return keys > AT_PAGES_STEP << log_ranges ? shares / AT_PAGES_STEP * AT_PAGES_STEP : AT_PAGES_STEP;
 }
 
 /* Threads of a block at most, and so the registers of a thread: 128 or 255. */
@@ -77,7 +78,7 @@ template <class T, int HEADS> struct at_pages_block {
         answers = absent ? 0 : heads;
         token = absent ? 0 : token;
         keys = absent ? 0 : keys;
-        range = at_pages_range(keys);
+        range = at_pages_range(keys, shape.log_ranges);
     }
     /* Those that have keys. */
     __device__ int ranges() const { return keys > 0 ? (keys + range - 1) / range : 0; }
@@ -269,21 +270,24 @@ template <int D, int HEADS> struct at_pages_sums {
 template <int D, int HEADS> struct at_pages_partials {
     static constexpr int PIECES = HEADS * AT_PAGES_PIECES<D>;
     float *x;
-    int log_cluster, pieces; /* of a block */
+    int log_cluster, most, pieces; /* pieces of a block */
 
     __host__ __device__ static int pieces_of(int log_cluster) {
         return (PIECES + (1 << log_cluster) - 1) >> log_cluster;
     }
-    static int64_t bytes(int log_cluster) {
-        return (int64_t)AT_PAGES_RANGES * pieces_of(log_cluster) * AT_PAGES_EACH * (int64_t)sizeof(float);
+    static int64_t bytes(int log_cluster, int64_t most) {
+        return pieces_of(log_cluster) * most * AT_PAGES_EACH * (int64_t)sizeof(float);
     }
     __device__ at_pages_partials(float *shared, const at_pages_shape &shape)
-        : x(shared), log_cluster(shape.log_cluster), pieces(pieces_of(shape.log_cluster)) {}
+        : x(shared), log_cluster(shape.log_cluster), most(shape.most), pieces(pieces_of(shape.log_cluster)) {}
 
     /* What the kernel has beside the sums. */
-    __device__ float *past() const { return x + AT_PAGES_RANGES * pieces * AT_PAGES_EACH; }
+    __device__ float *past() const { return x + most * pieces * AT_PAGES_EACH; }
 
+    /* range < 0: it has no keys. */
     __device__ void put(int range, const at_pages_sums<D, HEADS> &sums, const at_pages_lane &lane) const {
+        if (range < 0)
+            return;
         AT_UNROLL
         for (int n = 0; n < HEADS; n++) {
             AT_UNROLL
@@ -305,16 +309,22 @@ template <int D, int HEADS> struct at_pages_partials {
     /* Joins the first `ranges` ranges of `heads` heads in their order, from term(range, head, its sum): put(head, channel,
      * sum). By all threads of the block. */
     template <class Term, class Put> __device__ void join(int ranges, int heads, Term term, Put put) const {
+        constexpr int AT_ONCE = 32;
         const int each = pieces * AT_PAGES_EACH;
         for (int i = (int)threadIdx.x; i < each; i += (int)blockDim.x) {
             const int piece = (i / AT_PAGES_EACH << log_cluster) + (int)blockIdx.x, head = piece / AT_PAGES_PIECES<D>;
             if (head >= heads)
                 continue;
             float sum = ranges > 0 ? term(0, head, x[i]) : 0.0f;
-            AT_UNROLL
-            for (int r = 1; r < AT_PAGES_RANGES; r++)
-                if (r < ranges)
-                    sum += term(r, head, x[r * each + i]);
+            AT_NO_UNROLL
+            for (int from = 0; from < ranges; from += AT_ONCE) { /* so many loads at a time */
+                AT_UNROLL
+                for (int n = 0; n < AT_ONCE; n++) {
+                    const int r = from + n;
+                    if (r > 0 && r < ranges)
+                        sum += term(r, head, x[r * each + i]);
+                }
+            }
             put(head, piece % AT_PAGES_PIECES<D> * AT_PAGES_EACH + i % AT_PAGES_EACH, sum);
         }
     }

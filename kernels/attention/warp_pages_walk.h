@@ -24,7 +24,8 @@ struct at_pages_start {
  *   begin(dots, first)      those of the step before the run, of the lane's half; first: it has no keys before its own
  *   weights(x, t, end, sums)   makes weights of the lane's share of dot products with the 8 keys from t on; 0 where there
  *                           is no head, and from key `end` on
- *   end(range, sums)        the sums of a range of the lane's half are complete */
+ *   EVERY                   rows of V are read before it is known who needs them
+ *   end(range, sums)        the sums of a range of the lane's half are complete; < 0: it has no keys */
 template <class T, int D, int HEADS, class Op>
 __device__ __forceinline__ void at_pages_walk(const at_attention_view<T> &a, const at_pages_shape &shape,
                                               const at_pages_block<T, HEADS> &block, const at_pages_start &start,
@@ -83,6 +84,9 @@ __device__ __forceinline__ void at_pages_walk(const at_attention_view<T> &a, con
     int range = half * shape.each, left = block.range;
     for (int step = 0; step < steps; step++, t += AT_PAGES_STEP) {
         float p[share::COUNT];
+        at_pages_v<T, D> values;
+        if constexpr (Op::EVERY)
+            values.load(v, a.key_step, instead + channel, [=](int i) { return t + i < end; });
         share::take(k.template dots<T>(q), lane, p);
         const T *rows = v;
         if (step + 1 < steps) { /* the next step's K is under way from here on */
@@ -90,13 +94,14 @@ __device__ __forceinline__ void at_pages_walk(const at_attention_view<T> &a, con
             page = at_pages_page(a, block.request, t + 2 * AT_PAGES_STEP);
         }
         op.weights(p, t, end, sums);
-        const uint32_t live = share::live(p, lane);
-        at_pages_v<T, D> values;
-        values.load(rows, a.key_step, instead + channel, [=](int i) { return share::is_live(live, i); });
+        if constexpr (!Op::EVERY) {
+            const uint32_t live = share::live(p, lane);
+            values.load(rows, a.key_step, instead + channel, [=](int i) { return share::is_live(live, i); });
+        }
         sums.add(p, values);
         left -= AT_PAGES_STEP;
         if (left == 0 || step + 1 == steps) {
-            op.end(range, sums);
+            op.end(range * block.range < block.keys ? range : -1, sums);
             sums.clear();
             range++;
             left = block.range;
@@ -113,37 +118,44 @@ static inline const char *at_pages_declines(const struct at_problem *problem) {
                                    : nullptr;
 }
 
-/* Blocks and warps of a row: as many warps as there are ranges for, over several blocks where rows are few. */
-template <int D, int HEADS> at_pages_shape at_pages_shape_of(const struct at_sizes *z) {
-    constexpr int PROCESSORS = 132; /* the multiprocessors of an H100 or H200 */
+/* Blocks and warps of a row: up to 16 warps with 32 ranges and 128 with 256, as many as there are ranges for and as are
+ * at work at a time on a GPU; over several blocks where rows are few. */
+template <int D, int HEADS> at_pages_shape at_pages_shape_of(const struct at_sizes *z, int log_ranges) {
+    constexpr int PROCESSORS = 132, AT_A_TIME = 16; /* the multiprocessors of an H100 or H200; warps of each */
+    constexpr int MOST_OF_BLOCK = AT_PAGES_THREADS<D, HEADS> / 32, MOST_BLOCKS = 8;
     const int64_t group = z->h / z->hk, rows = z->b * z->hk * ((group + HEADS - 1) / HEADS);
     const int64_t ranges = (z->capacity + AT_PAGES_STEP - 1) / AT_PAGES_STEP;
+    const int64_t most = ranges < 1 << log_ranges ? ranges : 1 << log_ranges;
     int warps = 1, log_cluster = 0;
-    while (warps < (rows <= PROCESSORS ? 16 : 8) && 2 * warps < ranges)
+    while (4 * warps <= 1 << log_ranges && 2 * warps < ranges && 2 * warps <= MOST_BLOCKS * MOST_OF_BLOCK &&
+           (warps < 8 || rows * warps < PROCESSORS * AT_A_TIME / 2 + PROCESSORS))
         warps *= 2;
     while (log_cluster < 3 && 1 << log_cluster < warps &&
-           (rows << (log_cluster + 1) <= PROCESSORS || (warps >> log_cluster) * 32 > AT_PAGES_THREADS<D, HEADS> ||
-            at_pages_partials<D, HEADS>::bytes(log_cluster) > 220 * 1024))
+           (rows << (log_cluster + 1) <= PROCESSORS || warps >> log_cluster > MOST_OF_BLOCK ||
+            at_pages_partials<D, HEADS>::bytes(log_cluster, most) > 220 * 1024))
         log_cluster++;
     return { .warps = warps >> log_cluster,
              .cluster = 1 << log_cluster,
-             .each = AT_PAGES_RANGES / 2 / warps,
+             .each = (1 << log_ranges) / 2 / warps,
              .log_cluster = log_cluster,
              .group = (int)group,
              .parts = (int)((group + HEADS - 1) / HEADS),
-             .range = at_pages_range((int)z->capacity) };
+             .log_ranges = log_ranges,
+             .most = (int)most,
+             .range = at_pages_range((int)z->capacity, log_ranges) };
 }
 
-/* A kernel on grid (blocks of a cluster, groups of heads, requests), with `more` bytes beside the partial sums. */
+/* A kernel on grid (blocks of a cluster, groups of heads, requests), with `more` bytes beside the partial sums
+ * for each range. */
 template <int D, int HEADS, template <class> class View>
 int at_pages_launch(const struct at_launch *launch, void (*f16)(View<at_f16>, at_pages_shape),
-                    void (*bf16)(View<at_bf16>, at_pages_shape), int64_t more = 0) {
+                    void (*bf16)(View<at_bf16>, at_pages_shape), int log_ranges, int64_t more = 0) {
     const struct at_problem *p = launch->problem;
     const struct at_sizes *z = &p->sizes;
-    const at_pages_shape shape = at_pages_shape_of<D, HEADS>(z);
+    const at_pages_shape shape = at_pages_shape_of<D, HEADS>(z, log_ranges);
     const dim3 grid{ (unsigned)shape.cluster, (unsigned)(z->hk * shape.parts), (unsigned)z->b },
         threads{ (unsigned)shape.warps * 32, 1, 1 };
-    const int64_t shared = at_pages_partials<D, HEADS>::bytes(shape.log_cluster) + more;
+    const int64_t shared = at_pages_partials<D, HEADS>::bytes(shape.log_cluster, shape.most) + more * shape.most;
     const auto start = [&](auto kernel, const auto &view) {
         return shape.cluster == 1
                    ? at_launch(kernel, grid, threads, shared, launch->stream, view, shape)

@@ -3,8 +3,8 @@
  *
  * asynct_decode/30_warp_pages with softmax in the gate's place: K goes from memory straight into the operands of mma.sync,
  * a half of a warp owns a run of keys for all query heads of a kv head and keeps a maximum and a sum of weights for each.
- * Maxima go round by shuffles, for the weights are in the lanes that have the scores. A row of V whose weights are all 0
- * is not read; softmax seldom has one.
+ * Maxima go round by shuffles, for the weights are in the lanes that have the scores. All rows of V are read, on their way
+ * before the scores are known; one whose weight is 0 is left out of the sum.
  *
  * Numerically: q.k on tensor cores, steps of 16 channels of which each of four threads has four of its eight; weights by
  * ex2.approx.ftz with the scale folded into the argument; an online step has 8 keys; P V of each of 32 ranges of keys
@@ -25,6 +25,7 @@
 
 namespace {
 
+constexpr int LOG_RANGES = 5;
 using exponential = at_softmax_ex2<AT_DIVIDE_RCP_APPROX_FTZ>;
 
 /* A maximum and a sum of weights for each range and head, in every block of the cluster. */
@@ -35,7 +36,7 @@ template <int HEADS> struct totals {
     of_range (*x)[HEADS];
     int cluster;
 
-    static constexpr int64_t BYTES = AT_PAGES_RANGES * HEADS * (int64_t)sizeof(of_range);
+    static constexpr int64_t BYTES = HEADS * (int64_t)sizeof(of_range); /* for each range */
 
     __device__ void put(int range, int head, float max, float sum) const {
         for (int r = 0; r < cluster; r++) {
@@ -51,7 +52,7 @@ template <int HEADS> struct totals {
 /* What a walk does for softmax. */
 template <class T, int D, int HEADS> struct online {
     using share = at_pages_share<HEADS>;
-    static constexpr bool BEHIND = false;
+    static constexpr bool BEHIND = false, EVERY = true;
     const at_pages_block<T, HEADS> &block;
     const at_pages_partials<D, HEADS> &partials;
     const totals<HEADS> &total;
@@ -111,7 +112,7 @@ template <class T, int D, int HEADS> struct online {
         for (int i = 0; i < share::COUNT; i++) {
             l[i] += at_shuffle_xor(0xffffffffu, l[i], 8);
             l[i] += at_shuffle_xor(0xffffffffu, l[i], 4);
-            if (share::key(lane, i) == 0 && has(i))
+            if (range >= 0 && share::key(lane, i) == 0 && has(i))
                 total.put(range, share::head(lane, i), max[i], l[i]);
         }
         prepare();
@@ -166,7 +167,7 @@ const char *supports(const struct at_problem *problem) {
 
 int launch(const struct at_launch *launch) {
     return at_pages_with_sizes(&launch->problem->sizes, [launch]<int D, int HEADS>() {
-        return at_pages_launch<D, HEADS>(launch, attend<at_f16, D, HEADS>, attend<at_bf16, D, HEADS>,
+        return at_pages_launch<D, HEADS>(launch, attend<at_f16, D, HEADS>, attend<at_bf16, D, HEADS>, LOG_RANGES,
                                          totals<HEADS>::BYTES);
     });
 }
@@ -193,7 +194,7 @@ AT_KERNEL(softmax_decode, 30_warp_pages_online) = {
         .pv_unit = AT_UNIT_F32_FMA,
         .pv_chunk = 1,
         .split = AT_PAGES_STEP,
-        .splits = AT_PAGES_RANGES,
+        .splits = 1 << LOG_RANGES,
         .repeats = 1,
         .batch_invariant = 1,
         .tail = AT_TAIL_UNREAD,
