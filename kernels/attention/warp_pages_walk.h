@@ -37,7 +37,7 @@ __device__ __forceinline__ void at_pages_walk(const at_attention_view<T> &a, con
     const int end = begin + run < block.keys ? begin + run : block.keys;
     const int first = 2 * warp * run,
               here = block.keys - first < run ? block.keys - first : run; /* of the first half */
-    const int steps = here > 0 ? (here + AT_PAGES_STEP - 1) / AT_PAGES_STEP : 0;
+    int steps = here > 0 ? (here + AT_PAGES_STEP - 1) / AT_PAGES_STEP : 0;
     const int channel = at_pages_v<T, D>::channel(lane);
     const T *instead = block.q(a, 0); /* read in the place of rows that are not wanted */
     const at_pages_q<D> q(a, block, lane);
@@ -82,14 +82,14 @@ __device__ __forceinline__ void at_pages_walk(const at_attention_view<T> &a, con
         at_cluster_wait(); /* every block of the cluster has begun: its shared memory may be written */
     at_pages_sums<D, HEADS> sums;
     int range = half * shape.each, left = block.range;
-    for (int step = 0; step < steps; step++, t += AT_PAGES_STEP) {
+    for (; steps > 0; steps--, t += AT_PAGES_STEP) {
         float p[share::COUNT];
         at_pages_v<T, D> values;
         if constexpr (Op::EVERY)
             values.load(v, a.key_step, instead + channel, [=](int i) { return t + i < end; });
         share::take(k.template dots<T>(q), lane, p);
         const T *rows = v;
-        if (step + 1 < steps) { /* the next step's K is under way from here on */
+        if (steps > 1) { /* the next step's K is under way from here on */
             v = load(k, page, t + AT_PAGES_STEP);
             page = at_pages_page(a, block.request, t + 2 * AT_PAGES_STEP);
         }
@@ -100,7 +100,7 @@ __device__ __forceinline__ void at_pages_walk(const at_attention_view<T> &a, con
         }
         sums.add(p, values);
         left -= AT_PAGES_STEP;
-        if (left == 0 || step + 1 == steps) {
+        if (left == 0 || steps == 1) {
             op.end(range * block.range < block.keys ? range : -1, sums);
             sums.clear();
             range++;
