@@ -12,8 +12,8 @@
  * in 14_sparse_p_ordered; P V of each of 32 ranges of keys by fmaf in ascending order, rows with p = 0 left out; the ranges'
  * sums are added in their order. The bits depend on the length of a request alone, not on how warps are dealt out.
  *
- * Launch: grid (blocks of a cluster, kv heads, requests); a row has up to 16 warps, over 1 to 8 blocks; where rows are
- * more than multiprocessors, 8, which have two ranges a half. Shared memory 128 bytes a head and channel, divided between
+ * Launch: grid (blocks of a cluster, kv heads, requests); a row has 4 to 16 warps, as
+ * many as are at work at a time, over 1 to 8 blocks; each half of 4 has four ranges. Shared memory 128 bytes a head and channel, divided between
  * the blocks of a cluster. One barrier of the block, or two of the cluster.
  *
  * Limits: f16 or bf16; d 32, 64, 96, 128 or 256; contiguous keys or pages of a multiple of 8; at most 9 taps, one step's
@@ -30,17 +30,19 @@ template <class T, int D, int HEADS>
 __global__ void __launch_bounds__(AT_PAGES_THREADS<D, HEADS>, 1) attend(at_asynct_view<T> a, at_pages_shape shape) {
     AT_SHARED_DYNAMIC(float, shared);
     const at_pages_block<T, HEADS> block(a, shape);
+    if (block.absent())
+        return;
+    if (shape.log_cluster > 0)
+        at_cluster_arrive();
     const at_pages_lane lane;
     const at_pages_start start(a, shape, lane);
     const at_pages_partials<D, HEADS> partials(shared, shape);
     at_asynct_pages<T, D, HEADS> op(a, block, partials, lane);
     op.prepare();
-    if (shape.log_cluster > 0)
-        at_cluster_arrive();
     at_pages_walk<T, D, HEADS>(a, shape, block, start, lane, op);
     at_pages_meet(shape);
     const auto as_it_is = [](int, int, float sum) { return sum; };
-    partials.join(block.ranges(), block.answers, as_it_is, [&](int head, int channel, float sum) {
+    partials.join(block.ranges(), block.heads, as_it_is, [&](int head, int channel, float sum) {
         a.o[((int64_t)block.token * a.h + block.head + head) * a.d + channel] = at_round_to<T>(sum);
     });
 }

@@ -24,17 +24,19 @@ template <class T, int D, int HEADS>
 __global__ void __launch_bounds__(AT_PAGES_THREADS<D, HEADS>, 1) attend(at_asynct_view<T> a, at_pages_shape shape) {
     AT_SHARED_DYNAMIC(float, shared);
     const at_pages_block<T, HEADS> block(a, shape);
+    if (block.absent())
+        return;
+    if (shape.log_cluster > 0)
+        at_cluster_arrive();
     const at_pages_lane lane;
     const at_pages_start start(a, shape, lane);
     const at_pages_partials<D, HEADS> partials(shared, shape);
     at_asynct_pages<T, D, HEADS> op(a, block, partials, lane);
     op.prepare();
-    if (shape.log_cluster > 0)
-        at_cluster_arrive();
     at_pages_walk<T, D, HEADS>(a, shape, block, start, lane, op);
     at_pages_meet(shape);
     const auto as_it_is = [](int, int, float sum) { return sum; };
-    partials.join(block.ranges(), block.answers, as_it_is, [&](int head, int channel, float sum) {
+    partials.join(block.ranges(), block.heads, as_it_is, [&](int head, int channel, float sum) {
         a.o[((int64_t)block.token * a.h + block.head + head) * a.d + channel] = at_round_to<T>(sum);
     });
 }

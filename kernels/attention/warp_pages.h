@@ -54,7 +54,6 @@ struct at_pages_lane {
 /* The query heads of a block, up to HEADS of a kv head, and their ranges. Grid (cluster, groups of heads, requests). */
 template <class T, int HEADS> struct at_pages_block {
     int request, kv_head, head, heads; /* the first head, and how many */
-    int answers;                       /* heads that have one to give: all, or none */
     int token, keys, range;            /* range: keys of one */
 
     __device__ at_pages_block(const at_attention_view<T> &a, const at_pages_shape &shape) {
@@ -66,20 +65,15 @@ template <class T, int HEADS> struct at_pages_block {
             first = ((int)blockIdx.y - kv_head * shape.parts) * HEADS;
         }
         head = kv_head * shape.group + first;
-        /* By one load, a lane each: as values that all lanes load they would be waited for at once, before other loads. */
-        const int *from = at_lane() == 2 ? a.seq_lens + request : a.query_start + request + at_lane() % 2;
-        const int own = *from, next = at_shuffle(0xffffffffu, own, 1);
-        token = at_shuffle(0xffffffffu, own, 0);
-        keys = at_shuffle(0xffffffffu, own, 2);
         heads = shape.group - first < HEADS ? shape.group - first : HEADS;
-        /* A request without a query has no key and no answer. What is loaded first does not depend on that, nor does a
-         * branch keep it back. */
-        const bool absent = next == token;
-        answers = absent ? 0 : heads;
-        token = absent ? 0 : token;
-        keys = absent ? 0 : keys;
+        token = a.query_start[request];
+        keys = a.seq_lens[request];
+        if (a.query_start[request + 1] == token)
+            keys = -1;
         range = at_pages_range(keys, shape.log_ranges);
     }
+    /* The request has no query. */
+    __device__ bool absent() const { return keys < 0; }
     /* Those that have keys. */
     __device__ int ranges() const { return keys > 0 ? (keys + range - 1) / range : 0; }
     __device__ const T *q(const at_attention_view<T> &a, int i) const {

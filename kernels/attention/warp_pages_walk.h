@@ -5,8 +5,8 @@
 
 #include "kernels/attention/warp_pages.h"
 
-/* A warp's number among those of its row, and the pages of its lanes' halves, looked up before the request's length is
- * there: where all are as long as can be, the guess is right. */
+/* A warp's number among those of its row, and the pages of its lanes' halves, looked up by a guess at
+ * their places that is right where all requests are as long as can be. */
 struct at_pages_start {
     int warp, half, page, page_behind;
 
@@ -128,7 +128,7 @@ template <int D, int HEADS> at_pages_shape at_pages_shape_of(const struct at_siz
     const int64_t most = ranges < 1 << log_ranges ? ranges : 1 << log_ranges;
     int warps = 1, log_cluster = 0;
     while (4 * warps <= 1 << log_ranges && 2 * warps < ranges && 2 * warps <= MOST_BLOCKS * MOST_OF_BLOCK &&
-           (warps < 8 || rows * warps < PROCESSORS * AT_A_TIME / 2 + PROCESSORS))
+           (warps < 4 || 2 * rows * warps <= PROCESSORS * AT_A_TIME))
         warps *= 2;
     while (log_cluster < 3 && 1 << log_cluster < warps &&
            (rows << (log_cluster + 1) <= PROCESSORS || warps >> log_cluster > MOST_OF_BLOCK ||

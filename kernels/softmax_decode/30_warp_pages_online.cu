@@ -12,8 +12,8 @@
  * are joined in their order by their maxima; reciprocal and logarithm by the special-function unit. The bits depend on the
  * length of a request alone.
  *
- * Launch: grid (blocks of a cluster, kv heads, requests); a row has up to 16 warps, over 1 to 8 blocks; where rows are
- * more than multiprocessors, 8, which have two ranges a half. Shared memory 128 bytes a head and channel, divided between
+ * Launch: grid (blocks of a cluster, kv heads, requests); a row has 4 to 16 warps, as
+ * many as are at work at a time, over 1 to 8 blocks; each half of 4 has four ranges. Shared memory 128 bytes a head and channel, divided between
  * the blocks of a cluster, and 256 bytes a head. One barrier of the block, or two of the cluster.
  *
  * Limits: f16 or bf16; d 32, 64, 96, 128 or 256; contiguous keys or pages of a multiple of 8; clusters want sm_90; a
@@ -30,6 +30,10 @@ template <class T, int D, int HEADS>
 __global__ void __launch_bounds__(AT_PAGES_THREADS<D, HEADS>, 1) attend(at_softmax_view<T> a, at_pages_shape shape) {
     AT_SHARED_DYNAMIC(float, shared);
     const at_pages_block<T, HEADS> block(a, shape);
+    if (block.absent())
+        return;
+    if (shape.log_cluster > 0)
+        at_cluster_arrive();
     const at_pages_lane lane;
     const at_pages_start start(a, shape, lane);
     const at_pages_partials<D, HEADS> partials(shared, shape);
@@ -38,8 +42,6 @@ __global__ void __launch_bounds__(AT_PAGES_THREADS<D, HEADS>, 1) attend(at_softm
     };
     at_softmax_pages<T, D, HEADS> op(a, block, partials, total, lane);
     op.prepare();
-    if (shape.log_cluster > 0)
-        at_cluster_arrive();
     at_pages_walk<T, D, HEADS>(a, shape, block, start, lane, op);
     at_pages_meet(shape);
     at_softmax_pages_join<T, D, HEADS>(a, block, partials, total, op.exp);

@@ -24,6 +24,10 @@ template <class T, int D, int HEADS>
 __global__ void __launch_bounds__(AT_PAGES_THREADS<D, HEADS>, 1) attend(at_softmax_view<T> a, at_pages_shape shape) {
     AT_SHARED_DYNAMIC(float, shared);
     const at_pages_block<T, HEADS> block(a, shape);
+    if (block.absent())
+        return;
+    if (shape.log_cluster > 0)
+        at_cluster_arrive();
     const at_pages_lane lane;
     const at_pages_start start(a, shape, lane);
     const at_pages_partials<D, HEADS> partials(shared, shape);
@@ -32,8 +36,6 @@ __global__ void __launch_bounds__(AT_PAGES_THREADS<D, HEADS>, 1) attend(at_softm
     };
     at_softmax_pages<T, D, HEADS> op(a, block, partials, total, lane);
     op.prepare();
-    if (shape.log_cluster > 0)
-        at_cluster_arrive();
     at_pages_walk<T, D, HEADS>(a, shape, block, start, lane, op);
     at_pages_meet(shape);
     at_softmax_pages_join<T, D, HEADS>(a, block, partials, total, op.exp);

@@ -120,7 +120,7 @@ __device__ void at_softmax_pages_join(const at_softmax_view<T> &a, const at_page
         sum = range > 0 ? sum + part : part;
         return x * factor;
     };
-    partials.join(ranges, block.answers, weighed, [&](int head, int channel, float o) {
+    partials.join(ranges, block.heads, weighed, [&](int head, int channel, float o) {
         const int64_t row = (int64_t)block.token * a.h + block.head + head;
         a.o[row * a.d + channel] =
             at_round_to<T>(ranges > 0 ? at_softmax_pages_exp::quotient(o, at_softmax_pages_exp::divisor(sum)) : 0.0f);
