@@ -26,6 +26,7 @@
  *   AT_NO_UNROLL                                       before a loop that unrolled would not fit the registers
  *   at_launch(kernel, grid, block, shared, stream, ...)
  *   at_fma_sat(a, b, c)                                fmaf, then 0 for what lies below 0 or is NaN, 1 for what lies above 1
+ *   at_fma_where(yes, a, b[8], c[8])                   c[i] = fmaf(a, b[i], c[i]) where yes: a predicate, no branch
  *   fmaf, fminf, fmaxf                                 correctly rounded; NaN gives way to a number */
 /* Tensor cores: all 32 lanes of a warp together, at one place. A lane is 4 g + t; a 32-bit register of operands holds n
  * elements of T, the first in its lowest bits: n = 2 for at_f16 and at_bf16, 1 for at_tf32 (an f32 whose low 13 bits

@@ -71,6 +71,24 @@ template <class T> __device__ void at_store16_once(T *p, const T (&x)[16 / sizeo
     __stcs(reinterpret_cast<uint4 *>(p), all);
 }
 
+__device__ inline void at_fma_where(bool yes, float a, const float (&b)[8], float (&c)[8]) {
+    asm("{\n"
+        ".reg .pred p;\n"
+        "setp.ne.u32 p, %17, 0;\n"
+        "@p fma.rn.f32 %0, %16, %8, %0;\n"
+        "@p fma.rn.f32 %1, %16, %9, %1;\n"
+        "@p fma.rn.f32 %2, %16, %10, %2;\n"
+        "@p fma.rn.f32 %3, %16, %11, %3;\n"
+        "@p fma.rn.f32 %4, %16, %12, %4;\n"
+        "@p fma.rn.f32 %5, %16, %13, %5;\n"
+        "@p fma.rn.f32 %6, %16, %14, %6;\n"
+        "@p fma.rn.f32 %7, %16, %15, %7;\n"
+        "}"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]), "+f"(c[6]), "+f"(c[7])
+        : "f"(b[0]), "f"(b[1]), "f"(b[2]), "f"(b[3]), "f"(b[4]), "f"(b[5]), "f"(b[6]), "f"(b[7]), "f"(a),
+          "r"((uint32_t)yes));
+}
+
 #define AT_UNROLL _Pragma("unroll")
 #define AT_NO_UNROLL _Pragma("unroll 1")
 

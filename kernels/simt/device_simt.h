@@ -113,6 +113,11 @@ template <class T> __attribute__((always_inline)) inline void at_store16_once(T 
     at_simt_store16(p, x);
 }
 
+static inline void at_fma_where(bool yes, float a, const float (&b)[8], float (&c)[8]) {
+    for (int i = 0; i < 8; i++)
+        c[i] = yes ? fmaf(a, b[i], c[i]) : c[i];
+}
+
 #define AT_UNROLL
 #define AT_NO_UNROLL
 

@@ -71,10 +71,10 @@ void at_asynct_gate_row(const struct at_asynct_head *head, int64_t n, const doub
  * constant and see the limit fail; everybody else only passes it on. All zero, with infinite ends of
  * range, for "no kernel": then every limit is the reference's own error alone. */
 struct at_asynct_limit {
-    int declared;     /* 0: the reference's own error alone */
-    int64_t d, split; /* head size; keys per partial, 0: one pass */
-    int64_t spread;   /* keys of a group of steps whose keys are not in order, 0: all are */
-    int on_taps;      /* the scale is in the taps */
+    int declared;             /* 0: the reference's own error alone */
+    int64_t d, split, splits; /* head size; keys per partial, 0: one pass */
+    int64_t spread;           /* keys of a group of steps whose keys are not in order, 0: all are */
+    int on_taps;              /* the scale is in the taps */
     int scale_on, gamma_on, multiplies_zeros;
     struct at_order qk, pv;
     double u_q, eta_q;       /* rounding of the scaled q */

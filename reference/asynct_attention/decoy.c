@@ -12,9 +12,9 @@
 struct decoy {
     const struct at_problem *problem;
     enum at_asynct_decoy kind;
-    int64_t split;  /* declared keys per partial, 0: none */
-    double *values; /* of the whole output */
-    double *s, *p;  /* [max_sk]; s is the allocation */
+    int64_t split, splits; /* declared keys per partial, 0: none */
+    double *values;        /* of the whole output */
+    double *s, *p;         /* [max_sk]; s is the allocation */
 };
 
 /* Where the filter's history begins for key t: the start of t's split. Where the declared split leaves the row
@@ -22,7 +22,9 @@ struct decoy {
 static int64_t history(const struct decoy *x, int64_t visible, int64_t t) {
     if (x->kind != AT_ASYNCT_HALO_FORGOTTEN)
         return 0;
-    int64_t split = x->split > 0 && x->split < visible ? x->split : (visible / 2 + 15) / 16 * 16;
+    int64_t split = at_partial_keys(x->split, x->splits, visible);
+    if (split == 0 || split >= visible)
+        split = (visible / 2 + 15) / 16 * 16;
     return split > 0 ? t / split * split : 0;
 }
 
@@ -78,9 +80,13 @@ at_status at_asynct_decoy(const struct at_problem *problem, const struct at_nume
     if (!eval->value[AT_ASYNCT_O])
         return AT_OK;
     const size_t keys = (size_t)problem->sizes.max_sk;
-    struct decoy x = {
-        problem, (enum at_asynct_decoy)decoy, numerics ? numerics->split : 0, eval->value[AT_ASYNCT_O], NULL, NULL
-    };
+    struct decoy x = { problem,
+                       (enum at_asynct_decoy)decoy,
+                       numerics ? numerics->split : 0,
+                       numerics ? numerics->splits : 0,
+                       eval->value[AT_ASYNCT_O],
+                       NULL,
+                       NULL };
     x.s = malloc((2 * keys + 1) * sizeof *x.s);
     if (!x.s)
         return AT_FAIL(AT_NO_MEMORY, "a row of %zu keys", keys);

@@ -99,6 +99,7 @@ at_status at_asynct_limit_init(const struct at_problem *problem, const struct at
     out->declared = 1;
     out->split = numerics->split;
     out->spread = at_asynct_spread(problem, numerics);
+    out->splits = numerics->splits;
     out->scale_on = numerics->scale_on;
     out->gamma_on = numerics->gamma_on;
     out->multiplies_zeros = numerics->pv_zero == AT_PV_ZERO_MULTIPLIED;
@@ -249,7 +250,8 @@ static double sum_error(const struct at_asynct_limit *limit, const struct at_asy
     const double gamma = fabs(head->gamma);
     const int on_output = limit->gamma_on == AT_GAMMA_ON_OUTPUT;
     const double terms = (on_output ? 1 : gamma) * sum->abs_pv + sum->err_pv;
-    const int64_t length = limit->split > 0 && limit->split < sum->n ? limit->split : sum->n;
+    const int64_t range = at_partial_keys(limit->split, limit->splits, sum->n),
+                  length = range > 0 && range < sum->n ? range : sum->n;
     const int64_t parts = length > 0 ? (sum->n + length - 1) / length : 0;
     const int64_t live = sum->live * at_order_chunk(&limit->pv);
     const int64_t steps = limit->spread ? (length + limit->spread - 1) / limit->spread * limit->spread : length;

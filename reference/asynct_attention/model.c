@@ -17,7 +17,8 @@
  *           fma(-c, sum, r_t).
  *   p       max(min(max(z, 0), clip_max), clip_min); fminmax takes the other operand of a NaN.
  *   operand gamma_on = p: round_P(fl(gamma p)); after_p: fl(gamma round_P(p)); output: round_P(p).
- *   partial of `split` keys from key 0 on (one of all visible keys when split = 0): for each channel
+ *   partial of `split` keys from key 0 on (with `splits`, of one visible key in so many, rounded up to a multiple of
+ *           `split`; one of all visible keys when split = 0): for each channel
  *           at_accumulate over operand and v in the order of pv_*; pv_zero = skipped leaves keys with operand 0
  *           out; of each pv_spread = S keys (contiguous, or in pages of whole groups) step i has the keys
  *           q S/4 + 4 i + {0, 1, 2, 3}, q = 0 .. 3, zeros for those that are not visible. Partials are held in f32 (f64 when pv_unit is f64): o = partial 0, then fl(o + partial i).
@@ -233,7 +234,8 @@ static int64_t gather_spread(const struct model *m, const struct at_asynct_input
 
 static void output(const struct model *m, const struct at_asynct_input *in, double gamma) {
     const int64_t d = m->problem->sizes.d, visible = in->row.visible;
-    const int64_t length = m->numerics->split > 0 ? m->numerics->split : visible;
+    const int64_t range = at_partial_keys(m->numerics->split, m->numerics->splits, visible),
+                  length = range ? range : visible;
     const enum at_format format = m->formats.sum;
     struct at_watch watch = { m->eval->ledger,
                               AT_STAGE_pv_acc,

@@ -240,11 +240,17 @@ static at_status at_least(const char *name, int value, int least) {
 static at_status check_qk(const struct at_numerics *n) {
     AT_TRY(at_least("qk_lanes", n->qk_lanes, 1));
     AT_TRY(at_least("qk_run", n->qk_run, 0));
-    if (is_tensor_core(n->qk_unit) && (n->qk_lanes != 1 || n->qk_run != 0))
-        return AT_FAIL(AT_USAGE,
-                       "numerics: qk_unit=%s with qk_lanes=%d qk_run=%d; a tensor core sums a whole dot "
-                       "product: wanted qk_lanes=1 qk_run=0",
-                       unit_words[n->qk_unit].name, n->qk_lanes, n->qk_run);
+    if (is_tensor_core(n->qk_unit) && n->qk_lanes != 1)
+        return AT_FAIL(
+            AT_USAGE,
+            "numerics: qk_unit=%s with qk_lanes=%d; a tensor core sums a whole dot product: wanted qk_lanes=1",
+            unit_words[n->qk_unit].name, n->qk_lanes);
+    if (is_tensor_core(n->qk_unit) && n->qk_run && (n->qk_run % 4 || tensor_core_block(n->qk_unit) != 16))
+        return AT_FAIL(
+            AT_USAGE,
+            "numerics: qk_unit=%s with qk_run=%d, wanted 0, or a multiple of the four terms that a step of 16 "
+            "takes of each of four threads",
+            unit_words[n->qk_unit].name, n->qk_run);
     if (n->qk_tree == AT_TREE_BUTTERFLY && (n->qk_lanes & (n->qk_lanes - 1)))
         return AT_FAIL(AT_USAGE, "numerics: qk_tree=butterfly with qk_lanes=%d, wanted a power of two", n->qk_lanes);
     return AT_OK;

@@ -5,6 +5,7 @@
 #define AT_NUMERICS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "attest/format.h"
 
@@ -154,7 +155,7 @@ enum at_pv_zero { AT_PV_ZERO_LIST(X) };
     X(bool,      free_order, 0, "1: order of summation not declared; no modelled verdict")        \
     X(unit,      qk_unit,    AT_UNIT_F32_FMA, "how q.k is accumulated")                           \
     X(int,       qk_lanes,   1, "partial sums that share one dot product")                        \
-    X(int,       qk_run,     0, "consecutive terms a lane takes in turn; 0: d / lanes")           \
+    X(int,       qk_run,     0, "consecutive terms a lane takes in turn; 0: d / lanes. Tensor cores: terms of a thread, four a step") \
     X(tree,      qk_tree,    AT_TREE_SEQUENTIAL, "how the lanes are joined")                      \
     X(scale_on,  scale_on,   AT_SCALE_ON_SCORE, "where the scale is applied")                     \
     X(fir_order, fir_order,  AT_FIR_ORDER_TAPS, "form of the FIR")                                \
@@ -179,7 +180,7 @@ enum at_pv_zero { AT_PV_ZERO_LIST(X) };
     X(int,       pv_spread,  0, "AsyncT: keys of a group of which each step of P*V has a run of 4 in every quarter; 0, and pages of " \
                                 "no whole groups: keys in order")                                \
     X(int,       split,      0, "keys (gemm: products) per partial result; 0: one pass over all") \
-    X(int,       splits,     0, "softmax: of a row's keys each partial result has one in so many, rounded up to a multiple of split") \
+    X(int,       splits,     0, "attention: of a row's keys each partial result has one in so many, rounded up to a multiple of split") \
     X(guard,     guard,      AT_GUARD_NONE, "overflow guard of an f16 accumulator")               \
     X(bool,      repeats,    1, "1: the same launch gives the same bits")                         \
     X(bool,      batch_invariant, 0, "1: a request's bits do not depend on its batch")            \
@@ -212,6 +213,11 @@ struct at_numerics {
     AT_NUMERICS_LIST(X)
 #undef X
 };
+
+/* Keys of each partial result of a row of n keys, as `split` and `splits` have it; 0: one result for all. */
+static inline int64_t at_partial_keys(int64_t split, int64_t splits, int64_t n) {
+    return splits ? ((n + splits - 1) / splits + split - 1) / split * split : split;
+}
 
 /* All defaults, as a designated-initialiser base: { AT_NUMERICS_DEFAULTS, .p = AT_BF16 } is not
  * portable to C++; write every field that differs and call at_numerics_default() elsewhere. */

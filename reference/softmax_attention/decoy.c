@@ -55,7 +55,7 @@ static void swap_v(struct wrong *w) {
 }
 
 static int64_t range_of(const struct wrong *w, const struct at_numerics *numerics) {
-    return numerics ? at_softmax_range(numerics->split, numerics->splits, w->n) : 0;
+    return numerics ? at_partial_keys(numerics->split, numerics->splits, w->n) : 0;
 }
 
 /* Weights relative to each split's own maximum, divided by their common sum. */

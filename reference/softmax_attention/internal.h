@@ -28,10 +28,6 @@ void at_softmax_mix(const struct at_softmax_work *work, int64_t n, const double 
 
 /* Softmax arithmetic is f64: both units are. */
 int at_softmax_is_f64(const struct at_numerics *numerics);
-/* Keys of the ranges that a row of n keys is cut into; 0: it is not cut. */
-static inline int64_t at_softmax_range(int64_t split, int64_t splits, int64_t n) {
-    return splits ? ((n + splits - 1) / splits + split - 1) / split * split : split;
-}
 /* P is rounded to a narrower format. */
 int at_softmax_rounds_p(const struct at_numerics *numerics);
 

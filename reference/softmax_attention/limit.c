@@ -70,7 +70,7 @@ struct cut {
 };
 
 static struct cut cut_row(const struct at_softmax_limit *limit, int64_t n) {
-    const int64_t range = at_softmax_range(limit->split, limit->splits, n);
+    const int64_t range = at_partial_keys(limit->split, limit->splits, n);
     int64_t keys = range && range < n ? range : n;
     int64_t parts = range ? (n + range - 1) / range : 1;
     int64_t blocks = limit->block ? (keys + limit->block - 1) / limit->block : 1;

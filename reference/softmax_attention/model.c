@@ -268,7 +268,7 @@ static void store(struct run *run, int tensor, int64_t index, struct at_span x) 
 static void attend(struct run *run, const struct at_attn_row *at, int64_t index) {
     const int64_t n = at->visible;
     const struct at_softmax_form form = at_softmax_form(run->problem, at);
-    const int64_t range = at_softmax_range(run->numerics->split, run->numerics->splits, n), step = range ? range : n;
+    const int64_t range = at_partial_keys(run->numerics->split, run->numerics->splits, n), step = range ? range : n;
     struct partial all = { .m = no_maximum };
     struct at_span m = no_maximum;
     scale_query(run);

@@ -230,6 +230,44 @@ static double fp8_by_f16(const struct terms *t, const struct at_tc_rule *rule, i
     return at_tc_multiply_add(&instruction, rule, a, b, acc);
 }
 
+enum { THREADS_OF_ROW = 4, TERMS_OF_THREAD = 4 };
+
+/* The terms of step `step` from threads that hold `run` consecutive terms each, gathered; how many. */
+static int gather_runs(const struct terms *t, int64_t step, double *a, double *b) {
+    const int64_t run = t->order->run, steps = run / TERMS_OF_THREAD,
+                  first = step / steps * THREADS_OF_ROW * run + step % steps * TERMS_OF_THREAD;
+    int n = 0;
+    for (int thread = 0; thread < THREADS_OF_ROW; thread++)
+        for (int j = 0; j < TERMS_OF_THREAD; j++) {
+            const int64_t i = first + thread * run + j;
+            if (i >= t->n)
+                continue;
+            a[n] = t->a[i * t->sa];
+            b[n++] = t->b[i * t->sb];
+        }
+    return n;
+}
+
+/* Ascending over blocks of 4 run terms, of which a step takes four from each run. */
+static double tensor_core_by_runs(struct terms *t, const struct at_tc_rule *rule, double acc) {
+    const int64_t block = THREADS_OF_ROW * (int64_t)t->order->run;
+    const int64_t steps = (t->n + block - 1) / block * (t->order->run / TERMS_OF_THREAD);
+    for (int64_t step = 0; step < steps; step++) {
+        double a[THREADS_OF_ROW * TERMS_OF_THREAD], b[THREADS_OF_ROW * TERMS_OF_THREAD];
+        const int n = gather_runs(t, step, a, b);
+        const double old = acc;
+        acc = at_fdpa(rule, t->order->input, a, 1, b, 1, n, old);
+        if (t->watch) {
+            int finite = isfinite(old);
+            for (int i = 0; i < n; i++)
+                finite &= isfinite(a[i]) && isfinite(b[i]);
+            watch_step(t, step, acc, finite);
+        }
+        acc = rule->out == AT_F16 ? at_guarded(t->order->guard, acc) : acc;
+    }
+    return acc;
+}
+
 static double tensor_core(struct terms *t, const struct at_tc_rule *rule, double acc) {
     const int half = rule->out == AT_F16;
     const int chunk = at_order_chunk(t->order), by_f16 = at_unit_is_fp8_by_f16(t->order->unit);
@@ -253,7 +291,7 @@ double at_accumulate(const struct at_order *order, int64_t n, const double *a, p
     const struct at_tc_rule *rule = at_unit_rule(order->unit);
     double sum;
     if (rule)
-        sum = tensor_core(&t, rule, c);
+        sum = order->run ? tensor_core_by_runs(&t, rule, c) : tensor_core(&t, rule, c);
     else if (order->tree == AT_TREE_BUTTERFLY)
         sum = join_butterfly(&t, 0, 1, c);
     else

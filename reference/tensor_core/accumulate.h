@@ -17,7 +17,9 @@
  * PV is {pv_unit, 1, 0, AT_TREE_SEQUENTIAL, pv_chunk}. run 0 means ceil(n / lanes). Term i belongs to lane
  * (i / run) % lanes; each lane sums its terms in ascending order from +0 (lane 0 from c); then the tree.
  * Tensor-core units take one lane; terms go in ascending chunks of `chunk` (0: a block of the unit, 16 terms of f16
- * and bf16 and of sm_89's fp8, 32 of sm_90's; a last partial chunk is filled with zeros). */
+ * and bf16 and of sm_89's fp8, 32 of sm_90's; a last partial chunk is filled with zeros). With a run, a multiple of 4,
+ * of 4 run consecutive terms each of four threads holds `run`, and step s takes of each the four from 4 s on: so a
+ * thread's loads may be longer than a step's four. */
 struct at_order {
     enum at_unit unit;
     int lanes, run;

@@ -52,6 +52,8 @@ static struct at_numerics drawn(struct at_test_random *random, enum at_format dt
         n.qk_run = at_test_below(random, 3);
         n.qk_tree = at_test_below(random, 2);
     }
+    if (qk_tensor && at_test_below(random, 2))
+        n.qk_run = 8;
     n.pv_chunk = pv_tensor ? 8 << at_test_below(random, 2) : 1;
     n.split = n.pv_chunk * at_test_below(random, 3);
     n.pv_zero = pv_tensor ? AT_PV_ZERO_MULTIPLIED : at_test_below(random, 2);
@@ -62,6 +64,7 @@ static struct at_numerics drawn(struct at_test_random *random, enum at_format dt
     n.p = at_test_below(random, 2) ? (int)dtype : p[at_test_below(random, 8)];
     n.gamma_on = at_test_below(random, 3);
     n.clamp = at_test_below(random, 2);
+    n.splits = n.split ? at_test_below(random, 4) : 0;
     return n;
 }
 

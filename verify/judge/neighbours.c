@@ -4,9 +4,15 @@
 
 #include <string.h>
 
+/* Units that add term by term: tensor cores take the terms of a step from the runs of four threads. */
+static int is_chain(int unit) {
+    return unit == AT_UNIT_F64 || unit == AT_UNIT_F32 || unit == AT_UNIT_F32_FMA || unit == AT_UNIT_F16_FMA;
+}
+
 /* A lane of its own for all terms, or two, add up to the same however they are joined; one takes all terms in a run. */
 static int means_the_same(const struct at_numerics *n, int field) {
-    return (field == AT_FIELD_qk_tree && n->qk_lanes <= 2) || (field == AT_FIELD_qk_run && n->qk_lanes == 1) ||
+    return (field == AT_FIELD_qk_tree && n->qk_lanes <= 2) ||
+           (field == AT_FIELD_qk_run && n->qk_lanes == 1 && (is_chain(n->qk_unit) || n->qk_run == 0)) ||
            (field == AT_FIELD_l_tree && n->l_lanes <= 2) || (field == AT_FIELD_l_run && n->l_lanes <= 1);
 }
 

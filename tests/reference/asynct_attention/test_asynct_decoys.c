@@ -244,6 +244,12 @@ static void test_halo_forgotten(void **state) {
     double *right = run(&made.problem, -1, NULL);
     numerics.split = 8;
     double *eight = run(&made.problem, AT_ASYNCT_HALO_FORGOTTEN, &numerics);
+    numerics.split = 4;
+    numerics.splits = 5; /* of 40 keys 8, too */
+    double *fifths = run(&made.problem, AT_ASYNCT_HALO_FORGOTTEN, &numerics);
+    assert_equal(fifths, eight, 3 * WIDTH);
+    free(fifths);
+    numerics.splits = 0;
     numerics.split = 0; /* half of 40 in whole tiles: 32 */
     double *half = run(&made.problem, AT_ASYNCT_HALO_FORGOTTEN, &numerics);
     double *undeclared = run(&made.problem, AT_ASYNCT_HALO_FORGOTTEN, NULL);

@@ -75,7 +75,7 @@ static float operand(const struct kernel *x, float z) {
 }
 
 static float output(const struct kernel *x, const float *p, int c) {
-    const int split = x->n->split ? x->n->split : KEYS;
+    const int range = (int)at_partial_keys(x->n->split, x->n->splits, KEYS), split = range ? range : KEYS;
     float o = 0;
     for (int first = 0; first < KEYS; first += split) {
         float part = 0;

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/at_test.h"
 
+#include "tests/support/attention_problem.h"
+
 #include "tensor_core/accumulate.h"
 #include "tensor_core/fdpa.h"
 
@@ -237,6 +239,43 @@ static void test_infinite_operand_is_not_made(void **state) {
     }
 }
 
+/* Threads that hold `run` neighbours: the sum is that of the terms laid out anew, step by step. */
+static void test_runs_of_a_tensor_core(void **state) {
+    (void)state;
+    enum { MAX_TERMS = 100 };
+    static const int runs[] = { 4, 8, 12, 16 };
+    int differ = 0;
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        struct at_test_random random = { seed };
+        const int run = runs[seed % 4], n = 1 + (int)at_test_below(&random, MAX_TERMS), block = 4 * run;
+        double a[MAX_TERMS], b[MAX_TERMS], a_new[2 * MAX_TERMS] = { 0 }, b_new[2 * MAX_TERMS] = { 0 };
+        for (int i = 0; i < n; i++) {
+            a[i] = at_round(AT_BF16, at_test_uniform(&random) - 0.5);
+            b[i] = at_round(AT_BF16, at_test_uniform(&random) - 0.5);
+            const int within = i % block, thread = within / run, step = within % run / 4;
+            a_new[i - within + 16 * step + 4 * thread + within % 4] = a[i];
+            b_new[i - within + 16 * step + 4 * thread + within % 4] = b[i];
+        }
+        struct at_order order = order_of(AT_UNIT_TC_F32, 1, run, AT_TREE_SEQUENTIAL), plain = order;
+        plain.run = 0;
+        struct at_ledger ledger;
+        at_ledger_init(&ledger);
+        struct at_watch watch = { .ledger = &ledger, .stage = AT_STAGE_qk_acc };
+        const double got = at_accumulate(&order, n, a, 1, b, 1, 0.25, &watch);
+        at_assert_same(got, at_accumulate(&plain, (n + block - 1) / block * block, a_new, 1, b_new, 1, 0.25, NULL));
+        differ += got != at_accumulate(&plain, n, a, 1, b, 1, 0.25, NULL);
+        assert_true(ledger.inf_made == 0);
+    }
+    at_assert_true(differ > 8, "%d of 200 sums differ from those in order", differ);
+    const struct at_order order = order_of(AT_UNIT_TC_F32, 1, 8, AT_TREE_SEQUENTIAL);
+    const double inf[2] = { 1, INFINITY };
+    struct at_ledger ledger;
+    at_ledger_init(&ledger);
+    struct at_watch watch = { .ledger = &ledger, .stage = AT_STAGE_qk_acc };
+    at_assert_same(at_accumulate(&order, 2, inf, 1, ones, 1, 0, &watch), (double)INFINITY);
+    assert_true(ledger.inf_made == 0);
+}
+
 static void test_orders_from_numerics(void **state) {
     (void)state;
     struct at_numerics numerics = at_numerics_default();
@@ -272,6 +311,7 @@ int main(void) {
         cmocka_unit_test(test_place_of_overflow),
         cmocka_unit_test(test_nan_and_cancelled),
         cmocka_unit_test(test_infinite_operand_is_not_made),
+        cmocka_unit_test(test_runs_of_a_tensor_core),
         cmocka_unit_test(test_orders_from_numerics),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -170,7 +170,9 @@ static const struct {
     const char *line, *declared;
 } reads[] = {
     { "asynct_decode b=2 h=2 hk=1 sk=70 d=16 data=swamped gamma=0.7 dtype=f16", "split=64" },
+    { "asynct_decode b=2 h=2 hk=1 sk=270 d=16 dtype=f32", "split=16 splits=4" },
     { "asynct_decode b=2 h=2 hk=1 sk=70 d=64 scale=0.3 dtype=f32", "qk_lanes=4 qk_run=2" },
+    { "asynct_decode b=2 h=2 hk=1 sk=70 d=64 data=swamped dtype=f16", "qk_unit=tc_f32 qk_run=8" },
     { "asynct_decode b=2 h=2 hk=1 sk=70 d=64 scale=0.3 gamma=0.7 dtype=f32", "qk_lanes=4 qk_run=2 p=f16" },
     { "asynct_decode b=2 h=2 hk=1 sk=70 d=16 data=nonfinite dtype=f16", "qk_lanes=4 pv_zero=skipped" },
     { "asynct_decode b=2 h=2 hk=1 sk=70 d=64 data=random_bits dtype=f16",

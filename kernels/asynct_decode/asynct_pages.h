@@ -1,0 +1,127 @@
+/* AsyncT decode by warps that own keys: the filter and the gate on fragments of scores, and a warp's walk over its keys.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef AT_ASYNCT_PAGES_H
+#define AT_ASYNCT_PAGES_H
+
+#include "kernels/attention/asynct.h"
+#include "kernels/attention/warp_pages_walk.h"
+
+/* What a walk does for AsyncT: the filter's history in registers, gates, sums into shared memory. */
+template <class T, int D, int HEADS> struct at_asynct_pages {
+    using share = at_pages_share<HEADS>;
+    static constexpr bool BEHIND = true, EVERY = false;
+    static constexpr int HELD = 3; /* taps in registers; further ones are read when they are wanted */
+    const at_asynct_view<T> &a;
+    const at_pages_block<T, HEADS> &block;
+    const at_pages_partials<D, HEADS> &partials;
+    const at_pages_lane &lane;
+    float tap[share::COUNT][HELD], gamma[share::COUNT];
+    float before[share::COUNT]; /* what the filter reads of the step before */
+
+    __device__ at_asynct_pages(const at_asynct_view<T> &view, const at_pages_block<T, HEADS> &of,
+                               const at_pages_partials<D, HEADS> &to, const at_pages_lane &at)
+        : a(view), block(of), partials(to), lane(at) {}
+    __device__ bool has(int i) const { return share::head(lane, i) < block.heads; }
+    __device__ int head(int i) const { return block.head + (has(i) ? share::head(lane, i) : 0); }
+    __device__ void prepare() {
+        AT_UNROLL
+        for (int i = 0; i < share::COUNT; i++)
+            gamma[i] = a.gamma[head(i)];
+        load_taps();
+    }
+    __device__ void load_taps() {
+        AT_UNROLL
+        for (int i = 0; i < share::COUNT; i++) {
+            AT_UNROLL
+            for (int j = 0; j < HELD; j++)
+                tap[i][j] = j < a.n_taps ? a.taps[head(i) * a.n_taps + j] : 0.0f;
+        }
+    }
+    __device__ int behind() const { return a.n_taps - 1; }
+    __device__ float read(float dot) const {
+        const float s = dot * a.scale;
+        return a.relu_pre ? fmaxf(s, 0.0f) : s;
+    }
+    __device__ void begin(const at_sum_f32 &dots, bool first) {
+        share::take(dots, lane, before);
+        AT_UNROLL
+        for (int i = 0; i < share::COUNT; i++)
+            before[i] = first ? 0.0f : read(before[i]);
+    }
+    /* The scores of the keys j before the lane's, those of the step before in front: each lane gives what the one that
+     * asks it wants. */
+    __device__ void earlier(const float (&now)[share::COUNT], int j, float (&x)[share::COUNT]) const {
+        AT_UNROLL
+        for (int i = 0; i < share::COUNT; i++) {
+            if constexpr (share::COUNT == 4) {
+                const int asks = (lane.g + j) % 4 + 4 * (i / 2), wanted = asks - j; /* keys */
+                const float low = wanted < 0 ? before[i % 2] : now[i % 2],
+                            high = wanted < 0 ? before[2 + i % 2] : now[2 + i % 2];
+                x[i] = at_shuffle(0xffffffffu, (wanted & 4) ? high : low, at_lane() - 4 * j, 16);
+            } else {
+                const int own = share::key(lane, i), wanted = (own - j) & 7;
+                x[i] = at_shuffle(0xffffffffu, own + j >= AT_PAGES_STEP ? before[i] : now[i],
+                                  4 * (wanted & 3) + 2 * (wanted / 4) + lane.t % 2, 16);
+            }
+        }
+    }
+    /* Gives the lane's keys from t on whose window is shorter the taps of such a window. */
+    __device__ void shorten(int t) {
+        for (int i = 0; i < share::COUNT; i++) {
+            const int key = t + share::key(lane, i);
+            if (key + 1 >= a.n_taps)
+                continue;
+            const float share = a.sigma[head(i)] / (float)(key + 1);
+            tap[i][0] = 1.0f - share;
+            for (int j = 1; j < HELD; j++)
+                tap[i][j] = -share;
+        }
+    }
+    /* Tap j, of those that are not held. */
+    __device__ float further_tap(int i, int j, bool shrinks, int t) const {
+        return shrinks && t + share::key(lane, i) + 1 < a.n_taps ? tap[i][1] : a.taps[head(i) * a.n_taps + j];
+    }
+    __device__ void weights(float (&x)[share::COUNT], int t, int end, at_pages_sums<D, HEADS> &) {
+        const bool shrinks = a.pooled && a.shrink && t < a.n_taps - 1; /* the same for all lanes of a half */
+        float now[share::COUNT], z[share::COUNT], past[share::COUNT];
+        if (shrinks)
+            shorten(t);
+        AT_UNROLL
+        for (int i = 0; i < share::COUNT; i++) {
+            now[i] = read(x[i]);
+            z[i] = tap[i][0] * now[i];
+        }
+        AT_UNROLL
+        for (int j = 1; j < HELD; j++) {
+            earlier(now, j, past);
+            AT_UNROLL
+            for (int i = 0; i < share::COUNT; i++)
+                z[i] = j < a.n_taps ? fmaf(tap[i][j], past[i], z[i]) : z[i];
+        }
+        AT_NO_UNROLL
+        for (int j = HELD; j < a.n_taps; j++) {
+            earlier(now, j, past);
+            AT_UNROLL
+            for (int i = 0; i < share::COUNT; i++)
+                z[i] = fmaf(further_tap(i, j, shrinks, t), past[i], z[i]);
+        }
+        if (shrinks)
+            load_taps();
+        AT_UNROLL
+        for (int i = 0; i < share::COUNT; i++) {
+            const float p = gamma[i] * fmaxf(fminf(fmaxf(z[i], 0.0f), a.clip_max), a.clip_min);
+            x[i] = has(i) && t + share::key(lane, i) < end ? p : 0.0f;
+            before[i] = now[i];
+        }
+    }
+    __device__ void end(int range, const at_pages_sums<D, HEADS> &sums) const { partials.put(range, sums, lane); }
+};
+
+static inline const char *at_asynct_pages_declines(const struct at_problem *problem) {
+    const char *reason = at_pages_declines(problem);
+    if (!reason && problem->sizes.taps > AT_PAGES_STEP + 1)
+        reason = "more than 9 taps: the filter reaches further back than the step before";
+    return reason ? reason : at_asynct_declines(problem, 0);
+}
+
+#endif

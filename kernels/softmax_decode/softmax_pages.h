@@ -1,0 +1,139 @@
+/* Softmax decode by warps that own keys: an online softmax in each half of a warp, and the join of their parts.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef AT_SOFTMAX_PAGES_H
+#define AT_SOFTMAX_PAGES_H
+
+#include "kernels/attention/softmax.h"
+#include "kernels/attention/warp_pages_walk.h"
+
+using at_softmax_pages_exp = at_softmax_ex2<AT_DIVIDE_RCP_APPROX_FTZ>;
+
+/* A maximum and a sum of weights for each range and head, in every block of the cluster. */
+template <int HEADS> struct at_softmax_totals {
+    struct of_range {
+        float max, sum;
+    };
+    of_range (*x)[HEADS];
+    int cluster;
+
+    static constexpr int64_t BYTES = HEADS * (int64_t)sizeof(of_range); /* for each range */
+
+    __device__ void put(int range, int head, float max, float sum) const {
+        for (int r = 0; r < cluster; r++) {
+            of_range *to = &x[range][head];
+            if (cluster > 1)
+                to = at_cluster_map(to, r);
+            to->max = max;
+            to->sum = sum;
+        }
+    }
+};
+
+/* What a walk does for softmax. */
+template <class T, int D, int HEADS> struct at_softmax_pages {
+    using share = at_pages_share<HEADS>;
+    static constexpr bool BEHIND = false, EVERY = true;
+    const at_pages_block<T, HEADS> &block;
+    const at_pages_partials<D, HEADS> &partials;
+    const at_softmax_totals<HEADS> &total;
+    const at_pages_lane &lane;
+    const at_softmax_pages_exp exp;
+    float max[share::COUNT], sum[share::COUNT]; /* of a range; the sum of this lane's keys */
+
+    __device__ at_softmax_pages(const at_softmax_view<T> &a, const at_pages_block<T, HEADS> &of,
+                                const at_pages_partials<D, HEADS> &to, const at_softmax_totals<HEADS> &and_to,
+                                const at_pages_lane &at)
+        : block(of), partials(to), total(and_to), lane(at), exp(a.scale) {}
+    __device__ bool has(int i) const { return share::head(lane, i) < block.heads; }
+    __device__ bool seen(int i, int t, int end) const { return has(i) && t + share::key(lane, i) < end; }
+    __device__ void prepare() {
+        AT_UNROLL
+        for (int i = 0; i < share::COUNT; i++) {
+            max[i] = -INFINITY;
+            sum[i] = 0.0f;
+        }
+    }
+    __device__ static int behind() { return 0; }
+    __device__ static void begin(const at_sum_f32 &, bool) {}
+    __device__ void weights(float (&x)[share::COUNT], int t, int end, at_pages_sums<D, HEADS> &sums) {
+        float factor[share::COUNT], score[share::COUNT], now[share::COUNT];
+        bool rescales = false;
+        AT_UNROLL
+        for (int i = 0; i < share::COUNT; i++) {
+            score[i] = seen(i, t, end) ? at_softmax_pages_exp::score(x[i]) : -INFINITY;
+            now[i] = fmaxf(max[i], score[i]);
+            AT_UNROLL
+            for (int with = share::COUNT == 4 ? 4 : 2; with < 16; with *= 2) /* the half's other keys */
+                now[i] = fmaxf(now[i], at_shuffle_xor(0xffffffffu, now[i], with));
+        }
+        AT_UNROLL
+        for (int i = 0; i < share::COUNT; i++) {
+            const float all = share::COUNT == 4 ? fmaxf(now[i], now[(i + share::COUNT / 2) % share::COUNT]) : now[i];
+            factor[i] = exp.factor(max[i], all);
+            rescales |= factor[i] != 1.0f;
+            x[i] = seen(i, t, end) ? exp.weight(score[i], exp.base(all), 0) : 0.0f;
+            max[i] = all;
+            sum[i] *= factor[i];
+            sum[i] += x[i];
+        }
+        if (at_ballot(0xffffffffu, rescales)) {
+            AT_UNROLL
+            for (int n = 0; n < HEADS; n++)
+                sums.scale(n, share::of(factor, 0, n));
+        }
+    }
+    __device__ void end(int range, const at_pages_sums<D, HEADS> &sums) {
+        partials.put(range, sums, lane);
+        float l[share::COUNT];
+        AT_UNROLL
+        for (int i = 0; i < share::COUNT; i++) /* key k and k + 4, then k + 2, then k + 1 */
+            l[i] = sum[i] + (share::COUNT == 4 ? sum[(i + share::COUNT / 2) % share::COUNT]
+                                               : at_shuffle_xor(0xffffffffu, sum[i], 2));
+        AT_UNROLL
+        for (int i = 0; i < share::COUNT; i++) {
+            l[i] += at_shuffle_xor(0xffffffffu, l[i], 8);
+            l[i] += at_shuffle_xor(0xffffffffu, l[i], 4);
+            if (range >= 0 && share::key(lane, i) == 0 && has(i))
+                total.put(range, share::head(lane, i), max[i], l[i]);
+        }
+        prepare();
+    }
+};
+
+/* Output and log-sum-exp of the block's heads from the parts of all ranges; by all threads of the block. */
+template <class T, int D, int HEADS>
+__device__ void at_softmax_pages_join(const at_softmax_view<T> &a, const at_pages_block<T, HEADS> &block,
+                                      const at_pages_partials<D, HEADS> &partials,
+                                      const at_softmax_totals<HEADS> &total, const at_softmax_pages_exp &exp) {
+    const int ranges = block.ranges();
+    float max = -INFINITY, sum = 0.0f; /* of the row of the head that `max_of` is */
+    int max_of = -1;
+    const auto weighed = [&](int range, int head, float x) {
+        if (head != max_of || range == 0) {
+            max_of = head;
+            max = -INFINITY;
+            sum = 0.0f;
+            for (int r = 0; r < ranges; r++)
+                max = fmaxf(max, total.x[r][head].max);
+        }
+        const float factor = exp.factor(total.x[range][head].max, max), part = total.x[range][head].sum * factor;
+        sum = range > 0 ? sum + part : part;
+        return x * factor;
+    };
+    partials.join(ranges, block.heads, weighed, [&](int head, int channel, float o) {
+        const int64_t row = (int64_t)block.token * a.h + block.head + head;
+        a.o[row * a.d + channel] =
+            at_round_to<T>(ranges > 0 ? at_softmax_pages_exp::quotient(o, at_softmax_pages_exp::divisor(sum)) : 0.0f);
+        if (channel == 0)
+            a.lse[row] = ranges > 0 ? exp.lse(max, sum) : -INFINITY;
+    });
+}
+
+static inline const char *at_softmax_pages_declines(const struct at_problem *problem) {
+    const char *reason = at_pages_declines(problem);
+    if (!reason)
+        reason = at_attention_declines(problem, 0);
+    return reason ? reason : at_softmax_ex2_declines(problem);
+}
+
+#endif
