@@ -80,8 +80,9 @@ void at_bench_table(const struct at_bench_row *rows, int n, const char *device, 
 struct at_bench_request {
     struct at_session_options options; /* selection and seed count */
     int64_t replays;
-    struct at_runner *peer; /* a runner whose variants are judged and timed in turns with the selected ones; NULL: none */
-    int64_t turns;          /* rounds of timing, each row once in a round; 0: 1 */
+    struct at_runner
+        *peer;          /* a runner whose variants are judged and timed in turns with the selected ones; NULL: none */
+    int64_t turns;      /* rounds of timing, each row once in a round; 0: 1 */
     const char *beside; /* the source's times; NULL: those of datasets/bench */
     /* Of the selected, which to run; NULL: all. */
     int (*wanted)(void *context, const struct at_case *c, const struct at_variant *variant);

@@ -26,6 +26,7 @@ struct entry {
     struct at_runner *runner;
     int variant, rounds;
     const struct at_problem *problem;
+    int is_refused; /* there is no problem to launch it on; the row says why */
     struct at_bench_row *row;
     double *cold, *hot, *copy_rate;
 };
@@ -111,23 +112,35 @@ static void add_row(struct bench *b, struct rows *rows, struct at_runner *runner
     snprintf(e->row->beside, sizeof e->row->beside, "%s", beside);
 }
 
+static void refuse(struct entry *e) {
+    e->is_refused = 1;
+    snprintf(e->row->verdict, sizeof e->row->verdict, "no case for it: %.360s", at_error_message());
+}
+
 /* Peers of the case's own family, and those of the family that stands beside it. */
 static at_status add_peers(struct bench *b, const struct at_plan_case *item, struct rows *rows) {
     const struct at_family *other = at_bench_peer_family(item->c);
     struct at_runner *peer = b->request->peer;
     const int n = peer ? at_runner_variant_count(peer) : 0;
+    at_status status = AT_OK;
     for (int i = 0; i < n; i++)
         if (is_of(at_runner_variant(peer, i), item->c->family))
             add_row(b, rows, peer, i, &rows->data.problem, item->c->id, "");
     for (int i = 0; i < n; i++) {
         if (!is_of(at_runner_variant(peer, i), other))
             continue;
-        if (rows->peer_cases.n == 0) {
-            AT_TRY(at_bench_peer_case(item->c, other, &rows->peer_cases));
-            AT_TRY(at_case_build(&rows->peer_cases.items[0], &rows->peer_data));
+        if (status == AT_OK && rows->peer_cases.n == 0)
+            status = at_bench_peer_case(item->c, other, &rows->peer_cases);
+        if (status != AT_OK) { /* a recording of the gate's attention, say */
+            add_row(b, rows, peer, i, &rows->data.problem, item->c->id, item->c->id);
+            refuse(&rows->items[rows->n - 1]);
+            continue;
         }
+        if (!rows->peer_data.memory)
+            AT_TRY(at_case_build(&rows->peer_cases.items[0], &rows->peer_data));
         add_row(b, rows, peer, i, &rows->peer_data.problem, rows->peer_cases.items[0].id, item->c->id);
     }
+    at_error_clear();
     return AT_OK;
 }
 
@@ -243,7 +256,8 @@ static at_status bench_case(struct bench *b, const struct at_plan_case *item, st
             add_row(b, &rows, b->runner, item->variants[i], &rows.data.problem, item->c->id, "");
     AT_TRY_OUT(add_peers(b, item, &rows));
     for (int i = 0; i < rows.n; i++) {
-        AT_TRY_OUT(verify_row(b, &rows.items[i]));
+        if (!rows.items[i].is_refused)
+            AT_TRY_OUT(verify_row(b, &rows.items[i]));
         at_progress_step(progress, 1, rows.items[i].row->wrong > 0, rows.items[i].row->variant);
     }
     AT_TRY_OUT(time_rows(b, &rows, progress));
@@ -256,11 +270,16 @@ out:
 static at_status run_plan(struct bench *b) {
     struct at_progress progress = { 0 };
     at_status status = AT_OK;
-    int64_t n = 0;
-    for (int64_t i = 0; i < b->plan.n_items; i++)
+    int64_t n = 0, peers = 0;
+    for (int64_t i = 0; i < b->plan.n_items; i++) {
         n += count_rows(b, &b->plan.items[i]);
+        peers += count_peers(b, &b->plan.items[i]);
+    }
     if (n == 0)
         return AT_FAIL(AT_NOT_FOUND, "bench: no case meets a selected variant; datasets/bench/ has the cases");
+    if (b->request->peer && peers == 0)
+        return AT_FAIL(AT_NOT_FOUND,
+                       "bench: --peer: no variant of it is of the family of a selected case, or of its peers'");
     b->run->rows = calloc((size_t)n, sizeof *b->run->rows);
     if (!b->run->rows)
         return AT_FAIL(AT_NO_MEMORY, "no memory for %lld rows", (long long)n);

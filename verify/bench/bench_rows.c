@@ -56,7 +56,7 @@ const struct at_field *at_bench_field(int i) {
     return i >= 0 && (size_t)i < sizeof fields / sizeof *fields ? &fields[i] : NULL;
 }
 
-static const char *const later[] = { "scores", "peer",      "device",    "beside",    "turns",
+static const char *const later[] = { "scores",   "peer",      "device",    "beside",       "turns",
                                      "cold_low", "cold_high", "peer_cold", "fastest_peer", NULL };
 
 const struct at_table at_bench_table_kernels = {
@@ -123,18 +123,21 @@ static void put_row(const struct at_bench_row *r, int peers, FILE *out) {
 /* What the peers are, where there are any. */
 static void put_peers(const struct at_bench_row *rows, int n, FILE *out) {
     const struct at_bench_row *peer = NULL, *other = NULL;
+    int turns = 0;
     for (int i = 0; i < n; i++) {
-        if (rows[i].peer && (!peer || rows[i].turns > peer->turns))
+        if (rows[i].peer)
             peer = &rows[i];
+        turns = rows[i].turns > turns ? rows[i].turns : turns;
         if (rows[i].beside[0])
             other = &rows[i];
     }
     if (!peer)
         return;
-    fprintf(out,
-            "peers: %s; timed in turns with ours, medians over %d rounds; xPEER: our cold over that of the case's fastest "
-            "verified peer\n",
-            peer->device, peer->turns);
+    fprintf(
+        out,
+        "peers: %s; timed in turns with ours, medians over %d rounds; xPEER: our cold over that of the case's fastest "
+        "verified peer\n",
+        peer->device, turns);
     if (other)
         fprintf(out, "a peer of %s has the same shapes and another operator: it reads all of V, whatever P is\n",
                 other->family);
@@ -158,9 +161,9 @@ void at_bench_table(const struct at_bench_row *rows, int n, const char *device, 
     put_peers(rows, n, out);
     for (int i = 0; i < n; i++) {
         if (i == 0 || strcmp(heading(&rows[i]), heading(&rows[i - 1])) != 0)
-            fprintf(out, "%s\n  %-26s %8s %8s %7s %7s %8s %6s %8s %6s %6s%s  %s\n", heading(&rows[i]), "VARIANT", "COLD",
-                    "HOT", "GB/s", "TFLOP/s", "FLOOR", "SHARE", "SOURCE", "xCOLD", "xHOT", peers ? "  xPEER" : "",
-                    "VERIFIED");
+            fprintf(out, "%s\n  %-26s %8s %8s %7s %7s %8s %6s %8s %6s %6s%s  %s\n", heading(&rows[i]), "VARIANT",
+                    "COLD", "HOT", "GB/s", "TFLOP/s", "FLOOR", "SHARE", "SOURCE", "xCOLD", "xHOT",
+                    peers ? "  xPEER" : "", "VERIFIED");
         put_row(&rows[i], peers, out);
     }
 }
