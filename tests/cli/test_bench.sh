@@ -86,6 +86,10 @@ peers 0 xPEER dies_later; says '^  peer 10_dies_later +not timed: runner .*exit 
 [[ $(grep -c dies_later "$scratch/log") == 2 ]] || fail "timed again after it had died: $(< "$scratch/log")"
 PYTHONPATH=kernels/runner/python wants 2 'no variant of it is of the family' "$attest" bench 'uclip_norm/*' --runner "$runner" \
     --case 'uclip_norm tokens=1 channels=4 dtype=f32' --peer "/usr/bin/python3 tests/python/runner_peers.py $scratch/log right"
+peers 0 xPEER 'gone right'; says "$ours -  within"; says '^  peer 20_right +.*gone for good' # and the run goes on
+peers 0 'peer 10_unfit               UNSUPPORTED: not this one' unfit
+peers 0 'peer 20_right' 'unfit right'
+grep -q unfit <(grep '^  ' "$scratch/out") && fail "a line for what another peer takes"
 # Beside asynct the same shapes of softmax.
 rm -f "$scratch/log"
 PYTHONPATH=kernels/runner/python wants 0 'a peer of softmax_decode has the same shapes and another operator: it reads all of V' "$attest" bench \

@@ -5,13 +5,14 @@ SPDX-License-Identifier: Apache-2.0
 
 Usage: runner_peers.py LOG NAME...
 Each timing adds the variant's name to LOG. NAMES: ours (12 us), right (4, 8, 6 us in turn), slow (20 us), wrong (1 us), declines, dies,
-dies_later (the second time it is timed), returns (no times).
+dies_later (the second time it is timed), gone (it dies, and nothing starts again), returns
+(no times), unfit (declines the problem).
 """
 import os
 import sys
 
 import numpy as np
-from attest_runner import f64, kernel, put, requests, serve
+from attest_runner import Unsupported, f64, kernel, put, requests, serve
 
 LOG, NAMES = sys.argv[1], sys.argv[2:]
 MICROSECONDS = {"ours": [12], "right": [4, 8, 6], "slow": [20], "wrong": [1], "dies_later": [1]}
@@ -45,9 +46,14 @@ def variant(name):
     """The function of a name."""
 
     def timed(job, *, scale, bench=None):
+        if name == "unfit":
+            raise Unsupported("not this one")
         if bench:
             return times(name, bench)
-        if name == "dies":
+        if name == "gone":
+            with open(LOG, "a", encoding="ascii") as log:
+                log.write("gone\n")
+        if name in ("dies", "gone"):
             os._exit(9)
         softmax(job, scale)
         if name == "wrong":
@@ -61,6 +67,8 @@ def variant(name):
     return untimed if name == "declines" else timed
 
 
+if "gone" in NAMES and os.path.exists(LOG) and "gone" in open(LOG, encoding="ascii").read().split():
+    sys.exit("gone for good")
 for i, each in enumerate(NAMES):
     kernel("softmax_decode", variant="%d0_%s" % (i + 1, each))(variant(each))
 serve(device="made-up times of " + " ".join(NAMES))

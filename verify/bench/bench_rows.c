@@ -146,6 +146,16 @@ static void put_peers(const struct at_bench_row *rows, int n, FILE *out) {
 /* The case under which a row stands. */
 static const char *heading(const struct at_bench_row *r) { return r->beside[0] ? r->beside : r->case_id; }
 
+/* A peer that declines the problem while another takes it: a library has a variant for each format, and one line is enough. */
+static int is_left_out(const struct at_bench_row *rows, int n, const struct at_bench_row *r) {
+    if (!r->peer || r->compared > 0 || r->wrong > 0)
+        return 0;
+    for (int i = 0; i < n; i++)
+        if (rows[i].peer && rows[i].compared > 0 && strcmp(heading(&rows[i]), heading(r)) == 0)
+            return 1;
+    return 0;
+}
+
 void at_bench_table(const struct at_bench_row *rows, int n, const char *device, FILE *out) {
     double rate = 0;
     int peers = 0;
@@ -164,7 +174,8 @@ void at_bench_table(const struct at_bench_row *rows, int n, const char *device, 
             fprintf(out, "%s\n  %-26s %8s %8s %7s %7s %8s %6s %8s %6s %6s%s  %s\n", heading(&rows[i]), "VARIANT",
                     "COLD", "HOT", "GB/s", "TFLOP/s", "FLOOR", "SHARE", "SOURCE", "xCOLD", "xHOT",
                     peers ? "  xPEER" : "", "VERIFIED");
-        put_row(&rows[i], peers, out);
+        if (!is_left_out(rows, n, &rows[i]))
+            put_row(&rows[i], peers, out);
     }
 }
 
