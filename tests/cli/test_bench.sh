@@ -47,12 +47,70 @@ wants 2 "matches 'volta_*'" "$attest" bench tensor-core 'volta_*'
 wants 2 '--min-rate' "$attest" bench tensor-core --min-rate fast
 wants 3 "$scratch/none" "$attest" bench tensor-core --golden "$scratch/none"
 
+# Peers: judged and timed in turns with ours.
+wants 3 'no such runner' "$attest" bench 'softmax_decode/*' --runner "$runner" --case "softmax_${line#*_}" --peer 'echo no such runner >&2; exit 5'
+wants 2 '--turns' "$attest" bench 'softmax_decode/*' --runner "$runner" --case "$line" --turns 0
+/usr/bin/python3 -c 'import numpy' 2> /dev/null || { echo "no numpy: peers with times of their own were not tried"; exit 77; }
+peers() { # CODE TEXT 'NAMES of peers' [option...]: ours and peers on one case, the order of timings in the log
+    local code=$1 text=$2 names=$3 made="/usr/bin/python3 tests/python/runner_peers.py $scratch/log"; shift 3
+    rm -f "$scratch/log"
+    PYTHONPATH=kernels/runner/python PYTHONDONTWRITEBYTECODE=1 wants "$code" "$text" "$attest" bench 'softmax_decode/*' \
+        --runner "$made ours" --peer "$made $names" --case 'softmax_decode b=1 h=2 hk=1 sk=3 d=8 dtype=f16' --out "$scratch/p.h5" "$@"
+}
+says() { grep -qE -- "$1" "$scratch/out" || { cat "$scratch/out"; fail "does not say '$1'"; }; }
+ours='^  10_ours +12.00 +6.00 .*' # behind it xPEER and the verdict
+peers 0 'peers: made-up times of right slow; timed in turns with ours, medians over 3 rounds' 'right slow'
+[[ "$(tr '\n' ' ' < "$scratch/log")" == "ours right slow ours right slow ours right slow " ]] || fail "not in turns: $(< "$scratch/log")"
+says "$ours 2.00  within its limits" # over 6 us, the median of 4, 8 and 6
+says '^  peer 10_right +6.00 +3.00 .* -  within its limits'
+says '^  peer 20_slow +20.00 '
+grep '^  ' "$scratch/out" > "$scratch/printed"
+wants 0 xPEER "$attest" show "$scratch/p.h5"
+diff <(grep '^  ' "$scratch/out") "$scratch/printed" || fail "show prints another table of peers"
+cp "$scratch/p.h5" "$scratch/peers.h5"
+peers 0 'medians over 2 rounds' 'slow' --turns 2
+says "$ours 0.60  within"
+# Not a peer: a wrong one, which would be the fastest, one that is not for timings, one that dies at once or in a later round.
+peers 0 'WRONG: ' 'wrong right'
+says "$ours 2.00  within"
+grep -q wrong "$scratch/log" && fail "timed, though wrong"
+for names in wrong declines dies dies_later returns; do
+    peers 0 xPEER $names
+    says "$ours -  within"
+    grep -qE '^  peer .* [0-9.]+ +[0-9.]+%' "$scratch/out" && fail "a time of $names"
+    [[ $(grep -c ours "$scratch/log") == 3 ]] || fail "ours was not timed three times beside $names"
+done
+peers 0 'not timed: this function is not for timings' declines
+peers 0 xPEER dies; says '^  peer 10_dies +runner .*exit code 9.*'
+peers 0 xPEER dies_later; says '^  peer 10_dies_later +not timed: runner .*exit code 9'
+[[ $(grep -c dies_later "$scratch/log") == 2 ]] || fail "timed again after it had died: $(< "$scratch/log")"
+PYTHONPATH=kernels/runner/python wants 2 'no variant of it is of the family' "$attest" bench 'uclip_norm/*' --runner "$runner" \
+    --case 'uclip_norm tokens=1 channels=4 dtype=f32' --peer "/usr/bin/python3 tests/python/runner_peers.py $scratch/log right"
+peers 0 xPEER 'gone right'; says "$ours -  within"; says '^  peer 20_right +.*gone for good' # and the run goes on
+peers 0 'peer 10_unfit               UNSUPPORTED: not this one' unfit
+peers 0 'peer 20_right' 'unfit right'
+grep -q unfit <(grep '^  ' "$scratch/out") && fail "a line for what another peer takes"
+# Beside asynct the same shapes of softmax.
+rm -f "$scratch/log"
+PYTHONPATH=kernels/runner/python wants 0 'a peer of softmax_decode has the same shapes and another operator: it reads all of V' "$attest" bench \
+    'asynct_decode/*' --runner "$runner" --case "${line/,4/}" --peer "/usr/bin/python3 tests/python/runner_peers.py $scratch/log right" --out "$scratch/a.h5"
+says '^  70_python .* [0-9.]+  within its limits$'
+says '^  peer 10_right +6.00 .* -  within its limits, softmax_decode$'
+[[ $(grep -c '^asynct_decode\|^softmax_decode' "$scratch/out") == 1 ]] || fail "the peer stands under a case of its own"
+
 /usr/bin/python3 -c 'import h5py' 2> /dev/null || { echo "no h5py: the archive was written but not opened"; exit 77; }
-/usr/bin/python3 - "$scratch/b.h5" <<'P' || fail "the archive does not hold together"
+/usr/bin/python3 - "$scratch/b.h5" "$scratch/peers.h5" "$scratch/a.h5" <<'P' || fail "the archive does not hold together"
 import sys, h5py
 f = h5py.File(sys.argv[1])
 b = f["bench"]
 assert b.attrs["encoding-type"] == "attest.bench" and b["cold"].attrs["units"] == "s" and len(b["cold"]) == 1
 assert b["timed"][0] == 1 and b["wrong"][0] == 0 and b["compared"][0] == 8 and b["cold"][0] > 0
 assert b["variant"].asstr()[0] == "70_python" and b["bytes"][0] > 0 and f["provenance"].attrs["tool"].startswith("attest")
+assert b["peer"][0] == 0 and b["turns"][0] == 1 and b["peer_cold"][0] != b["peer_cold"][0]
+p = h5py.File(sys.argv[2])["bench"]
+assert list(p["peer"]) == [0, 1, 1] and list(p["turns"]) == [3, 3, 3] and p["fastest_peer"].asstr()[0] == "10_right"
+assert abs(p["peer_cold"][0] - 6e-6) < 1e-12 and abs(p["cold_low"][1] - 4e-6) < 1e-12 and abs(p["cold_high"][1] - 8e-6) < 1e-12
+assert [d.split()[-1] for d in p["device"].asstr()[:]] == ["ours", "slow", "slow"]
+a = h5py.File(sys.argv[3])["bench"]
+assert a["case_id"].asstr()[1].startswith("softmax_decode ") and a["beside"].asstr()[1] == a["case_id"].asstr()[0]
 P

@@ -63,7 +63,7 @@ judged 01_one_name_twice UNSUPPORTED 'taps (8, 3) beside 3'
 wants 1 'exit 1' kinds --case 'softmax_prefill b=2 h=3 hk=1 sq=19/9 prefix=5/0 d=64 causal=1 dtype=bf16 softcap=2 alibi=1'
 judged 01_capped PASS
 judged 02_not_capped ERROR 'softmax_attention.softcap is taken'
-wants 4 '1 UNSUPPORTED, 17 SKIPPED' kinds --case 'uclip_norm tokens=0 channels=8 dtype=bf16' # nothing to write is nothing to do
+wants 4 '1 UNSUPPORTED, 19 SKIPPED' kinds --case 'uclip_norm tokens=0 channels=8 dtype=bf16' # nothing to write is nothing to do
 
 # Where the descriptor does not arrive, the bytes do.
 for fd in 3 4 5 6 7 8 9; do echo "exec $fd<&-"; done > "$scratch/closed.sh"
@@ -81,4 +81,7 @@ if "$torch" -c 'import torch; torch.nn.functional.scaled_dot_product_attention' 
 else
     echo "no PyTorch 2 for $torch: its example is not run"
     wants 3 'SKIPPED: torch_sdpa.py wants PyTorch 2' "$attest" verify 'softmax_*/*' --runner "$torch $examples/torch_sdpa.py" --cases 'smoke:softmax_prefill*'
+fi
+if ! "$torch" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' 2> /dev/null; then # on a GPU: verify/bench/README.md
+    wants 3 'SKIPPED: torch_peers.py wants' "$attest" verify 'softmax_*/*' --runner "$torch $folder/peers/torch_peers.py" --cases 'smoke:softmax_prefill*'
 fi

@@ -120,8 +120,15 @@ static char *ledger_row(const struct at_archive_source *source, hsize_t i) {
 static void set_missing(const struct at_field *field, void *at) {
     if (field->kind == AT_FIELD_PLACE)
         *(int64_t *)at = -1;
-    else
-        *(double *)at = NAN;
+    else if (field->kind == AT_FIELD_F64)
+        *(double *)at = NAN; /* the rest is 0 already */
+}
+
+static int came_later(const struct at_table *table, const char *name) {
+    for (int i = 0; table->later && table->later[i]; i++)
+        if (strcmp(table->later[i], name) == 0)
+            return 1;
+    return 0;
 }
 
 static at_status read_columns(struct at_archive_source *source, const struct at_table *table) {
@@ -129,8 +136,7 @@ static at_status read_columns(struct at_archive_source *source, const struct at_
                                                    offsetof(struct at_ledger_row, first), "first" };
     const struct at_field *field;
     for (int i = 0; (field = table->field(i)); i++) {
-        if (table->later && strcmp(field->name, table->later) == 0 &&
-            H5Lexists(source->group, field->name, H5P_DEFAULT) == 0) {
+        if (came_later(table, field->name) && H5Lexists(source->group, field->name, H5P_DEFAULT) == 0) {
             for (hsize_t row = 0; row < source->n; row++)
                 set_missing(field, at_field_at(field, source->row_of(source, row)));
             continue;

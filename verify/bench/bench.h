@@ -23,6 +23,14 @@ struct at_bench_row {
     double copy_rate;      /* bytes a second of a large copy within the device, in the same run */
     double source_seconds; /* the source's time for this idea and shape; NaN: none */
     char source[24];       /* its section */
+    /* ---- peers ---- */
+    int peer;                   /* it is of the peers' runner */
+    char device[256];           /* what its runner calls its device */
+    char beside[1024];          /* of a peer of another operator: the case it stands beside; "": its own */
+    int turns;                  /* rounds timed */
+    double cold_low, cold_high; /* least and largest cold of a round; NaN: not timed */
+    double peer_cold;           /* cold of the case's fastest verified peer, on rows that are none; NaN: none */
+    char fastest_peer[96];      /* its variant */
 };
 /* Field i of a row, NULL past the end. */
 const struct at_field *at_bench_field(int i);
@@ -39,6 +47,17 @@ double at_bench_bytes(const struct at_problem *problem);
  * is declared. row->wrong 0 and row->compared > 0: its times count. Failures of the kernel are verdicts in the row. */
 at_status at_bench_verify(struct at_runner *runner, int variant, const struct at_problem *problem, uint64_t seed,
                           struct at_bench_row *row);
+
+/* The family of kernels to stand beside a case of a gate's attention: softmax's, of as many queries a request. NULL: none. */
+const struct at_family *at_bench_peer_family(const struct at_case *c);
+/* The case of that family with the same shapes, formats and data, added to `list`: the id without keys that the family does not
+ * take, and without require= and expect=, which are about judging. AT_USAGE where that is no case. */
+at_status at_bench_peer_case(const struct at_case *c, const struct at_family *family, struct at_case_list *list);
+/* Median of n seconds, the upper of two middle ones; the array is sorted. n >= 1, no NaN. */
+double at_bench_median(double *seconds, int n);
+/* The rows of one case: peer_cold and fastest_peer of those that are no peers, by the peers among them that were verified and
+ * timed. */
+void at_bench_compare_peers(struct at_bench_row *rows, int n);
 
 /* The source's times: a table of lines `variant b k microseconds section`, `#` comments. */
 struct at_source_times {
@@ -61,6 +80,9 @@ void at_bench_table(const struct at_bench_row *rows, int n, const char *device, 
 struct at_bench_request {
     struct at_session_options options; /* selection and seed count */
     int64_t replays;
+    struct at_runner
+        *peer;          /* a runner whose variants are judged and timed in turns with the selected ones; NULL: none */
+    int64_t turns;      /* rounds of timing, each row once in a round; 0: 1 */
     const char *beside; /* the source's times; NULL: those of datasets/bench */
     /* Of the selected, which to run; NULL: all. */
     int (*wanted)(void *context, const struct at_case *c, const struct at_variant *variant);

@@ -21,57 +21,31 @@ struct bench {
     struct at_bench_run *run;
 };
 
-static void begin_row(const struct bench *b, const struct at_plan_case *item, int variant, const struct at_problem *p,
-                      struct at_bench_row *row) {
-    const struct at_variant *v = at_runner_variant(b->runner, variant);
-    *row = (struct at_bench_row){ .cold = (double)NAN,
-                                  .hot = (double)NAN,
-                                  .copy_rate = (double)NAN,
-                                  .source_seconds = (double)NAN,
-                                  .bytes = at_bench_bytes(p),
-                                  .flops = at_bench_flops(p),
-                                  .scores = at_bench_scores(p) };
-    snprintf(row->case_id, sizeof row->case_id, "%s", item->c->id);
-    snprintf(row->family, sizeof row->family, "%s", v->family);
-    snprintf(row->variant, sizeof row->variant, "%s", v->name);
-    snprintf(row->path, sizeof row->path, "%s", v->path);
-    snprintf(row->sha256, sizeof row->sha256, "%s", v->sha256);
-    if (at_numerics_format(&v->numerics, row->numerics, sizeof row->numerics) != AT_OK)
-        row->numerics[0] = 0;
-    if (p->sizes.b > 0)
-        at_source_times_find(&b->source, p->sizes.b, p->sizes.max_sk, row);
-    else
-        at_source_times_find(&b->source, p->sizes.tokens, p->sizes.channels, row);
-}
+/* A row in the making: whose variant on which problem, and its times, one of each round. */
+struct entry {
+    struct at_runner *runner;
+    int variant, rounds;
+    const struct at_problem *problem;
+    int is_refused; /* there is no problem to launch it on; the row says why */
+    struct at_bench_row *row;
+    double *cold, *hot, *copy_rate;
+};
 
-static at_status time_row(const struct bench *b, int variant, const struct at_problem *p, struct at_bench_row *row) {
-    const struct at_run_mode mode = { .timings = (int32_t)b->request->replays };
-    struct at_run_reply reply;
-    struct at_outputs outputs;
-    at_status status = at_guarded_launch(b->runner, variant, p, AT_POISON_JUDGED, &mode, b->request->options.seed,
-                                         timeout_seconds, &reply, &outputs);
-    if (status == AT_CRASHED || status == AT_HUNG || status == AT_PROTOCOL) {
-        snprintf(row->verdict, sizeof row->verdict, "%.380s", at_error_message());
-        return AT_OK;
-    }
-    AT_TRY(status);
-    at_outputs_release(&outputs);
-    if (reply.outcome != AT_RAN || reply.timing.replays == 0) {
-        snprintf(row->verdict, sizeof row->verdict, "not timed: %.360s", reply.reason);
-        return AT_OK;
-    }
-    row->timed = 1;
-    row->cold = reply.timing.cold;
-    row->hot = reply.timing.hot;
-    row->replays = reply.timing.replays;
-    row->copies = reply.timing.copies;
-    row->copy_rate = reply.timing.copy_rate;
-    return AT_OK;
-}
+/* The rows of one case: those of the selected variants, then those of peers on this case and on the peers' own. */
+struct rows {
+    struct entry *items;
+    int n;
+    struct at_case_data data, peer_data;
+    struct at_case_list peer_cases;
+};
 
 static int is_wanted(const struct bench *b, const struct at_plan_case *item, int variant) {
     const struct at_bench_request *request = b->request;
     return !request->wanted || request->wanted(request->context, item->c, at_runner_variant(b->runner, variant));
+}
+
+static int is_of(const struct at_variant *v, const struct at_family *family) {
+    return family && strcmp(v->family, family->name) == 0;
 }
 
 static int count_wanted(const struct bench *b, const struct at_plan_case *item) {
@@ -81,39 +55,235 @@ static int count_wanted(const struct bench *b, const struct at_plan_case *item) 
     return n;
 }
 
-static at_status bench_case(struct bench *b, const struct at_plan_case *item, struct at_progress *progress) {
-    struct at_case_data data;
-    at_status status = AT_OK;
-    if (count_wanted(b, item) == 0)
-        return AT_OK;
-    AT_TRY(at_case_build(item->c, &data));
-    for (int i = 0; i < item->n_variants; i++) {
-        if (!is_wanted(b, item, item->variants[i]))
-            continue;
-        struct at_bench_row *row = &b->run->rows[b->run->n++];
-        begin_row(b, item, item->variants[i], &data.problem, row);
-        AT_TRY_OUT(at_bench_verify(b->runner, item->variants[i], &data.problem, b->request->options.seed, row));
-        if (row->compared > 0 && row->wrong == 0)
-            AT_TRY_OUT(time_row(b, item->variants[i], &data.problem, row));
-        at_progress_step(progress, 1, row->wrong > 0, row->variant);
+static int count_peers(const struct bench *b, const struct at_plan_case *item) {
+    const struct at_family *other = at_bench_peer_family(item->c);
+    const int all = b->request->peer ? at_runner_variant_count(b->request->peer) : 0;
+    int n = 0;
+    for (int i = 0; i < all; i++) {
+        const struct at_variant *v = at_runner_variant(b->request->peer, i);
+        n += is_of(v, item->c->family) || is_of(v, other);
     }
+    return n;
+}
+
+/* Of a case without a wanted variant there are none: peers stand beside something. */
+static int count_rows(const struct bench *b, const struct at_plan_case *item) {
+    const int n = count_wanted(b, item);
+    return n ? n + count_peers(b, item) : 0;
+}
+
+static void begin_row(const struct bench *b, const char *case_id, const struct entry *e) {
+    const struct at_variant *v = at_runner_variant(e->runner, e->variant);
+    const struct at_problem *p = e->problem;
+    struct at_bench_row *row = e->row;
+    *row = (struct at_bench_row){ .cold = (double)NAN,
+                                  .hot = (double)NAN,
+                                  .copy_rate = (double)NAN,
+                                  .source_seconds = (double)NAN,
+                                  .cold_low = (double)NAN,
+                                  .cold_high = (double)NAN,
+                                  .peer_cold = (double)NAN,
+                                  .peer = e->runner == b->request->peer,
+                                  .bytes = at_bench_bytes(p),
+                                  .flops = at_bench_flops(p),
+                                  .scores = at_bench_scores(p) };
+    snprintf(row->case_id, sizeof row->case_id, "%s", case_id);
+    snprintf(row->family, sizeof row->family, "%s", v->family);
+    snprintf(row->variant, sizeof row->variant, "%s", v->name);
+    snprintf(row->path, sizeof row->path, "%s", v->path);
+    snprintf(row->sha256, sizeof row->sha256, "%s", v->sha256);
+    snprintf(row->device, sizeof row->device, "%s", at_runner_device(e->runner));
+    if (at_numerics_format(&v->numerics, row->numerics, sizeof row->numerics) != AT_OK)
+        row->numerics[0] = 0;
+    if (p->sizes.b > 0)
+        at_source_times_find(&b->source, p->sizes.b, p->sizes.max_sk, row);
+    else
+        at_source_times_find(&b->source, p->sizes.tokens, p->sizes.channels, row);
+}
+
+static void add_row(struct bench *b, struct rows *rows, struct at_runner *runner, int variant,
+                    const struct at_problem *problem, const char *case_id, const char *beside) {
+    struct entry *e = &rows->items[rows->n++];
+    e->runner = runner;
+    e->variant = variant;
+    e->problem = problem;
+    e->row = &b->run->rows[b->run->n++];
+    begin_row(b, case_id, e);
+    snprintf(e->row->beside, sizeof e->row->beside, "%s", beside);
+}
+
+static void refuse(struct entry *e) {
+    e->is_refused = 1;
+    snprintf(e->row->verdict, sizeof e->row->verdict, "no case for it: %.360s", at_error_message());
+}
+
+/* Peers of the case's own family, and those of the family that stands beside it. */
+static at_status add_peers(struct bench *b, const struct at_plan_case *item, struct rows *rows) {
+    const struct at_family *other = at_bench_peer_family(item->c);
+    struct at_runner *peer = b->request->peer;
+    const int n = peer ? at_runner_variant_count(peer) : 0;
+    at_status status = AT_OK;
+    for (int i = 0; i < n; i++)
+        if (is_of(at_runner_variant(peer, i), item->c->family))
+            add_row(b, rows, peer, i, &rows->data.problem, item->c->id, "");
+    for (int i = 0; i < n; i++) {
+        if (!is_of(at_runner_variant(peer, i), other))
+            continue;
+        if (status == AT_OK && rows->peer_cases.n == 0)
+            status = at_bench_peer_case(item->c, other, &rows->peer_cases);
+        if (status != AT_OK) { /* a recording of the gate's attention, say */
+            add_row(b, rows, peer, i, &rows->data.problem, item->c->id, item->c->id);
+            refuse(&rows->items[rows->n - 1]);
+            continue;
+        }
+        if (!rows->peer_data.memory)
+            AT_TRY(at_case_build(&rows->peer_cases.items[0], &rows->peer_data));
+        add_row(b, rows, peer, i, &rows->peer_data.problem, rows->peer_cases.items[0].id, item->c->id);
+    }
+    at_error_clear();
+    return AT_OK;
+}
+
+/* A runner's death is its variant's, and a peer's that does not come back is no end of the run either. */
+static int is_its_own(const struct at_bench_row *row, at_status status) {
+    return status == AT_CRASHED || status == AT_HUNG || status == AT_PROTOCOL ||
+           (row->peer && status == AT_ENVIRONMENT);
+}
+
+static at_status verify_row(const struct bench *b, const struct entry *e) {
+    const at_status status = at_bench_verify(e->runner, e->variant, e->problem, b->request->options.seed, e->row);
+    if (status == AT_OK || !is_its_own(e->row, status))
+        return status;
+    snprintf(e->row->verdict, sizeof e->row->verdict, "%.380s", at_error_message());
+    e->row->wrong = 1;
+    return AT_OK;
+}
+
+static int64_t turns_of(const struct bench *b) { return b->request->turns > 0 ? b->request->turns : 1; }
+
+/* One round of one row. What fails once is not timed: a median of the other rounds would hide it. */
+static at_status time_row(const struct bench *b, struct entry *e) {
+    const struct at_run_mode mode = { .timings = (int32_t)b->request->replays };
+    struct at_run_reply reply;
+    struct at_outputs outputs;
+    at_status status = at_guarded_launch(e->runner, e->variant, e->problem, AT_POISON_JUDGED, &mode,
+                                         b->request->options.seed, timeout_seconds, &reply, &outputs);
+    e->row->timed = 0;
+    if (status != AT_OK && is_its_own(e->row, status)) {
+        snprintf(e->row->verdict, sizeof e->row->verdict, "not timed: %.360s", at_error_message());
+        return AT_OK;
+    }
+    AT_TRY(status);
+    at_outputs_release(&outputs);
+    if (reply.outcome != AT_RAN || reply.timing.replays == 0) {
+        snprintf(e->row->verdict, sizeof e->row->verdict, "not timed: %.360s", reply.reason);
+        return AT_OK;
+    }
+    e->row->timed = 1;
+    e->row->replays = reply.timing.replays;
+    e->row->copies = reply.timing.copies;
+    e->cold[e->rounds] = reply.timing.cold;
+    e->hot[e->rounds] = reply.timing.hot;
+    e->copy_rate[e->rounds++] = reply.timing.copy_rate;
+    return AT_OK;
+}
+
+static int can_be_timed(const struct entry *e, int64_t turn) {
+    return e->row->compared > 0 && e->row->wrong == 0 && e->rounds == turn;
+}
+
+/* The rounds: every row once in each, so that a clock that drifts or another's load meets all alike. */
+static at_status time_rows(struct bench *b, struct rows *rows, struct at_progress *progress) {
+    for (int64_t turn = 0; turn < turns_of(b); turn++)
+        for (int i = 0; i < rows->n; i++) {
+            struct entry *e = &rows->items[i];
+            if (can_be_timed(e, turn))
+                AT_TRY(time_row(b, e));
+            at_progress_step(progress, 1, e->row->wrong > 0, e->row->variant);
+        }
+    for (int i = 0; i < rows->n; i++) {
+        struct entry *e = &rows->items[i];
+        if (!e->row->timed)
+            continue;
+        e->row->turns = e->rounds;
+        e->row->cold = at_bench_median(e->cold, e->rounds);
+        e->row->hot = at_bench_median(e->hot, e->rounds);
+        e->row->copy_rate = at_bench_median(e->copy_rate, e->rounds);
+        e->row->cold_low = e->cold[0];
+        e->row->cold_high = e->cold[e->rounds - 1];
+    }
+    return AT_OK;
+}
+
+/* Room for n rows and their rounds. */
+static at_status make_rows(const struct bench *b, int n, struct rows *rows) {
+    const size_t turns = (size_t)turns_of(b);
+    *rows = (struct rows){ .items = calloc((size_t)n, sizeof *rows->items) };
+    double *times = calloc((size_t)n * turns * 3, sizeof *times);
+    if (!rows->items || !times) {
+        free(rows->items);
+        free(times);
+        rows->items = NULL;
+        return AT_FAIL(AT_NO_MEMORY, "no memory for %d rows", n);
+    }
+    for (int i = 0; i < n; i++) {
+        rows->items[i].cold = times + (size_t)i * 3 * turns;
+        rows->items[i].hot = rows->items[i].cold + turns;
+        rows->items[i].copy_rate = rows->items[i].hot + turns;
+    }
+    return AT_OK;
+}
+
+static void release_rows(struct rows *rows) {
+    if (rows->items)
+        free(rows->items[0].cold);
+    free(rows->items);
+    at_case_data_release(&rows->data);
+    at_case_data_release(&rows->peer_data);
+    at_case_list_release(&rows->peer_cases);
+}
+
+static at_status bench_case(struct bench *b, const struct at_plan_case *item, struct at_progress *progress) {
+    struct rows rows;
+    at_status status = AT_OK;
+    const int n = count_rows(b, item);
+    if (n == 0)
+        return AT_OK;
+    AT_TRY(make_rows(b, n, &rows));
+    AT_TRY_OUT(at_case_build(item->c, &rows.data));
+    for (int i = 0; i < item->n_variants; i++)
+        if (is_wanted(b, item, item->variants[i]))
+            add_row(b, &rows, b->runner, item->variants[i], &rows.data.problem, item->c->id, "");
+    AT_TRY_OUT(add_peers(b, item, &rows));
+    for (int i = 0; i < rows.n; i++) {
+        if (!rows.items[i].is_refused)
+            AT_TRY_OUT(verify_row(b, &rows.items[i]));
+        at_progress_step(progress, 1, rows.items[i].row->wrong > 0, rows.items[i].row->variant);
+    }
+    AT_TRY_OUT(time_rows(b, &rows, progress));
+    at_bench_compare_peers(rows.items[0].row, rows.n);
 out:
-    at_case_data_release(&data);
+    release_rows(&rows);
     return status;
 }
 
 static at_status run_plan(struct bench *b) {
     struct at_progress progress = { 0 };
     at_status status = AT_OK;
-    int64_t n = 0;
-    for (int64_t i = 0; i < b->plan.n_items; i++)
-        n += count_wanted(b, &b->plan.items[i]);
+    int64_t n = 0, peers = 0;
+    for (int64_t i = 0; i < b->plan.n_items; i++) {
+        n += count_rows(b, &b->plan.items[i]);
+        peers += count_peers(b, &b->plan.items[i]);
+    }
     if (n == 0)
         return AT_FAIL(AT_NOT_FOUND, "bench: no case meets a selected variant; datasets/bench/ has the cases");
+    if (b->request->peer && peers == 0)
+        return AT_FAIL(AT_NOT_FOUND,
+                       "bench: --peer: no variant of it is of the family of a selected case, or of its peers'");
     b->run->rows = calloc((size_t)n, sizeof *b->run->rows);
     if (!b->run->rows)
         return AT_FAIL(AT_NO_MEMORY, "no memory for %lld rows", (long long)n);
-    at_progress_start(&progress, "timing", n);
+    at_progress_start(&progress, "timing", n * (1 + turns_of(b)));
     for (int64_t i = 0; i < b->plan.n_items && status == AT_OK; i++)
         status = bench_case(b, &b->plan.items[i], &progress);
     at_progress_end(&progress);
@@ -165,16 +335,17 @@ static at_status read_options(const struct at_args *args, struct at_bench_reques
     request->beside = at_args_get(args, "--beside");
     AT_TRY(at_args_int(args, "--seed", 0, INT64_MAX, 0, &seed));
     AT_TRY(at_args_int(args, "--replays", 1, 100000, 20, &request->replays));
+    AT_TRY(at_args_int(args, "--turns", 1, 1000, at_args_get(args, "--peer") ? 3 : 1, &request->turns));
     o->seed = (uint64_t)seed;
     return AT_OK;
 }
 
-/* 1: something was wrong; 4: nothing was timed. */
+/* 1: something of ours was wrong; 4: nothing of ours was timed. */
 static int exit_code(const struct at_bench_run *run) {
     int timed = 0, wrong = 0;
     for (int i = 0; i < run->n; i++) {
-        timed += run->rows[i].timed;
-        wrong += run->rows[i].wrong > 0;
+        timed += !run->rows[i].peer && run->rows[i].timed;
+        wrong += !run->rows[i].peer && run->rows[i].wrong > 0;
     }
     if (!timed)
         fprintf(stderr, "attest: nothing was timed\n");
@@ -190,6 +361,8 @@ int at_bench_kernels(const struct at_args *args) {
     at_status status = read_options(args, &request);
     if (status == AT_OK)
         status = at_runner_open(request.options.runner, &runner);
+    if (status == AT_OK && at_args_get(args, "--peer"))
+        status = at_runner_open(at_args_get(args, "--peer"), &request.peer);
     if (status == AT_OK)
         status = at_bench_run(&request, runner, &run);
     if (status == AT_OK) {
@@ -199,6 +372,8 @@ int at_bench_kernels(const struct at_args *args) {
     code = status == AT_OK ? exit_code(&run) : at_report_failure(status);
     if (runner)
         at_runner_close(runner);
+    if (request.peer)
+        at_runner_close(request.peer);
     at_bench_run_release(&run);
     return code;
 }

@@ -35,7 +35,15 @@
     X(F64,  scores,         "1", "scores that score_counts counts; NaN: another operator")           \
     X(F64,  copy_rate,      "byte/s", "read and written by a large copy within the device")          \
     X(F64,  source_seconds, "s", "the source's time for this idea and shape; NaN: none")             \
-    X(TEXT, source,         "1", "where the source has it")
+    X(TEXT, source,         "1", "where the source has it")                                          \
+    X(BOOL, peer,           "1", "it is of --peer's runner")                                         \
+    X(TEXT, device,         "1", "what its runner calls its device")                                 \
+    X(TEXT, beside,         "1", "the case whose rows it was timed with, of another operator; empty: its own") \
+    X(INT,  turns,          "1", "rounds that it was timed in; cold and hot are medians over them")  \
+    X(F64,  cold_low,       "s", "least cold time of a round")                                       \
+    X(F64,  cold_high,      "s", "largest cold time of a round")                                     \
+    X(F64,  peer_cold,      "s", "cold time of the fastest verified peer in the same rounds; NaN: none") \
+    X(TEXT, fastest_peer,   "1", "that peer")
 /* clang-format on */
 
 static const struct at_field fields[] = {
@@ -48,13 +56,16 @@ const struct at_field *at_bench_field(int i) {
     return i >= 0 && (size_t)i < sizeof fields / sizeof *fields ? &fields[i] : NULL;
 }
 
+static const char *const later[] = { "scores",   "peer",      "device",    "beside",       "turns",
+                                     "cold_low", "cold_high", "peer_cold", "fastest_peer", NULL };
+
 const struct at_table at_bench_table_kernels = {
     .group = "bench",
     .type = "attest.bench",
     .signal = "cold",
     .row = "row: one variant on one case",
     .field = at_bench_field,
-    .later = "scores",
+    .later = later,
     .row_bytes = sizeof(struct at_bench_row),
 };
 
@@ -67,9 +78,19 @@ static void put_microseconds(FILE *out, double seconds) {
         fprintf(out, " %8.2f", seconds * 1e6);
 }
 
-static void put_row(const struct at_bench_row *r, FILE *out) {
+/* Of ours, over the fastest peer. */
+static void put_peer_ratio(const struct at_bench_row *r, FILE *out) {
+    if (r->peer || isnan(r->peer_cold))
+        fprintf(out, " %6s", "-");
+    else
+        fprintf(out, " %6.2f", r->cold / r->peer_cold);
+}
+
+static void put_row(const struct at_bench_row *r, int peers, FILE *out) {
+    char name[sizeof r->variant + 8];
+    snprintf(name, sizeof name, "%s%s", r->peer ? "peer " : "", r->variant);
     fprintf(out, "  ");
-    at_text_fit(out, r->variant, 26, 0);
+    at_text_fit(out, name, 26, 0);
     if (!r->timed) {
         fprintf(out, "  %s\n", r->verdict);
         return;
@@ -89,26 +110,72 @@ static void put_row(const struct at_bench_row *r, FILE *out) {
         fprintf(out, " %6s %6s", "-", "-");
     else
         fprintf(out, " %6.2f %6.2f", r->cold / r->source_seconds, r->hot / r->source_seconds);
+    if (peers)
+        put_peer_ratio(r, out);
     fprintf(out, "  %s", r->verdict);
+    if (r->beside[0])
+        fprintf(out, ", %s", r->family);
     if (!isnan(r->scores))
         fprintf(out, ", %.3g scores/s", r->scores / r->cold);
     fprintf(out, "\n");
 }
 
+/* What the peers are, where there are any. */
+static void put_peers(const struct at_bench_row *rows, int n, FILE *out) {
+    const struct at_bench_row *peer = NULL, *other = NULL;
+    int turns = 0;
+    for (int i = 0; i < n; i++) {
+        if (rows[i].peer)
+            peer = &rows[i];
+        turns = rows[i].turns > turns ? rows[i].turns : turns;
+        if (rows[i].beside[0])
+            other = &rows[i];
+    }
+    if (!peer)
+        return;
+    fprintf(
+        out,
+        "peers: %s; timed in turns with ours, medians over %d rounds; xPEER: our cold over that of the case's fastest "
+        "verified peer\n",
+        peer->device, turns);
+    if (other)
+        fprintf(out, "a peer of %s has the same shapes and another operator: it reads all of V, whatever P is\n",
+                other->family);
+}
+
+/* The case under which a row stands. */
+static const char *heading(const struct at_bench_row *r) { return r->beside[0] ? r->beside : r->case_id; }
+
+/* A peer that declines the problem while another takes it: a library has a variant for each format, and one line is enough. */
+static int is_left_out(const struct at_bench_row *rows, int n, const struct at_bench_row *r) {
+    if (!r->peer || r->compared > 0 || r->wrong > 0)
+        return 0;
+    for (int i = 0; i < n; i++)
+        if (rows[i].peer && rows[i].compared > 0 && strcmp(heading(&rows[i]), heading(r)) == 0)
+            return 1;
+    return 0;
+}
+
 void at_bench_table(const struct at_bench_row *rows, int n, const char *device, FILE *out) {
     double rate = 0;
-    for (int i = 0; i < n; i++)
-        rate = rows[i].copy_rate > rate ? rows[i].copy_rate : rate;
+    int peers = 0;
+    for (int i = 0; i < n; i++) {
+        rate = !rows[i].peer && rows[i].copy_rate > rate ? rows[i].copy_rate : rate;
+        peers |= rows[i].peer;
+    }
     fprintf(out,
             "%s; a large copy within the device moved %.2f TB/s in this run\n"
             "cold, hot: median us of a launch among graph replays; floor: dense bytes at the copy's rate;\n"
             "source: its figure for the idea and shape, us, caches not said; xCOLD, xHOT: ours over it\n",
             device, rate / 1e12);
+    put_peers(rows, n, out);
     for (int i = 0; i < n; i++) {
-        if (i == 0 || strcmp(rows[i].case_id, rows[i - 1].case_id) != 0)
-            fprintf(out, "%s\n  %-26s %8s %8s %7s %7s %8s %6s %8s %6s %6s  %s\n", rows[i].case_id, "VARIANT", "COLD",
-                    "HOT", "GB/s", "TFLOP/s", "FLOOR", "SHARE", "SOURCE", "xCOLD", "xHOT", "VERIFIED");
-        put_row(&rows[i], out);
+        if (i == 0 || strcmp(heading(&rows[i]), heading(&rows[i - 1])) != 0)
+            fprintf(out, "%s\n  %-26s %8s %8s %7s %7s %8s %6s %8s %6s %6s%s  %s\n", heading(&rows[i]), "VARIANT",
+                    "COLD", "HOT", "GB/s", "TFLOP/s", "FLOOR", "SHARE", "SOURCE", "xCOLD", "xHOT",
+                    peers ? "  xPEER" : "", "VERIFIED");
+        if (!is_left_out(rows, n, &rows[i]))
+            put_row(&rows[i], peers, out);
     }
 }
 

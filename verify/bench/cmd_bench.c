@@ -9,6 +9,11 @@ static const struct at_option options[] = {
     { "--case", "LINE", "one case given as text" },
     { "--runner", "R", "kernels: cuda (default), or a command line that speaks the protocol and times" },
     { "--replays", "N", "kernels: graph replays, the median counts (default 20)" },
+    { "--peer", "R",
+      "kernels: a second runner: its variants of the family, beside asynct_* those of softmax_* on the same shapes, "
+      "are "
+      "verified and timed in turns with ours" },
+    { "--turns", "N", "kernels: rounds, each row once in a round, medians over them (default 1; with --peer 3)" },
     { "--beside", "FILE", "kernels: the source's times (default datasets/bench/source_times.txt)" },
     { "--out", "B.h5", "kernels: write the archive" },
     { "--seed", "S", "kernels: of marks and guard bytes" },

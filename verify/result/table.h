@@ -11,7 +11,8 @@ struct at_table {
     const char *signal;         /* the column that viewers plot */
     const char *row;            /* what a row is */
     const struct at_field *(*field)(int i);
-    const char *later; /* a column that older archives do not have: NaN, or a place of -1, then; NULL: none */
+    /* Columns that older archives do not have, NULL at the end; then numbers are NaN, places -1, counts 0, texts empty. NULL: none. */
+    const char *const *later;
     size_t row_bytes;
     int has_ledger;
     size_t ledger; /* with has_ledger: offset of a struct at_ledger_row in a row */

@@ -13,7 +13,8 @@ SPDX-License-Identifier: Apache-2.0
 A function takes what its signature names: tensors by the operator's names (`attest help tensors FAMILY`), parameters and
 sizes by theirs, `job` for all of them at once. Where a number has the name of a tensor, the tensor comes, and the number is
 `param_NAME` or `size_NAME`. A name that not every job has (block_table, key_start, slopes) wants a default, `block_table=None`;
-so does a tensor that may have no elements, which attest leaves out. Every output must be written, so it must be taken.
+so does a tensor that may have no elements, which attest leaves out. Every output must be written, so it must be taken. `bench`
+is None, or, for `attest bench`, the replays to time: then what attest_runner_cuda.time_cuda() returns is wanted, not outputs.
 Tensors are arrays over attest's own memory, nothing is copied: f64, f32, f16 and i32 are ordinary arrays; bf16, e4m3 and e5m2
 are codes, which f64() decodes and put() rounds to. Needs numpy; torch_of() needs PyTorch, too.
 """
@@ -43,7 +44,6 @@ class Unsupported(Exception):
 
 
 # ---- number formats ------------------------------------------------------------------------------
-
 STORAGE = {"f64": np.float64, "f32": np.float32, "tf32": np.float32, "f16": np.float16, "i32": np.int32,
            "bf16": np.uint16, "e4m3": np.uint8, "e5m2": np.uint8}
 # What numpy has no type for: significand bits with the hidden one, exponent of the least normal number, code of an infinity
@@ -174,7 +174,6 @@ def torch_of(t):
 
 
 # ---- jobs and kernels ----------------------------------------------------------------------------------------
-
 def _escape(text):
     """Printable ASCII but space, % and = stands for itself; of the rest every byte is %XX."""
     return "".join(chr(c) if 0x20 < c < 0x7F and chr(c) not in "%=" else "%%%02X" % c for c in text.encode(errors="replace"))
@@ -186,10 +185,7 @@ def _unescape(text):
 
 def _number(text):
     """Whole numbers are int; the others as C's %a writes them, or decimal."""
-    try:
-        return int(text)
-    except ValueError:
-        return float.fromhex(text) if "x" in text else float(text)
+    return int(text) if re.fullmatch("-?[0-9]+", text) else float.fromhex(text) if "x" in text else float(text)
 
 
 class Job:
@@ -213,7 +209,7 @@ class Job:
             t.format, t.name, t.role = kind, name, role
             self.tensors[name] = t
         self.names = {**{"size_" + k: v for k, v in self.size.items()}, **{"param_" + k: v for k, v in self.param.items()},
-                      **self.size, **self.param, **self.tensors, "job": self}
+                      **self.size, **self.param, **self.tensors, "job": self, "bench": int(single.get("timings", 0)) or None}
 
     def outputs(self):
         """Names of what the launch writes."""
@@ -281,8 +277,7 @@ class _Kernel:
                 raise TypeError(self._no_such_name(p.name, job))
         lost = [name for name in job.outputs() if name not in taken and "job" not in taken]
         if lost:
-            raise TypeError("%s() does not take %s, which %s wants written" % (
-                self.function.__name__, " and ".join(lost), job.op))
+            raise TypeError("%s() does not take %s, which %s wants written" % (self.function.__name__, " and ".join(lost), job.op))
         return taken
 
     def _no_such_name(self, name, job):
@@ -308,7 +303,6 @@ def kernel(family, numerics="free_order=1", *, variant=None, dtypes=None, summar
 
 
 # ---- conversation --------------------------------------------------------------------------------
-
 def _clip(text, size):
     """At most so many bytes of it."""
     return text.encode(errors="replace")[:size].decode(errors="ignore")
@@ -322,11 +316,19 @@ def _reason(error):
     return _clip(lines[-1].strip(), 511 - len(where.encode())) + where
 
 
+def _times(result):
+    """What a function that was to time returned, as fields of `done`."""
+    wanted = {"replays": int, "copies": int, "cold": float, "hot": float, "copy_rate": float}
+    if not isinstance(result, dict) or not wanted.keys() <= result.keys():
+        raise TypeError("for bench=N wanted a dict of %s, found %.80r" % (" ".join(wanted), result))
+    return {name: result[name] if kind is int else float(result[name]).hex() for name, kind in wanted.items()}
+
+
 class _Conversation:
     """Standard input and output, and the memory that both sides share."""
 
-    def __init__(self, takes):
-        self.takes, self.block, self.fd = takes, None, None
+    def __init__(self, takes, device):
+        self.takes, self.device, self.block, self.fd = takes, device, None, None
         self.output = os.dup(1)
         os.dup2(2, 1)  # a print() of a function must not get in between
         sys.stdout.flush()
@@ -345,7 +347,7 @@ class _Conversation:
     def greet(self):
         """What there is."""
         self.say("hello", protocol=PROTOCOL, name=_clip(os.path.basename(sys.argv[0]) or "python", 63), transports="memfd,inline",
-                 device="Python %s, numpy %s" % (sys.version.split()[0], np.__version__),
+                 device=_clip(self.device or "Python %s, numpy %s" % (sys.version.split()[0], np.__version__), 255),
                  variants=len(KERNELS), **({"takes": self.takes} if self.takes else {}))
         for i, k in enumerate(KERNELS):
             self.say("variant", index=i, family=k.family, name=k.name, path=_clip(k.path, 159), sha256=k.sha256,
@@ -375,15 +377,14 @@ class _Conversation:
             self.block = mmap.mmap(self.fd, int(single["memory"]))
         job = Job(fields, self.block)
         signal.setitimer(signal.ITIMER_REAL, job.timeout + 5)  # ends a job that hangs where nobody is left to do it
-        seconds = 0.0
         try:
             chosen = KERNELS[job.variant]
-            self.decline(chosen, job, "timings" in single)
+            self.decline(chosen, job)
             arguments = chosen.arguments(job) if job.outputs() else None
             start = time.monotonic()
-            if arguments is not None:  # else there is nothing to write
-                chosen.function(**arguments)
+            result = chosen.function(**arguments) if arguments is not None else None  # else there is nothing to write
             seconds = time.monotonic() - start
+            times = _times(result) if job.names["bench"] else {}
         except Unsupported as error:
             return self.say("unsupported", id=job.id, reason=_clip(str(error) or "declined", 511))
         except Exception as error:  # pylint: disable=broad-except  # whatever a function raises is that job's
@@ -391,13 +392,13 @@ class _Conversation:
             return self.say("failed", id=job.id, reason=_reason(error))
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
-        self.say("done", id=job.id, seconds=seconds.hex(), bytes=0 if self.fd is not None else len(self.block))
+        self.say("done", id=job.id, seconds=seconds.hex(), bytes=0 if self.fd is not None else len(self.block), **times)
         return self.write(self.block) if self.fd is None else None
 
-    def decline(self, chosen, job, timings):
+    def decline(self, chosen, job):
         """What no function is called for."""
-        if timings:
-            raise Unsupported("this runner is not for timings: Python on the host has no graphs to replay")
+        if job.names["bench"] and "bench" not in (p.name for p in chosen.parameters):
+            raise Unsupported("this function is not for timings: it does not take bench")
         if job.unknown_format:
             raise Unsupported(job.unknown_format)
         if chosen.dtypes and job.dtype not in chosen.dtypes:
@@ -405,8 +406,7 @@ class _Conversation:
         named = {p.name for p in chosen.parameters}
         for name in (word.split(".")[1] for word in self.takes.split(",") if word.startswith(job.op + ".")):
             if not chosen.takes_all and not named & {name, "param_" + name, "job"}:
-                raise TypeError("serve() says that %s.%s is taken, but %s() does not take it" % (
-                    job.op, name, chosen.function.__name__))
+                raise TypeError("serve() says that %s.%s is taken, but %s() does not take it" % (job.op, name, chosen.function.__name__))
 
     def serve(self):
         """Until quit or the end of input: the exit status."""
@@ -431,20 +431,20 @@ class _Conversation:
 
 def _end_with_input():
     """Two seconds after nobody can write to standard input any more the process ends, in the middle of a job too."""
-    ends = select.poll()
-    ends.register(0, 0)
+    (ends := select.poll()).register(0, 0)
     ends.poll()
     time.sleep(2)
     os._exit(0)
 
 
-def serve(takes=""):
+def serve(takes="", device=""):
     """Speaks with attest until it is done. takes: of the parameters that runners may be older than (PROTOCOL.md), those that all
-    functions take, "softmax_attention.softcap,softmax_attention.alibi"; jobs that have others of these do not come."""
+    functions take, "softmax_attention.softcap,softmax_attention.alibi"; jobs that have others of these do not come. device: what
+    tables name as the place of the results; else the versions of Python and numpy."""
     if not KERNELS:
         sys.exit("attest_runner: no function has @kernel(FAMILY)")
     if sys.stdin is None or sys.stdin.isatty():
         sys.exit("this is a runner: attest verify --runner 'python3 %s'" % sys.argv[0])
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     threading.Thread(target=_end_with_input, daemon=True).start()
-    sys.exit(_Conversation(takes).serve())
+    sys.exit(_Conversation(takes, device).serve())

@@ -56,7 +56,7 @@ const struct at_table at_study_table_tensor_core = {
     .signal = "mismatches",
     .row = "row: one stratum of patterns of one instruction",
     .field = stratum_field,
-    .later = "addend_leading",
+    .later = (const char *const[]){ "addend_leading", NULL },
     .row_bytes = sizeof(struct at_tc_stratum_row),
 };
 
