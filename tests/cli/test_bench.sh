@@ -97,6 +97,9 @@ PYTHONPATH=kernels/runner/python wants 0 'a peer of softmax_decode has the same 
 says '^  70_python .* [0-9.]+  within its limits$'
 says '^  peer 10_right +6.00 .* -  within its limits, softmax_decode$'
 [[ $(grep -c '^asynct_decode\|^softmax_decode' "$scratch/out") == 1 ]] || fail "the peer stands under a case of its own"
+PYTHONPATH=kernels/runner/python wants 0 'no case for it: command line, for peers: hot: found' "$attest" bench 'asynct_decode/*' --runner "$runner" \
+    --case "${line/,4/} hot=clip" --peer "/usr/bin/python3 tests/python/runner_peers.py $scratch/log right"
+says '^  70_python .* -  within its limits$'
 
 /usr/bin/python3 -c 'import h5py' 2> /dev/null || { echo "no h5py: the archive was written but not opened"; exit 77; }
 /usr/bin/python3 - "$scratch/b.h5" "$scratch/peers.h5" "$scratch/a.h5" <<'P' || fail "the archive does not hold together"

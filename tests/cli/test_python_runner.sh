@@ -12,6 +12,7 @@ grep -qx "version = \"$version\"" "$folder/pyproject.toml" || fail "pyproject.to
 draws=100000; [[ ${AT_EFFORT:-full} == fast ]] && draws=10000
 wants 0 'as in C' $python tests/python/runner_formats.py "$BUILD/tests/support/make_format_codes" $draws
 wants 0 'as the protocol has it' $python tests/python/runner_talk.py $python tests/python/runner_kernels.py
+wants 0 "are the device's" $python tests/python/runner_times.py
 
 # A right kernel and a wrong one in a few lines: the beginning of everybody's own.
 cat > "$scratch/my_runner.py" << 'PY'
