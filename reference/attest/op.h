@@ -197,7 +197,7 @@ struct at_op {
     int takes_mean_square; /* rows: exact data make it a square */
     uint64_t declares;     /* AT_DECLARES of each field of a declaration that its model reads */
     /* NULL: all of them. Those among them that it reads on this problem. */
-    unsigned (*declares_on)(const struct at_problem *problem);
+    uint64_t (*declares_on)(const struct at_problem *problem);
 
     /* NULL: nothing to add. Sets sizes, shared or own, and own parameters that follow from others once a case's keys are
      * read; `given` says which of its own table the case set: bit i, entry i. */

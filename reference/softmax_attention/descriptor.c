@@ -83,10 +83,10 @@ static const char *beyond_scale(const struct at_problem *problem) {
     return z.softcap > 0 ? "scores have a softcap" : z.alibi > 0 ? "scores have biases (alibi)" : NULL;
 }
 
-static unsigned declares_on(const struct at_problem *problem) {
+static uint64_t declares_on(const struct at_problem *problem) {
     const struct at_softmax_own z = at_softmax_own_of(problem);
-    const unsigned bias = AT_DECLARES(fir_fma), cap = AT_DECLARES(tanh);
-    return ~0u & ~(z.softcap > 0 ? 0 : cap) & ~(z.alibi > 0 ? 0 : bias);
+    const uint64_t bias = AT_DECLARES(fir_fma), cap = AT_DECLARES(tanh);
+    return ~(z.softcap > 0 ? 0 : cap) & ~(z.alibi > 0 ? 0 : bias);
 }
 
 /* Attention's own checks, and what scores are made with. */

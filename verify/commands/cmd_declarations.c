@@ -171,7 +171,7 @@ static void count(enum at_field_state state, const char *mark, struct totals *su
     sum->no_claim += state == AT_FIELD_NO_CLAIM;
 }
 
-static void put_variant(const struct at_args *args, unsigned fields, const struct at_declarations *d,
+static void put_variant(const struct at_args *args, uint64_t fields, const struct at_declarations *d,
                         const struct at_variant_cases *v, struct totals *sum) {
     const int json = at_args_has(args, "--json"), quiet = at_args_has(args, "--quiet");
     int shown = 0;
@@ -203,11 +203,11 @@ static void put_variant(const struct at_args *args, unsigned fields, const struc
     }
 }
 
-static at_status read_field(const char *name, unsigned *fields) {
+static at_status read_field(const char *name, uint64_t *fields) {
     const char *names[AT_FIELD_COUNT];
     for (int f = 0; f < AT_FIELD_COUNT; f++)
         if (strcmp(names[f] = at_numerics_field_at(f).name, name) == 0) {
-            *fields = 1u << f;
+            *fields = UINT64_C(1) << f;
             return AT_OK;
         }
     const char *nearest = at_nearest_name(name, names, AT_FIELD_COUNT);
@@ -224,7 +224,7 @@ static at_status read_options(const struct at_args *args, struct at_declarations
                                                           .case_line = at_args_get(args, "--case"),
                                                           .shards = 1 },
                                            .runner = "cpu",
-                                           .fields = ~0u };
+                                           .fields = ~UINT64_C(0) };
     if ((text = at_args_get(args, "--field")) != NULL)
         AT_TRY(read_field(text, &o->fields));
     if ((text = at_args_get(args, "--cases")) != NULL)

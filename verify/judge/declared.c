@@ -244,9 +244,9 @@ static at_status try_field(struct trial *t, int field, struct at_declared_test *
         test->rejected[field] |= (unsigned)(is > 0) << i;
     }
     if (test->has_model[field])
-        test->modelled |= 1u << field;
+        test->modelled |= UINT64_C(1) << field;
     if (test->rejected[field])
-        test->tested |= 1u << field;
+        test->tested |= UINT64_C(1) << field;
     return AT_OK;
 }
 
@@ -268,7 +268,7 @@ static int has_elements(const struct trial *t) {
 /* Fields that launches decide: here the launches are made, and if bits could differ, they would. An operator without an
  * order to declare has no sum that another order could change. */
 static void try_launches(const struct trial *t, struct at_declared_test *test) {
-    const unsigned orders = t->problem->op->declares & ORDER;
+    const uint64_t orders = t->problem->op->declares & ORDER;
     const int shows_order = !orders || t->declared->free_order || (test->tested & orders);
     for (int f = 0; f < AT_FIELD_COUNT; f++) {
         int is = 0;
@@ -287,12 +287,12 @@ static void try_launches(const struct trial *t, struct at_declared_test *test) {
         default:
             continue;
         }
-        test->modelled |= 1u << f;
-        test->tested |= (unsigned)is << f;
+        test->modelled |= UINT64_C(1) << f;
+        test->tested |= (uint64_t)is << f;
     }
 }
 
-at_status at_declared_try(const struct at_problem *problem, const struct at_numerics *declared, unsigned wanted,
+at_status at_declared_try(const struct at_problem *problem, const struct at_numerics *declared, uint64_t wanted,
                           double work, struct at_declared_test *test) {
     at_status status = AT_OK;
     struct trial t = { .problem = problem, .declared = declared };

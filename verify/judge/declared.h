@@ -22,8 +22,8 @@ enum at_refuted at_declared_refuted(const struct at_op *op, const struct at_nume
 
 /* What one case says of one declaration; bit f: field f of the list. */
 struct at_declared_test {
-    unsigned tested;   /* some neighbour, or the launches that the field speaks of, would have been rejected */
-    unsigned modelled; /* fields of which a neighbour has a model here: without one there is nothing to tell apart */
+    uint64_t tested;   /* some neighbour, or the launches that the field speaks of, would have been rejected */
+    uint64_t modelled; /* fields of which a neighbour has a model here: without one there is nothing to tell apart */
     /* Bit i: neighbour i of at_neighbours() has a model here; is rejected. */
     unsigned has_model[AT_FIELD_COUNT], rejected[AT_FIELD_COUNT];
 };
@@ -31,7 +31,7 @@ struct at_declared_test {
 /* The rows that are looked at: those that end requests first, then an even spread, until they cost `work` multiply-adds a
  * neighbour (a single row may cost more). `wanted`: fields to look at. Statuses of op->model for the declaration itself;
  * a declaration that does not fit the problem is AT_USAGE or AT_UNSUPPORTED. */
-at_status at_declared_try(const struct at_problem *problem, const struct at_numerics *declared, unsigned wanted,
+at_status at_declared_try(const struct at_problem *problem, const struct at_numerics *declared, uint64_t wanted,
                           double work, struct at_declared_test *test);
 
 #endif

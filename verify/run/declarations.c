@@ -30,15 +30,16 @@ static struct at_numerics core_of(const struct at_op *op, const struct at_numeri
 }
 
 /* Fields of a variant that more cases are wanted for; those that launches decide want to know whether orders show. */
-static unsigned wanted_of(struct declaring *d, int variant) {
+static uint64_t wanted_of(struct declaring *d, int variant) {
     const struct at_variant_cases *v = &d->out->variants[variant];
-    unsigned wanted = 0;
+    uint64_t wanted = 0;
     for (int f = 0; f < AT_FIELD_COUNT; f++) {
         const struct at_field_cases *c = &v->field[f];
         if (c->refuted == AT_REFUTED_NOT || !(d->options->fields >> f & 1) ||
             (d->options->enough && c->tested >= d->options->enough))
             continue;
-        wanted |= c->refuted == AT_REFUTED_RELAUNCH || c->refuted == AT_REFUTED_BATCHES ? ~0u : 1u << f;
+        wanted |=
+            c->refuted == AT_REFUTED_RELAUNCH || c->refuted == AT_REFUTED_BATCHES ? ~UINT64_C(0) : UINT64_C(1) << f;
     }
     return wanted;
 }
@@ -70,7 +71,7 @@ static at_status try_core(struct declaring *d, int64_t item, const struct at_pro
     const struct at_numerics core = core_of(problem->op, &at_runner_variant(d->out->runner, at->variants[i])->numerics);
     const double work = work_of(problem);
     struct at_declared_test test;
-    unsigned wanted = 0;
+    uint64_t wanted = 0;
     char same[AT_MAX_VARIANTS] = { 0 };
     pthread_mutex_lock(&d->lock);
     for (int k = i; k < at->n_variants; k++) {
@@ -104,7 +105,7 @@ static at_status try_core(struct declaring *d, int64_t item, const struct at_pro
 }
 
 static int any_wanted(struct declaring *d, const struct at_plan_case *at) {
-    unsigned wanted = 0;
+    uint64_t wanted = 0;
     pthread_mutex_lock(&d->lock);
     for (int i = 0; i < at->n_variants; i++)
         wanted |= wanted_of(d, at->variants[i]);

@@ -37,7 +37,7 @@ struct at_declarations_options {
     const char *runner;
     int jobs;
     int64_t enough;  /* a field is left alone once so many cases test it; 0: never */
-    unsigned fields; /* only these: bit f, field f of the list */
+    uint64_t fields; /* only these: bit f, field f of the list */
     double work;     /* multiply-adds of the rows that a neighbour is modelled on, a case */
 };
 

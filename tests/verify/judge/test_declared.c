@@ -18,7 +18,7 @@ static struct at_declared_test tried(const char *line, const char *declared, dou
     const struct at_numerics n = numerics(declared);
     struct at_built_case built = at_build_line(line);
     struct at_declared_test test;
-    at_assert_ok(at_declared_try(&built.data.problem, &n, ~0u, work, &test));
+    at_assert_ok(at_declared_try(&built.data.problem, &n, ~UINT64_C(0), work, &test));
     at_drop_case(&built);
     return test;
 }
@@ -160,7 +160,7 @@ static void test_unfit(void **state) {
     const struct at_numerics n = numerics("qk_unit=tc_f32");
     struct at_built_case built = at_build_line("asynct_decode h=1 hk=1 sk=20 d=16 dtype=f32");
     struct at_declared_test t;
-    at_assert_fails(at_declared_try(&built.data.problem, &n, ~0u, ALL_ROWS, &t), AT_UNSUPPORTED, "qk_unit");
+    at_assert_fails(at_declared_try(&built.data.problem, &n, ~UINT64_C(0), ALL_ROWS, &t), AT_UNSUPPORTED, "qk_unit");
     at_drop_case(&built);
 }
 
@@ -177,6 +177,7 @@ static const struct {
     { "asynct_decode b=2 h=2 hk=1 sk=70 d=16 data=nonfinite dtype=f16", "qk_lanes=4 pv_zero=skipped" },
     { "asynct_decode b=2 h=2 hk=1 sk=70 d=64 data=random_bits dtype=f16",
       "qk_unit=tc_f16 pv_unit=tc_f16 p=f16 pv_chunk=16" },
+    { "asynct_decode b=2 h=2 hk=1 sk=270 d=32 data=swamped dtype=f16", "p=f16 pv_unit=tc_f32 pv_chunk=16" },
     { "softmax_decode b=2 h=2 hk=1 sk=270 d=16 data=swamped dtype=f16", "qk_lanes=4 split=64 block=32" },
     { "softmax_decode b=2 h=2 hk=1 sk=70 d=64 scale=0.3 dtype=f32", "qk_lanes=4 qk_run=2" },
     { "softmax_decode b=2 h=2 hk=1 sk=70 d=64 scale=0.3 dtype=f32",
@@ -218,7 +219,7 @@ static const struct {
  * in its table, and each field of the table must be told apart by some case. */
 static void test_operators_declare_what_they_read(void **state) {
     (void)state;
-    unsigned told[64] = { 0 };
+    uint64_t told[64] = { 0 };
     assert_true(at_op_count() < 64);
     for (size_t i = 0; i < sizeof reads / sizeof *reads; i++) {
         const struct at_numerics n = numerics(reads[i].declared);
@@ -226,15 +227,15 @@ static void test_operators_declare_what_they_read(void **state) {
         const struct at_op *op = built.data.problem.op;
         struct at_op curious = *op;
         struct at_declared_test t;
-        curious.declares = ~0u;
+        curious.declares = ~UINT64_C(0);
         built.data.problem.op = &curious;
-        at_assert_ok(at_declared_try(&built.data.problem, &n, ~0u, ALL_ROWS, &t));
+        at_assert_ok(at_declared_try(&built.data.problem, &n, ~UINT64_C(0), ALL_ROWS, &t));
         for (int f = 0; f < AT_FIELD_COUNT; f++) {
             const int is_read = at_declared_refuted(&curious, &n, f) == AT_REFUTED_MODEL && (t.tested >> f & 1);
             at_assert_true(!is_read || (op->declares >> f & 1), "%s reads %s, which its table does not have", op->name,
                            at_numerics_field_at(f).name);
             for (int o = 0; is_read && o < at_op_count(); o++)
-                told[o] |= at_op_at(o) == op ? 1u << f : 0;
+                told[o] |= at_op_at(o) == op ? UINT64_C(1) << f : 0;
         }
         at_drop_case(&built);
     }
