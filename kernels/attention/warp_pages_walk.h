@@ -122,16 +122,16 @@ static inline const char *at_pages_declines(const struct at_problem *problem) {
  * at work at a time on a GPU; over several blocks where rows are few. */
 template <int D, int HEADS> at_pages_shape at_pages_shape_of(const struct at_sizes *z, int log_ranges) {
     constexpr int PROCESSORS = 132, AT_A_TIME = 16; /* the multiprocessors of an H100 or H200; warps of each */
-    constexpr int MOST_OF_BLOCK = AT_PAGES_THREADS<D, HEADS> / 32, MOST_BLOCKS = 8;
+    constexpr int MAX_WARPS = AT_PAGES_THREADS<D, HEADS> / 32, MAX_BLOCKS = 8;
     const int64_t group = z->h / z->hk, rows = z->b * z->hk * ((group + HEADS - 1) / HEADS);
     const int64_t ranges = (z->capacity + AT_PAGES_STEP - 1) / AT_PAGES_STEP;
     const int64_t most = ranges < 1 << log_ranges ? ranges : 1 << log_ranges;
     int warps = 1, log_cluster = 0;
-    while (4 * warps <= 1 << log_ranges && 2 * warps < ranges && 2 * warps <= MOST_BLOCKS * MOST_OF_BLOCK &&
+    while (4 * warps <= 1 << log_ranges && 2 * warps < ranges && 2 * warps <= MAX_BLOCKS * MAX_WARPS &&
            (warps < 4 || 2 * rows * warps <= PROCESSORS * AT_A_TIME))
         warps *= 2;
     while (log_cluster < 3 && 1 << log_cluster < warps &&
-           (rows << (log_cluster + 1) <= PROCESSORS || warps >> log_cluster > MOST_OF_BLOCK ||
+           (rows << (log_cluster + 1) <= PROCESSORS || warps >> log_cluster > MAX_WARPS ||
             at_pages_partials<D, HEADS>::bytes(log_cluster, most) > 220 * 1024))
         log_cluster++;
     return { .warps = warps >> log_cluster,

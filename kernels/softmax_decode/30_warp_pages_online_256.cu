@@ -55,6 +55,8 @@ int launch(const struct at_launch *launch) {
 AT_KERNEL(softmax_decode, 30_warp_pages_online_256) = {
     .summary = "30_warp_pages_online with 256 ranges: up to 128 warps for the keys of a row",
     .source = "ours",
+    /* not tested: l_lanes: a range of the longest case has two steps, whose lanes' sums come out alike for as many lanes or half */
+    /* not tested: ex2_poly3: its last keys of each 32 are those of a range, which has 16 in the longest case */
     .numerics = {
         .qk_unit = AT_UNIT_TC_F32,
         .qk_lanes = 1,
