@@ -81,7 +81,7 @@ __device__ __forceinline__ void at_pages_walk(const at_attention_view<T> &a, con
     if (shape.log_cluster > 0)
         at_cluster_wait(); /* every block of the cluster has begun: its shared memory may be written */
     at_pages_sums<D, HEADS> sums;
-    int range = half * shape.each, left = block.range;
+    int range = half * shape.each; /* the one in which t lies */
     for (; steps > 0; steps--, t += AT_PAGES_STEP) {
         float p[share::COUNT];
         at_pages_v<T, D> values;
@@ -99,12 +99,10 @@ __device__ __forceinline__ void at_pages_walk(const at_attention_view<T> &a, con
             values.load(rows, a.key_step, instead + channel, [=](int i) { return share::is_live(live, i); });
         }
         sums.add(p, values);
-        left -= AT_PAGES_STEP;
-        if (left == 0 || steps == 1) {
+        if (t + AT_PAGES_STEP == (range + 1) * block.range || steps == 1) {
             op.end(range * block.range < block.keys ? range : -1, sums);
             sums.clear();
             range++;
-            left = block.range;
         }
     }
 }
