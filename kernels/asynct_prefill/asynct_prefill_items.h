@@ -44,16 +44,16 @@ struct at_prefill_item {
     at_prefill_part part[2];
 };
 
-/* Division by a number that the host knows, of what is less than 2^24: short code, which a block waits for first of all. */
+/* Division by a number that the host knows, of what is less than 2^22: short code, which a block waits for first of all. */
 struct at_prefill_divisor {
     int by;
     float inverse;
 
     static at_prefill_divisor of(int64_t by) { return { (int)by, by ? 1.0f / (float)by : 0.0f }; }
     __device__ int divide(int n, int &rest) const {
-        int q = (int)((float)n * inverse); /* one more or less, perhaps */
+        const int q = (int)((float)n * inverse); /* one less, perhaps; one more only where n * 2^-23 is more than a half */
         rest = n - q * by;
-        const int off = rest < 0 ? -1 : rest >= by ? 1 : 0;
+        const int off = rest >= by ? 1 : 0;
         rest -= off * by;
         return q + off;
     }
@@ -115,7 +115,7 @@ struct at_prefill_place {
         const int last = (end - start - 1) & -of_item; /* the first query of the request's last item */
         token = start + last - back * of_item;
         left = end - token;
-        return token >= start && start < end;
+        return token >= start; /* a request without queries has its last item before its start */
     }
     /* Rows of a part, and what they see. */
     __device__ at_prefill_part rows(int causal, int i) const {

@@ -130,7 +130,7 @@ static inline const char *at_prefill_declines(const struct at_problem *problem) 
     if (p->clip_min != 0.0f || p->clip_max != 1.0f)
         return "the gate is an instruction that saturates: from 0 to 1";
     /* not reached: more work than an H200 does in hours */
-    if (problem->sizes.h * problem->sizes.b * (problem->sizes.max_sq / AT_PREFILL_QUERIES + 1) >= 1 << 24)
+    if (problem->sizes.h * problem->sizes.b * (problem->sizes.max_sq / AT_PREFILL_QUERIES + 1) >= 1 << 22)
         return "more items than are counted";
     return at_tma_declines(problem);
 }
