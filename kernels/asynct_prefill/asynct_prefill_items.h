@@ -51,7 +51,8 @@ struct at_prefill_divisor {
 
     static at_prefill_divisor of(int64_t by) { return { (int)by, by ? 1.0f / (float)by : 0.0f }; }
     __device__ int divide(int n, int &rest) const {
-        const int q = (int)((float)n * inverse); /* one less, perhaps; one more only where n * 2^-23 is more than a half */
+        const int q =
+            (int)((float)n * inverse); /* one less, perhaps; one more only where n * 2^-23 is more than a half */
         rest = n - q * by;
         const int off = rest >= by ? 1 : 0;
         rest -= off * by;
