@@ -153,8 +153,8 @@ const struct at_op at_op_asynct_attention = {
     .domain = domain,
     .declares = AT_DECLARES_QK | AT_DECLARES(scale_on) | AT_DECLARES(fir_order) | AT_DECLARES(fir_fma) |
                 AT_DECLARES(p) | AT_DECLARES(gamma_on) | AT_DECLARES(clamp) | AT_DECLARES(pv_unit) |
-                 AT_DECLARES(pv_chunk) | AT_DECLARES(pv_spread) | AT_DECLARES(split) | AT_DECLARES(splits) |
-                 AT_DECLARES(pv_zero),
+                AT_DECLARES(pv_chunk) | AT_DECLARES(pv_spread) | AT_DECLARES(split) | AT_DECLARES(splits) |
+                AT_DECLARES(pv_zero),
     .has_trace = 1,
     .flops = at_attn_flops,
     AT_ATTN_FUNCTIONS,

@@ -36,9 +36,9 @@ at_status at_provenance_fill(const struct at_session_options *o, const struct at
     char hash[32], seed[32];
     snprintf(hash, sizeof hash, "%016" PRIx64, plan->cases_hash);
     snprintf(seed, sizeof seed, "%" PRIu64, o->seed);
-    AT_TRY(dump(json_pack("{s:o, s:s, s:s, s:s, s:b, s:I, s:f, s:s}", "selection", selection(&o->selection), "cases_hash",
-                          hash, "seed", seed, "runner", o->runner, "strict", o->strict, "again", (json_int_t)o->again, "limit_factor", o->limit_factor,
-                          "keep", at_keep_name(o->keep)),
+    AT_TRY(dump(json_pack("{s:o, s:s, s:s, s:s, s:b, s:I, s:f, s:s}", "selection", selection(&o->selection),
+                          "cases_hash", hash, "seed", seed, "runner", o->runner, "strict", o->strict, "again",
+                          (json_int_t)o->again, "limit_factor", o->limit_factor, "keep", at_keep_name(o->keep)),
                 &record->request));
     return at_provenance_build(at_runner_device(runner), &record->provenance);
 }

@@ -65,9 +65,11 @@ static void on_signal(int number) {
 int at_session_signal(void) { return interrupted; }
 
 struct at_session_options at_session_defaults(void) {
-    return (struct at_session_options){
-        .selection = { .cases_glob = "smoke:*", .shards = 1 }, .runner = "cpu", .jobs = at_threads(), .again = 1, .limit_factor = 1
-    };
+    return (struct at_session_options){ .selection = { .cases_glob = "smoke:*", .shards = 1 },
+                                        .runner = "cpu",
+                                        .jobs = at_threads(),
+                                        .again = 1,
+                                        .limit_factor = 1 };
 }
 
 static int already_done(const struct session *s, int64_t plan_index) {
