@@ -32,7 +32,6 @@ template <class T, int D, int BJ, int EARLY> struct at_prefill_consumer {
         : room(of), group(of_group), warp(of_warp), s{}, o{}, p{} {}
 
     __device__ void release(int stage) const {
-        at_sync_warp();
         if (at_lane() == 0)
             at_mbarrier_arrive(&room.empty[stage]);
     }
