@@ -26,59 +26,16 @@ namespace {
 
 constexpr int LOG_RANGES = 5;
 
-template <class T, int D, int HEADS>
-__global__ void __launch_bounds__(AT_PAGES_THREADS<D, HEADS>, 1) attend(at_asynct_view<T> a, at_pages_shape shape) {
-    AT_SHARED_DYNAMIC(float, shared);
-    const at_pages_block<T, HEADS> block(a, shape);
-    if (block.absent())
-        return;
-    if (shape.log_cluster > 0)
-        at_cluster_arrive();
-    const at_pages_lane lane;
-    const at_pages_start start(a, shape, lane);
-    const at_pages_partials<D, HEADS> partials(shared, shape);
-    at_asynct_pages<T, D, HEADS> op(a, block, partials, lane);
-    op.prepare();
-    at_pages_walk<T, D, HEADS>(a, shape, block, start, lane, op);
-    at_pages_meet(shape);
-    const auto as_it_is = [](int, int, float sum) { return sum; };
-    partials.join(block.ranges(), block.heads, as_it_is, [&](int head, int channel, float sum) {
-        a.o[((int64_t)block.token * a.h + block.head + head) * a.d + channel] = at_round_to<T>(sum);
-    });
-}
-
 const char *supports(const struct at_problem *problem) { return at_asynct_pages_declines(problem); }
 
-int launch(const struct at_launch *launch) {
-    return at_pages_with_sizes(&launch->problem->sizes, [launch]<int D, int HEADS>() {
-        return at_pages_launch<D, HEADS>(launch, attend<at_f16, D, HEADS>, attend<at_bf16, D, HEADS>, LOG_RANGES);
-    });
-}
+int launch(const struct at_launch *launch) { return at_asynct_pages_launch(launch, LOG_RANGES); }
 
 } // namespace
 
 AT_KERNEL(asynct_decode, 30_warp_pages) = {
     .summary = "a warp owns keys: K straight into mma.sync, needed rows of V alone, no barrier until the end",
     .source = "ours",
-    .numerics = {
-        .qk_unit = AT_UNIT_TC_F32,
-        .qk_lanes = 1,
-        .qk_run = 8,
-        .scale_on = AT_SCALE_ON_SCORE,
-        .fir_order = AT_FIR_ORDER_TAPS,
-        .fir_fma = 1,
-        .p = AT_F32,
-        .gamma_on = AT_GAMMA_ON_P,
-        .clamp = AT_CLAMP_FMINMAX,
-        .pv_unit = AT_UNIT_F32_FMA,
-        .pv_chunk = 1,
-        .split = AT_PAGES_STEP,
-        .splits = 1 << LOG_RANGES,
-        .repeats = 1,
-        .batch_invariant = 1,
-        .tail = AT_TAIL_UNREAD,
-        .pv_zero = AT_PV_ZERO_SKIPPED,
-    },
+    .numerics = AT_ASYNCT_PAGES_NUMERICS(LOG_RANGES),
     .supports = supports,
     .workspace = nullptr,
     .launch = launch,

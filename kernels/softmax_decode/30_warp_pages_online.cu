@@ -26,64 +26,16 @@ namespace {
 
 constexpr int LOG_RANGES = 5;
 
-template <class T, int D, int HEADS>
-__global__ void __launch_bounds__(AT_PAGES_THREADS<D, HEADS>, 1) attend(at_softmax_view<T> a, at_pages_shape shape) {
-    AT_SHARED_DYNAMIC(float, shared);
-    const at_pages_block<T, HEADS> block(a, shape);
-    if (block.absent())
-        return;
-    if (shape.log_cluster > 0)
-        at_cluster_arrive();
-    const at_pages_lane lane;
-    const at_pages_start start(a, shape, lane);
-    const at_pages_partials<D, HEADS> partials(shared, shape);
-    const at_softmax_totals<HEADS> total{
-        reinterpret_cast<typename at_softmax_totals<HEADS>::of_range(*)[HEADS]>(partials.past()), shape.cluster
-    };
-    at_softmax_pages<T, D, HEADS> op(a, block, partials, total, lane);
-    op.prepare();
-    at_pages_walk<T, D, HEADS>(a, shape, block, start, lane, op);
-    at_pages_meet(shape);
-    at_softmax_pages_join<T, D, HEADS>(a, block, partials, total, op.exp);
-}
-
 const char *supports(const struct at_problem *problem) { return at_softmax_pages_declines(problem); }
 
-int launch(const struct at_launch *launch) {
-    return at_pages_with_sizes(&launch->problem->sizes, [launch]<int D, int HEADS>() {
-        return at_pages_launch<D, HEADS>(launch, attend<at_f16, D, HEADS>, attend<at_bf16, D, HEADS>, LOG_RANGES,
-                                         at_softmax_totals<HEADS>::BYTES);
-    });
-}
+int launch(const struct at_launch *launch) { return at_softmax_pages_launch(launch, LOG_RANGES); }
 
 } // namespace
 
 AT_KERNEL(softmax_decode, 30_warp_pages_online) = {
     .summary = "a warp owns keys and has its own online softmax: K straight into mma.sync, no barrier until the join",
     .source = "ours",
-    .numerics = {
-        .qk_unit = AT_UNIT_TC_F32,
-        .qk_lanes = 1,
-        .qk_run = 8,
-        .scale_on = AT_SCALE_ON_SCORE,
-        .p = AT_F32,
-        .exp = AT_EXP_EX2_APPROX_FTZ,
-        .exp_arg = AT_EXP_ARG_FMA,
-        .l_lanes = AT_PAGES_STEP,
-        .l_run = 1,
-        .l_tree = AT_TREE_BUTTERFLY,
-        .divide = AT_DIVIDE_RCP_APPROX_FTZ,
-        .lse = AT_LSE_LG2_APPROX_FTZ,
-        .block = AT_PAGES_STEP,
-        .pv_unit = AT_UNIT_F32_FMA,
-        .pv_chunk = 1,
-        .split = AT_PAGES_STEP,
-        .splits = 1 << LOG_RANGES,
-        .repeats = 1,
-        .batch_invariant = 1,
-        .tail = AT_TAIL_UNREAD,
-        .pv_zero = AT_PV_ZERO_SKIPPED,
-    },
+    .numerics = AT_SOFTMAX_PAGES_NUMERICS(LOG_RANGES),
     .supports = supports,
     .workspace = nullptr,
     .launch = launch,

@@ -136,4 +136,47 @@ static inline const char *at_softmax_pages_declines(const struct at_problem *pro
     return reason ? reason : at_softmax_ex2_declines(problem);
 }
 
+/* The kernels: a block for some ranges of the keys of a kv head's query heads. */
+template <class T, int D, int HEADS>
+__global__ void __launch_bounds__(AT_PAGES_THREADS<D, HEADS>, 1)
+    at_softmax_pages_attend(at_softmax_view<T> a, at_pages_shape shape) {
+    AT_SHARED_DYNAMIC(float, shared);
+    const at_pages_block<T, HEADS> block(a, shape);
+    if (block.absent())
+        return;
+    if (shape.log_cluster > 0)
+        at_cluster_arrive();
+    const at_pages_lane lane;
+    const at_pages_start start(a, shape, lane);
+    const at_pages_partials<D, HEADS> partials(shared, shape);
+    const at_softmax_totals<HEADS> total{
+        reinterpret_cast<typename at_softmax_totals<HEADS>::of_range(*)[HEADS]>(partials.past()), shape.cluster
+    };
+    at_softmax_pages<T, D, HEADS> op(a, block, partials, total, lane);
+    op.prepare();
+    at_pages_walk<T, D, HEADS>(a, shape, block, start, lane, op);
+    at_pages_meet(shape);
+    at_softmax_pages_join<T, D, HEADS>(a, block, partials, total, op.exp);
+}
+
+/* A row's keys in 2 ^ log_ranges ranges. */
+static inline int at_softmax_pages_launch(const struct at_launch *launch, int log_ranges) {
+    return at_pages_with_sizes(&launch->problem->sizes, [=]<int D, int HEADS>() {
+        return at_pages_launch<D, HEADS>(launch, at_softmax_pages_attend<at_f16, D, HEADS>,
+                                         at_softmax_pages_attend<at_bf16, D, HEADS>, log_ranges,
+                                         at_softmax_totals<HEADS>::BYTES);
+    });
+}
+
+/* What a kernel of 2 ^ log_ranges ranges declares. */
+#define AT_SOFTMAX_PAGES_NUMERICS(log_ranges) \
+    { \
+        .qk_unit = AT_UNIT_TC_F32, .qk_lanes = 1, .qk_run = 8, .scale_on = AT_SCALE_ON_SCORE, .p = AT_F32, \
+        .exp = AT_EXP_EX2_APPROX_FTZ, .exp_arg = AT_EXP_ARG_FMA, .l_lanes = AT_PAGES_STEP, .l_run = 1, \
+        .l_tree = AT_TREE_BUTTERFLY, .divide = AT_DIVIDE_RCP_APPROX_FTZ, .lse = AT_LSE_LG2_APPROX_FTZ, \
+        .block = AT_PAGES_STEP, .pv_unit = AT_UNIT_F32_FMA, .pv_chunk = 1, .split = AT_PAGES_STEP, \
+        .splits = 1 << (log_ranges), .repeats = 1, .batch_invariant = 1, .tail = AT_TAIL_UNREAD, \
+        .pv_zero = AT_PV_ZERO_SKIPPED, \
+    }
+
 #endif

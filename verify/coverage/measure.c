@@ -13,9 +13,9 @@
 
 /* ---- variants ---- */
 
-static struct at_cover_variant *variant_of(struct at_cover_report *r, const struct at_result *result) {
+static struct at_cover_variant *variant_at(struct at_cover_report *r, const char *path) {
     for (int i = 0; i < r->n_variants; i++)
-        if (strcmp(r->variants[i].path, result->path) == 0)
+        if (strcmp(r->variants[i].path, path) == 0)
             return &r->variants[i];
     return NULL;
 }
@@ -28,7 +28,7 @@ static int by_path(const void *a, const void *b) {
 static at_status tally(const struct at_run_record *record, struct at_cover_report *r) {
     for (int64_t i = 0; i < record->n; i++) {
         const struct at_result *x = &record->results[i];
-        struct at_cover_variant *v = variant_of(r, x);
+        struct at_cover_variant *v = variant_at(r, x->path);
         if (!v) {
             struct at_cover_variant *more = realloc(r->variants, (size_t)(r->n_variants + 1) * sizeof *more);
             if (!more)
@@ -97,7 +97,7 @@ static at_status fail_all_calls(const struct at_session_options *o, const struct
 static at_status read_counts(const struct at_gcov *gcov, const struct at_run_record *record,
                              struct at_cover_report *r) {
     for (int64_t i = 0; i < record->n; i++)
-        variant_of(r, &record->results[i])->is_read = 0;
+        variant_at(r, record->results[i].path)->is_read = 0;
     at_cover_release(&r->cover);
     for (int i = 0; i < r->n_variants; i++) {
         struct at_cover_variant *v = &r->variants[i];
@@ -182,7 +182,6 @@ struct rounds {
     const struct at_cover_how *how;
     struct at_gcov gcov;
     struct at_runner *runner; /* to ask what variants there are */
-    char *closed;             /* by its variants: nothing of its sources is open */
     struct at_run_record all; /* the results of all rounds, for the cases by themselves */
     struct at_cover_report *r;
 };
@@ -204,22 +203,18 @@ static int has_line(const struct at_cover *cover, const char *path, int line) {
 /* A fault opens every variant whose sources have that line. */
 static void open_variants(void *context, const struct at_cover_report *r, int file, int line,
                           enum at_cover_fault fault) {
-    struct rounds *s = context;
+    struct at_cover_report *of = context;
     (void)fault;
     for (int i = 0; i < r->n_variants; i++)
         if (has_line(&r->variants[i].cover, r->cover.files[file].path, line))
-            for (int v = 0; v < at_runner_variant_count(s->runner); v++)
-                if (strcmp(at_runner_variant(s->runner, v)->path, r->variants[i].path) == 0)
-                    s->closed[v] = 0;
+            of->variants[i].is_closed = 0;
 }
 
 /* Which variants need no more cases: those that have run and have nothing open. */
 static void close_variants(struct rounds *s, const char *glob) {
-    for (int v = 0; v < at_runner_variant_count(s->runner); v++)
-        for (int i = 0; i < s->r->n_variants; i++)
-            if (strcmp(at_runner_variant(s->runner, v)->path, s->r->variants[i].path) == 0)
-                s->closed[v] = s->r->variants[i].ran > 0;
-    const int64_t faults = at_cover_faults(s->r, open_variants, s);
+    for (int i = 0; i < s->r->n_variants; i++)
+        s->r->variants[i].is_closed = s->r->variants[i].ran > 0;
+    const int64_t faults = at_cover_faults(s->r, open_variants, s->r);
     if (s->how->until_taken && !s->options->quiet)
         fprintf(stderr, "coverage: after %s: %" PRId64 " open\n", glob, faults);
 }
@@ -238,7 +233,8 @@ static at_status run_round(struct rounds *s, const char *glob, int is_first, int
         AT_FAIL_OUT(AT_NO_MEMORY, "no memory for %d names", n);
     for (int v = 0; v < n && !is_first; v++) {
         const struct at_variant *variant = at_runner_variant(s->runner, v);
-        if (s->closed[v] || !at_selects_variant(&s->options->selection, variant, NULL))
+        const struct at_cover_variant *seen = variant_at(s->r, variant->path);
+        if ((seen && seen->is_closed) || !at_selects_variant(&s->options->selection, variant, NULL))
             continue;
         snprintf(names[open], sizeof names[open], "%s/%s", variant->family, variant->name);
         globs[open] = names[open];
@@ -299,8 +295,6 @@ at_status at_cover_measure(const struct at_session_options *options, const struc
     at_run_record_init(&s.all);
     AT_TRY_OUT(at_gcov_open(&s.gcov));
     AT_TRY_OUT(at_runner_open("coverage", &s.runner));
-    if (!(s.closed = calloc((size_t)at_runner_variant_count(s.runner) + 1, 1)))
-        AT_FAIL_OUT(AT_NO_MEMORY, "no memory for the variants");
     AT_TRY_OUT(at_gcov_begin(&s.gcov));
     AT_TRY_OUT(run_rounds(&s, signal));
     if (*signal)
@@ -313,7 +307,6 @@ out:
     at_runner_close(s.runner);
     at_gcov_close(&s.gcov);
     at_run_record_release(&s.all);
-    free(s.closed);
     return status;
 }
 

@@ -15,6 +15,7 @@ struct at_cover_variant {
     struct at_cover_sum own, all;  /* of its own file; with the headers that it includes, as it uses them */
     struct at_cover cover;         /* the same, line by line */
     int is_read, calls_failed;     /* `cover` is up to date; it was run while its calls to the device fail */
+    int is_closed;                 /* it was launched, and nothing of its sources is open any more */
 };
 
 /* A case by itself, on all selected variants that take it. */
