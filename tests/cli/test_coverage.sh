@@ -18,9 +18,10 @@ look 'all(v["launched"] and not v["broken"] for v in d["variants"])'
 wants 1 'branches never taken' "$attest" coverage 'qk_uclip_norm/*' --gate --cases 'smoke:*' --quiet # none without rows
 # The lines of a selection in turn take what all of it at once takes, in fewer launches; what nothing takes stays open.
 in_turn() { # PROGRAM SELECTION FEWER [GLOB]: FEWER is how many launches it saves, at the least
-    local way name
+    local way
+    local -A how=([turn]=--until-taken)
     for way in once turn; do
-        "$1" coverage "${@:4}" --gate --cases "$2" --quiet --json "$scratch/$way.json" $([[ $way == once ]] || echo --until-taken) > "$scratch/out" 2>&1
+        "$1" coverage "${@:4}" --gate --cases "$2" --quiet --json "$scratch/$way.json" ${how[$way]:+"${how[$way]}"} > "$scratch/out" 2>&1
         [[ $? -le 1 ]] || { cat "$scratch/out"; fail "$2 $way"; }
     done
     /usr/bin/python3 - "$scratch/once.json" "$scratch/turn.json" "$3" << 'END' || fail "$2 in turn is not $2 at once"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "verify/cli/commands.h"
-#include "verify/coverage/measure.h"
+#include "verify/coverage/cover_rounds.h"
 #include "verify/coverage/report.h"
 #include "verify/result/atomic_file.h"
 

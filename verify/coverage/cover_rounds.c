@@ -1,6 +1,6 @@
 /* Running the cases with counters: what each variant reaches, and what of its sources stays open.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "verify/coverage/measure.h"
+#include "verify/coverage/cover_rounds.h"
 
 #include <inttypes.h>
 #include <stdio.h>

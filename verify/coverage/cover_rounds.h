@@ -1,7 +1,7 @@
 /* Running the cases with counters: what each variant reaches, and what of its sources stays open.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef AT_COVER_MEASURE_H
-#define AT_COVER_MEASURE_H
+#ifndef AT_COVER_ROUNDS_H
+#define AT_COVER_ROUNDS_H
 
 #include "verify/coverage/report.h"
 #include "verify/run/session.h"
