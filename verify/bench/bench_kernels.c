@@ -34,6 +34,7 @@ struct entry {
 /* The rows of one case: those of the selected variants, then those of peers on this case and on the peers' own. */
 struct rows {
     struct entry *items;
+    double *times; /* of all items: three times a turn */
     int n;
     struct at_case_data data, peer_data;
     struct at_case_list peer_cases;
@@ -218,16 +219,12 @@ static at_status time_rows(struct bench *b, struct rows *rows, struct at_progres
 /* Room for n rows and their rounds. */
 static at_status make_rows(const struct bench *b, int n, struct rows *rows) {
     const size_t turns = (size_t)turns_of(b);
-    *rows = (struct rows){ .items = calloc((size_t)n, sizeof *rows->items) };
-    double *times = calloc((size_t)n * turns * 3, sizeof *times);
-    if (!rows->items || !times) {
-        free(rows->items);
-        free(times);
-        rows->items = NULL;
+    *rows = (struct rows){ .items = calloc((size_t)n, sizeof *rows->items),
+                           .times = calloc((size_t)n * turns * 3, sizeof *rows->times) };
+    if (!rows->items || !rows->times)
         return AT_FAIL(AT_NO_MEMORY, "no memory for %d rows", n);
-    }
     for (int i = 0; i < n; i++) {
-        rows->items[i].cold = times + (size_t)i * 3 * turns;
+        rows->items[i].cold = rows->times + (size_t)i * 3 * turns;
         rows->items[i].hot = rows->items[i].cold + turns;
         rows->items[i].copy_rate = rows->items[i].hot + turns;
     }
@@ -235,8 +232,7 @@ static at_status make_rows(const struct bench *b, int n, struct rows *rows) {
 }
 
 static void release_rows(struct rows *rows) {
-    if (rows->items)
-        free(rows->items[0].cold);
+    free(rows->times);
     free(rows->items);
     at_case_data_release(&rows->data);
     at_case_data_release(&rows->peer_data);
@@ -249,7 +245,7 @@ static at_status bench_case(struct bench *b, const struct at_plan_case *item, st
     const int n = count_rows(b, item);
     if (n == 0)
         return AT_OK;
-    AT_TRY(make_rows(b, n, &rows));
+    AT_TRY_OUT(make_rows(b, n, &rows));
     AT_TRY_OUT(at_case_build(item->c, &rows.data));
     for (int i = 0; i < item->n_variants; i++)
         if (is_wanted(b, item, item->variants[i]))
