@@ -11,22 +11,22 @@
  * Limits: sm_90a, elsewhere a launch traps; f16; d 64 or 128; 3 taps, a ReLU before the filter, a gate from 0 to 1.
  *
  * Source: ours. */
-#include "kernels/asynct_prefill/asynct_prefill_persistent.h"
+#include "kernels/asynct_prefill/asynct_prefill_gate.h"
 
 namespace {
 
 const char *supports(const struct at_problem *problem) {
-    return problem->dtype != AT_F16 ? "activations are f16" : at_prefill_declines(problem);
+    return problem->dtype != AT_F16 ? "activations are f16" : at_asynct_prefill_declines(problem);
 }
 
-int launch(const struct at_launch *launch) { return at_prefill_launch<at_f16>(launch); }
+int launch(const struct at_launch *launch) { return at_prefill_launch<at_asynct_prefill_in_time, at_f16>(launch); }
 
 } // namespace
 
 AT_KERNEL(asynct_prefill, 30_persistent_wgmma_tma_f16) = {
     .summary = "wgmma and TMA by persistent blocks, two heads a block, 128 keys a tile; f16, sums in f32",
     .source = "ours",
-    .numerics = AT_PREFILL_NUMERICS(AT_F16),
+    .numerics = AT_ASYNCT_PREFILL_NUMERICS(AT_F16),
     .supports = supports,
     .workspace = nullptr,
     .launch = launch,

@@ -12,22 +12,22 @@
  * Limits: sm_90a, elsewhere a launch traps; bf16; d 64 or 128; 3 taps, a ReLU before the filter, a gate from 0 to 1.
  *
  * Source: ours. */
-#include "kernels/asynct_prefill/asynct_prefill_persistent.h"
+#include "kernels/asynct_prefill/asynct_prefill_gate.h"
 
 namespace {
 
 const char *supports(const struct at_problem *problem) {
-    return problem->dtype != AT_BF16 ? "activations are bf16" : at_prefill_declines(problem);
+    return problem->dtype != AT_BF16 ? "activations are bf16" : at_asynct_prefill_declines(problem);
 }
 
-int launch(const struct at_launch *launch) { return at_prefill_launch<at_bf16, 2>(launch); }
+int launch(const struct at_launch *launch) { return at_prefill_launch<at_asynct_prefill_early, at_bf16>(launch); }
 
 } // namespace
 
 AT_KERNEL(asynct_prefill, 31_persistent_early_turn) = {
     .summary = "as 30, the turn passes two products earlier; bf16, sums in f32",
     .source = "ours",
-    .numerics = AT_PREFILL_NUMERICS(AT_BF16),
+    .numerics = AT_ASYNCT_PREFILL_NUMERICS(AT_BF16),
     .supports = supports,
     .workspace = nullptr,
     .launch = launch,

@@ -10,24 +10,44 @@
 #ifndef AT_ASYNCT_PREFILL_GATE_H
 #define AT_ASYNCT_PREFILL_GATE_H
 
-#include "kernels/asynct_prefill/asynct_prefill_items.h"
+#include "kernels/attention/asynct.h"
+#include "kernels/attention/prefill_persistent.h"
 
-template <int BJ> struct at_prefill_gate {
-    static constexpr int GROUP = 8 * BJ, RUN = 2 * BJ; /* keys of a group and of a lane's run */
+constexpr int AT_PREFILL_TAPS = 3;
+
+/* Weights of prefill_consume.h. */
+template <class T, int BJ> struct at_prefill_gate {
+    using order = at_prefill_runs<BJ>;
+    struct told : at_prefill_part {
+        float tap[AT_PREFILL_TAPS], gamma; /* the taps times the scale */
+    };
+    struct result {
+        float gamma;
+        __device__ float of(float sum, int half) const {
+            (void)half;
+            return gamma * sum;
+        }
+    };
+    static constexpr bool ONLINE = false;
+    static constexpr int RUN = 2 * BJ; /* keys of a lane's run */
     float tap[AT_PREFILL_TAPS];
     float before[2][2]; /* of rows g and g + 8: the last two r that came from the lane before, the older first */
 
-    __device__ void begin(const at_prefill_part &part) {
+    __device__ explicit at_prefill_gate(const at_asynct_view<T> &) {}
+    __device__ static told tell(const at_asynct_view<T> &a, const at_prefill_part &part) {
+        told p{ part, {}, a.gamma[part.head] };
+        for (int j = 0; j < AT_PREFILL_TAPS; j++)
+            p.tap[j] = a.scale * a.taps[p.head * AT_PREFILL_TAPS + j];
+        return p;
+    }
+    __device__ void begin(const told &part) {
         for (int i = 0; i < AT_PREFILL_TAPS; i++)
             tap[i] = part.tap[i];
         for (int half = 0; half < 2; half++)
             before[half][0] = before[half][1] = 0.0f;
     }
-    /* The key, counted from the tile's first, of column n of fragment J. */
-    __device__ static int key(int J, int n) { return J / BJ * GROUP + n / 2 * RUN + 2 * (J % BJ) + n % 2; }
-
-    /* Scores of N fragments, those of the keys after the last ones, become p. */
-    template <int N> __device__ __forceinline__ void take(float (*s)[4]) {
+    /* Scores of the N fragments after the last ones become p. */
+    template <int N, bool MASKED> __device__ __forceinline__ void take(float (*s)[4], const int (&)[2]) {
         const int from = (at_lane() & ~3) | ((at_lane() + 3) & 3);
         AT_UNROLL
         for (int begin = 0; begin < N; begin += BJ) {
@@ -51,17 +71,6 @@ template <int BJ> struct at_prefill_gate {
         }
     }
 
-    /* P of 8 steps of 16 keys, or of 4, as operands. */
-    template <class T, int STEPS> __device__ __forceinline__ static void pack(const float (*s)[4], uint32_t (*p)[4]) {
-        AT_UNROLL
-        for (int i = 0; i < STEPS; i++) {
-            AT_UNROLL
-            for (int r = 0; r < 4; r++) {
-                const float(&x)[4] = s[2 * i + r / 2];
-                p[i][r] = at_pack<T>(x[2 * (r % 2)], x[2 * (r % 2) + 1]);
-            }
-        }
-    }
     /* Zeros, in 4 steps of 64 keys, for keys that a row does not see: of rows g and g + 8 it sees keys[0] and keys[1] from
      * the first of these steps on. */
     __device__ __forceinline__ static void hide(const int (&keys)[2], uint32_t (*p)[4]) {
@@ -69,11 +78,47 @@ template <int BJ> struct at_prefill_gate {
         for (int i = 0; i < AT_PREFILL_HALF / 16; i++) {
             AT_UNROLL
             for (int r = 0; r < 4; r++) {
-                const int left = keys[r % 2] - key(2 * i + r / 2, 2 * (at_lane() % 4));
+                const int left = keys[r % 2] - order::key(2 * i + r / 2, 2 * (at_lane() % 4));
                 p[i][r] &= left >= 2 ? 0xffffffffu : left == 1 ? 0xffffu : 0u;
             }
         }
     }
+    __device__ result end(const told &part, int) const { return { part.gamma }; }
 };
+
+/* Kinds of prefill_items.h. */
+template <class Element, int HEAD, int BJ, int TURN = 0> struct at_asynct_prefill {
+    using T = Element;
+    using view = at_asynct_view<T>;
+    using order = at_prefill_runs<BJ>;
+    using weights = at_prefill_gate<T, BJ>;
+    static constexpr int D = HEAD, EARLY = TURN;
+};
+template <class T, int D, int BJ> using at_asynct_prefill_in_time = at_asynct_prefill<T, D, BJ>;
+template <class T, int D, int BJ> using at_asynct_prefill_early = at_asynct_prefill<T, D, BJ, 2>;
+
+/* Declared numerics, P in format P. */
+#define AT_ASYNCT_PREFILL_NUMERICS(P) \
+    { \
+        .qk_unit = AT_UNIT_TC_F32, .qk_lanes = 1, .scale_on = AT_SCALE_ON_TAPS, .fir_order = AT_FIR_ORDER_TAPS, \
+        .fir_fma = 1, .p = P, .gamma_on = AT_GAMMA_ON_OUTPUT, .clamp = AT_CLAMP_FMINMAX, .pv_unit = AT_UNIT_TC_F32, \
+        .pv_chunk = 16, .pv_spread = AT_PREFILL_HALF, .repeats = 1, .batch_invariant = 1, .tail = AT_TAIL_UNREAD, \
+        .pv_zero = AT_PV_ZERO_MULTIPLIED, \
+    }
+
+/* Reasons to decline other than the format of activations. */
+static inline const char *at_asynct_prefill_declines(const struct at_problem *problem) {
+    const struct at_params *p = &problem->params;
+    if (problem->sizes.taps != AT_PREFILL_TAPS)
+        return "a filter of other than 3 taps";
+    if (p->edge == AT_EDGE_SHRINK)
+        return "a filter with taps of its own at the first keys";
+    if (!p->relu_pre || !(p->scale >= 0.0f))
+        return "the scale is in the taps, behind a ReLU that does not see it: there must be one, and the scale not "
+               "negative";
+    if (p->clip_min != 0.0f || p->clip_max != 1.0f)
+        return "the gate is an instruction that saturates: from 0 to 1";
+    return at_prefill_declines(problem);
+}
 
 #endif

@@ -8,11 +8,18 @@
  * neighbours: their K and V stay in L2 while all their queries pass.
  *
  * The producer alone derives items from the problem. What consumers and the warp that stores want to know travels beside
- * q. */
-#ifndef AT_ASYNCT_PREFILL_ITEMS_H
-#define AT_ASYNCT_PREFILL_ITEMS_H
+ * q.
+ *
+ * Kind is what a variant is made for:
+ *
+ *   T, D, view   format of activations; head size, 64 or 128; the operator's view of a problem
+ *   order        how keys lie in a tile (prefill_load.h)
+ *   weights      how scores become P (prefill_consume.h); weights::told is a part with what that takes
+ *   EARLY        products of a step that are issued when the turn has been passed on already */
+#ifndef AT_ATTENTION_PREFILL_ITEMS_H
+#define AT_ATTENTION_PREFILL_ITEMS_H
 
-#include "kernels/attention/asynct.h"
+#include "kernels/attention/attention.h"
 #include "kernels/device/mma.h"
 #include "kernels/device/tma.h"
 #include "kernels/device/warp_roles.h"
@@ -23,13 +30,11 @@ constexpr int AT_PREFILL_KEYS = 128, AT_PREFILL_HALF = 64, AT_PREFILL_STAGES = 5
 constexpr int AT_PREFILL_QUERIES = 64, AT_PREFILL_GROUP_WARPS = 4, AT_PREFILL_CHANNELS = 64, AT_PREFILL_ROW = 128;
 /* A producer warpgroup, whose warp 0 loads and warp 1 stores, and two that consume. One block a multiprocessor. */
 constexpr int AT_PREFILL_THREADS = 384, AT_PREFILL_CONSUMERS = 8, AT_PREFILL_BLOCKS = 132, AT_PREFILL_UNITS = 22;
-constexpr int AT_PREFILL_TAPS = 3;
 
 /* The queries of a consumer warpgroup. */
 struct at_prefill_part {
-    int head, token, rows;             /* query head; its first row of q and o; how many of the 64 there are */
-    int sees, grows;                   /* row i sees the first sees + grows * i keys, none where that is negative */
-    float tap[AT_PREFILL_TAPS], gamma; /* the taps times the scale */
+    int head, token, rows; /* query head; its first row of q and o; how many of the 64 there are */
+    int sees, grows;       /* row i sees the first sees + grows * i keys, none where that is negative */
 
     __device__ int visible(int row) const { return sees + grows * row; }
     /* Half tiles of keys that some row sees; one at least. */
@@ -39,9 +44,9 @@ struct at_prefill_part {
     }
 };
 /* What consumers are told. */
-struct at_prefill_item {
+template <class Told> struct at_prefill_item {
     int tiles; /* of keys; 0: there is no more work */
-    at_prefill_part part[2];
+    Told part[2];
 };
 
 /* Division by a number that the host knows, of what is less than 2^22: short code, which a block waits for first of all. */
@@ -109,7 +114,7 @@ struct at_prefill_place {
         ahead = work.paired ? 0 : AT_PREFILL_QUERIES;
     }
     /* What the device alone knows of it; false: it has no queries. */
-    template <class T> __device__ bool measure(const at_asynct_view<T> &a) {
+    template <class View> __device__ bool measure(const View &a) {
         const int start = a.query_start[request], end = a.query_start[request + 1];
         keys = a.seq_lens[request];
         const int of_item = AT_PREFILL_QUERIES + ahead;
@@ -129,13 +134,6 @@ struct at_prefill_place {
         p.grows = p.rows > 0 && causal;
         return p;
     }
-    template <class T> __device__ at_prefill_part part(const at_asynct_view<T> &a, int i) const {
-        at_prefill_part p = rows(a.causal, i);
-        for (int j = 0; j < AT_PREFILL_TAPS; j++)
-            p.tap[j] = a.scale * a.taps[p.head * AT_PREFILL_TAPS + j];
-        p.gamma = a.gamma[p.head];
-        return p;
-    }
     __device__ int halves(int causal) const {
         const int one = rows(causal, 0).halves(), other = rows(causal, 1).halves();
         return one > other ? one : other;
@@ -143,11 +141,13 @@ struct at_prefill_place {
 };
 
 /* Shared memory. All but the items and the barriers begins at a multiple of 1024. */
-template <class T, int D> struct at_prefill_room {
+template <class Kind> struct at_prefill_room {
+    using T = typename Kind::T;
+    static constexpr int D = Kind::D;
     static constexpr int PARTS = D / AT_PREFILL_CHANNELS; /* of a row of channels */
     T stages[AT_PREFILL_STAGES][AT_PREFILL_KEYS * D];
     T buffers[AT_PREFILL_BUFFERS][2][AT_PREFILL_QUERIES * D]; /* [part of the item][part of a row][row][channel] */
-    at_prefill_item items[AT_PREFILL_BUFFERS];
+    at_prefill_item<typename Kind::weights::told> items[AT_PREFILL_BUFFERS];
     at_mbarrier full[AT_PREFILL_STAGES], empty[AT_PREFILL_STAGES];
     at_mbarrier q_full[AT_PREFILL_BUFFERS], o_full[AT_PREFILL_BUFFERS], q_empty[AT_PREFILL_BUFFERS];
 

@@ -1,15 +1,14 @@
 /* The producer and the storing warp of the persistent prefill kernels.
  * SPDX-License-Identifier: Apache-2.0
  *
- * K and V lie in shared memory by groups of 8 BJ keys: row 8 j + 2 q + e of a group, which is a column of q.k and a line of
- * V, holds key 2 BJ q + 2 j + e, so that lane q of a quad has 2 BJ keys in a row. Contiguous keys, and pages of whole
- * groups of 64, have BJ = 8, other pages BJ = 2. One copy loads a group, of a map of five dimensions: channels, e, q, parts of
- * a row, j. Its strides overlap, so the map does not know where the tensor ends: a group that reaches over the end, and
+ * K and V lie in shared memory by groups of 8 BJ keys: a row 8 j + 2 q + e of a group is a column of q.k and a line of V;
+ * which key it holds is the order's affair. Contiguous keys, and pages of whole groups of 64, have BJ = 8, other pages
+ * BJ = 2. One copy loads a group, of a map of five dimensions: channels, e, q, parts of a row, j. Its strides overlap, so the map does not know where the tensor ends: a group that reaches over the end, and
  * every group where pages are no multiple of 16, is copied pair by pair of keys, or key by key where pages are odd. */
-#ifndef AT_ASYNCT_PREFILL_LOAD_H
-#define AT_ASYNCT_PREFILL_LOAD_H
+#ifndef AT_ATTENTION_PREFILL_LOAD_H
+#define AT_ATTENTION_PREFILL_LOAD_H
 
-#include "kernels/asynct_prefill/asynct_prefill_items.h"
+#include "kernels/attention/prefill_items.h"
 
 /* The tensor maps of a kernel: k and v by groups, k_rows and v_rows by keys. */
 struct at_prefill_maps {
@@ -22,10 +21,27 @@ struct at_prefill_layout {
 };
 
 /* The row of K and V that holds key t of a request. */
-template <class T> __device__ int at_prefill_slot(const at_asynct_view<T> &a, int request, int t) {
+template <class View> __device__ int at_prefill_slot(const View &a, int request, int t) {
     const int column = a.page_of(t);
     return a.rows[request * a.row_stride + column] * (a.page ? a.page : 1) + t - column * a.page;
 }
+
+/* Orders of keys in a group of 8 BJ: which key a row holds. AFTER_Q, AFTER_J: keys from a q, from a j, to the next; Q: how
+ * many q a map has, so that a group may begin at any key.
+ *
+ * By runs: lane q of a quad, whose columns are 2 q and 2 q + 1 of every eight, has 2 BJ keys in a row. */
+template <int GROUP> struct at_prefill_runs {
+    static constexpr int BJ = GROUP, AFTER_Q = 2 * BJ, AFTER_J = 2, Q = 4;
+    __device__ static int row(int key) { return key % AFTER_Q / 2 * 8 + key / AFTER_Q * 2 + key % 2; }
+    /* The key, counted from the tile's first, of column n of fragment J. */
+    __device__ static int key(int J, int n) { return J / BJ * 8 * BJ + n / 2 * AFTER_Q + 2 * (J % BJ) + n % 2; }
+};
+/* One after the other. */
+template <int GROUP> struct at_prefill_ascending {
+    static constexpr int BJ = GROUP, AFTER_Q = 2, AFTER_J = 8, Q = 7;
+    __device__ static int row(int key) { return key; }
+    __device__ static int key(int J, int n) { return 8 * J + n; }
+};
 
 /* A lane's group of a tile: the keys of a request from `key` on, the first in row `slot`; slot < 0: past its last key. */
 struct at_prefill_group {
@@ -33,21 +49,25 @@ struct at_prefill_group {
 };
 
 /* One lane loads a group of K or V to `to`. */
-template <class T, int D, int BJ>
-__device__ void at_prefill_load_group(const at_asynct_view<T> &a, const at_tensor_map &groups,
+template <class Kind>
+__device__ void at_prefill_load_group(const typename Kind::view &a, const at_tensor_map &groups,
                                       const at_tensor_map &by_rows, const at_prefill_layout &layout,
-                                      const at_prefill_group &group, T *to, at_mbarrier *full) {
-    constexpr int PARTS = D / AT_PREFILL_CHANNELS, ATOM = 8 * AT_PREFILL_CHANNELS, KEYS = 8 * BJ;
+                                      const at_prefill_group &group, typename Kind::T *to, at_mbarrier *full) {
+    using order = typename Kind::order;
+    constexpr int PARTS = Kind::D / AT_PREFILL_CHANNELS, ATOM = 8 * AT_PREFILL_CHANNELS, KEYS = 8 * order::BJ;
     if (group.slot < 0) { /* past every element: zeros */
         at_tensor_load(to, groups, { 0, 0, 0, 0, layout.slots }, full);
     } else if (layout.whole && group.slot + KEYS <= layout.slots) {
-        at_tensor_load(to, groups, { 0, group.slot % 2, 0, group.kv_head * PARTS, group.slot / 2 }, full);
+        at_tensor_load(to, groups,
+                       { 0, group.slot % 2, group.slot % order::AFTER_J / order::AFTER_Q, group.kv_head * PARTS,
+                         group.slot / order::AFTER_J },
+                       full);
     } else {
         for (int i = 0; i < KEYS; i += layout.rows) {
-            const int t = group.key + i, q = i / (2 * BJ), j = i % (2 * BJ) / 2;
+            const int t = group.key + i, row = order::row(i);
             const int slot = t < group.keys ? at_prefill_slot(a, group.request, t) : layout.slots;
             for (int part = 0; part < PARTS; part++)
-                at_tensor_load(to + (j * PARTS + part) * ATOM + (2 * q + i % 2) * AT_PREFILL_CHANNELS, by_rows,
+                at_tensor_load(to + (row / 8 * PARTS + part) * ATOM + row % 8 * AT_PREFILL_CHANNELS, by_rows,
                                { part * AT_PREFILL_CHANNELS, group.kv_head, slot }, full);
         }
     }
@@ -55,18 +75,20 @@ __device__ void at_prefill_load_group(const at_asynct_view<T> &a, const at_tenso
 
 /* The producer, a warp: for every item q, then its tiles in the order in which consumers want them, K of a tile before V
  * of the one before it. Each lane loads a group of a tile. */
-template <class T, int D, int BJ> struct at_prefill_producer {
-    const at_asynct_view<T> &a;
+template <class Kind> struct at_prefill_producer {
+    using T = typename Kind::T;
+    static constexpr int D = Kind::D, BJ = Kind::order::BJ;
+    const typename Kind::view &a;
     const at_prefill_maps &maps;
     const at_prefill_layout &layout;
-    at_prefill_room<T, D> &room;
+    at_prefill_room<Kind> &room;
     at_prefill_turn turn;
     at_prefill_place item{};
     uint32_t round = 0;
     int first_row = 0; /* row_of(0) */
 
-    __device__ at_prefill_producer(const at_asynct_view<T> &view, const at_prefill_maps &of,
-                                   const at_prefill_layout &place, at_prefill_room<T, D> &in)
+    __device__ at_prefill_producer(const typename Kind::view &view, const at_prefill_maps &of,
+                                   const at_prefill_layout &place, at_prefill_room<Kind> &in)
         : a(view), maps(of), layout(place), room(in) {}
     /* The lane's entry of the table of pages, or of first rows, for a tile; 0 where there is none. */
     __device__ int row_of(int tile) const {
@@ -86,8 +108,8 @@ template <class T, int D, int BJ> struct at_prefill_producer {
             at_mbarrier_arrive_expect(full, (uint32_t)(keys * D * (int)sizeof(T)));
         at_sync_warp();
         if (at_lane() * 8 * BJ < keys)
-            at_prefill_load_group<T, D, BJ>(a, groups, by_rows, layout, group,
-                                            room.stages[turn.stage] + at_lane() * 8 * BJ * D, full);
+            at_prefill_load_group<Kind>(a, groups, by_rows, layout, group,
+                                        room.stages[turn.stage] + at_lane() * 8 * BJ * D, full);
         turn.next();
     }
     /* Loads q of an item and tells the consumers of it: a lane for q, one for each part. */
@@ -103,7 +125,7 @@ template <class T, int D, int BJ> struct at_prefill_producer {
                 at_tensor_load(room.buffers[buffer][i], maps.q, { 0, part.token, part.head * room.PARTS }, full);
             }
         } else if (lane < 3) {
-            room.items[buffer].part[lane - 1] = item.part(a, lane - 1);
+            room.items[buffer].part[lane - 1] = Kind::weights::tell(a, item.rows(a.causal, lane - 1));
             at_mbarrier_arrive(full);
         }
     }
@@ -158,8 +180,11 @@ template <class T, int D, int BJ> struct at_prefill_producer {
 };
 
 /* Rows of a part that are fewer than a box, by 16 bytes. */
-template <class T, int D>
-__device__ void at_prefill_store_rows(const at_asynct_view<T> &a, const at_prefill_part &part, const T *from) {
+template <class Kind>
+__device__ void at_prefill_store_rows(const typename Kind::view &a, const at_prefill_part &part,
+                                      const typename Kind::T *from) {
+    using T = typename Kind::T;
+    constexpr int D = Kind::D;
     constexpr int EACH = 8, CHUNKS = D / EACH;
     for (int i = at_lane(); i < part.rows * CHUNKS; i += 32) {
         const int row = i / CHUNKS, channel = i % CHUNKS * EACH;
@@ -173,19 +198,20 @@ __device__ void at_prefill_store_rows(const at_asynct_view<T> &a, const at_prefi
 }
 
 /* The warp that stores: o of every item from the buffer in which q was, which it gives back to the producer. */
-template <class T, int D>
-__device__ void at_prefill_store(const at_asynct_view<T> &a, const at_prefill_maps &maps, at_prefill_room<T, D> &room) {
+template <class Kind>
+__device__ void at_prefill_store(const typename Kind::view &a, const at_prefill_maps &maps,
+                                 at_prefill_room<Kind> &room) {
     for (uint32_t m = 0;; m++) {
         const int buffer = at_prefill_buffer(m);
         at_mbarrier_wait(&room.q_full[buffer], at_prefill_parity(m));
-        const at_prefill_item &item = room.items[buffer];
+        const auto &item = room.items[buffer];
         if (item.tiles == 0)
             break;
         at_mbarrier_wait(&room.o_full[buffer], at_prefill_parity(m));
         for (int i = 0; i < 2; i++) {
             const at_prefill_part &part = item.part[i];
             if (part.rows < AT_PREFILL_QUERIES)
-                at_prefill_store_rows<T, D>(a, part, room.buffers[buffer][i]);
+                at_prefill_store_rows<Kind>(a, part, room.buffers[buffer][i]);
             else if (at_lane() == 0)
                 at_tensor_store(maps.o, { 0, part.token, part.head * room.PARTS }, room.buffers[buffer][i]);
         }

@@ -1,33 +1,22 @@
 /* The kernel of the persistent prefill variants, its launch and what it declines.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef AT_ASYNCT_PREFILL_PERSISTENT_H
-#define AT_ASYNCT_PREFILL_PERSISTENT_H
+#ifndef AT_ATTENTION_PREFILL_PERSISTENT_H
+#define AT_ATTENTION_PREFILL_PERSISTENT_H
 
-#include "kernels/asynct_prefill/asynct_prefill_consume.h"
-#include "kernels/asynct_prefill/asynct_prefill_load.h"
-#include "kernels/asynct_prefill/asynct_prefill_redo.h"
+#include "kernels/attention/prefill_consume.h"
+#include "kernels/attention/prefill_redo.h"
 #include "kernels/attention/tma_launch.h"
 
-/* Declared numerics, P in format P. */
-#define AT_PREFILL_NUMERICS(P) \
-    { \
-        .qk_unit = AT_UNIT_TC_F32, .qk_lanes = 1, .scale_on = AT_SCALE_ON_TAPS, .fir_order = AT_FIR_ORDER_TAPS, \
-        .fir_fma = 1, .p = P, .gamma_on = AT_GAMMA_ON_OUTPUT, .clamp = AT_CLAMP_FMINMAX, .pv_unit = AT_UNIT_TC_F32, \
-        .pv_chunk = 16, .pv_spread = AT_PREFILL_HALF, .repeats = 1, .batch_invariant = 1, .tail = AT_TAIL_UNREAD, \
-        .pv_zero = AT_PV_ZERO_MULTIPLIED, \
-    }
-
-/* EARLY: of asynct_prefill_consume.h. */
-template <class T, int D, int BJ, int EARLY>
+template <class Kind>
 __global__ void __launch_bounds__(AT_PREFILL_THREADS, 1)
-    at_prefill(at_asynct_view<T> a, const __grid_constant__ at_prefill_maps maps, at_prefill_layout layout,
+    at_prefill(typename Kind::view a, const __grid_constant__ at_prefill_maps maps, at_prefill_layout layout,
                at_prefill_work work) {
-    using room_of = at_prefill_room<T, D>;
+    using room_of = at_prefill_room<Kind>;
     AT_SHARED_TILES(room_of, memory);
     room_of &room = *memory;
     /* From a lane of its own: the compiler then knows that it is the same for a warp. */
     const int warp = at_shuffle(0xffffffffu, (int)threadIdx.x / 32, 0), group = warp / AT_PREFILL_GROUP_WARPS - 1;
-    at_prefill_producer<T, D, BJ> producer(a, maps, layout, room);
+    at_prefill_producer<Kind> producer(a, maps, layout, room);
     bool more = false;
     if (threadIdx.x == 64) {
         at_tensor_prefetch(maps.q);
@@ -43,22 +32,20 @@ __global__ void __launch_bounds__(AT_PREFILL_THREADS, 1)
         if (warp == 0)
             producer.run(work, more);
         else if (warp == 1)
-            at_prefill_store(a, maps, room);
+            at_prefill_store<Kind>(a, maps, room);
         at_barrier_arrive(AT_PREFILL_STORED, AT_PREFILL_THREADS);
         return;
     }
     at_registers_take<232>();
     bool nan;
     {
-        at_prefill_consumer<T, D, BJ, EARLY> consumer(room, group, warp % AT_PREFILL_GROUP_WARPS);
+        at_prefill_consumer<Kind> consumer(a, room, group, warp % AT_PREFILL_GROUP_WARPS);
         consumer.run();
         nan = consumer.nan;
     }
     at_barrier(AT_PREFILL_STORED, AT_PREFILL_THREADS);
     if (at_ballot(0xffffffffu, nan))
-        at_prefill_redo<T, D, BJ>(a, work, group, warp % AT_PREFILL_GROUP_WARPS * 16,
-                                  reinterpret_cast<float(*)[32][4]>(room.stages) +
-                                      (warp - AT_PREFILL_GROUP_WARPS) * (D / 8));
+        at_prefill_redo<Kind>(a, work, reinterpret_cast<float(*)[32][4]>(room.stages));
 }
 
 /* 64 tokens of one head of q or o. */
@@ -73,21 +60,23 @@ template <class T> at_tensor_box at_prefill_box_of_queries(const T *base, const 
              .swizzle = AT_PREFILL_ROW };
 }
 /* A group of 8 BJ keys of one head of k or v: e has a third place for groups that begin in an odd row. */
-template <class T>
-at_tensor_box at_prefill_box_of_keys(const T *base, const struct at_sizes *z, int64_t slots, int bj) {
+template <class Order, class T>
+at_tensor_box at_prefill_box_of_keys(const T *base, const struct at_sizes *z, int64_t slots) {
     const int64_t row = z->hk * z->d * (int64_t)sizeof(T), parts = z->d / AT_PREFILL_CHANNELS;
     return { .base = base,
              .rank = 5,
              .element_bytes = (int)sizeof(T),
-             .size = { AT_PREFILL_CHANNELS, 3, 4, z->hk * parts, (slots + 1) / 2 },
-             .stride = { 0, row, 2 * bj * row, AT_PREFILL_ROW, 2 * row },
-             .box = { AT_PREFILL_CHANNELS, 2, 4, (int)parts, bj },
+             .size = { AT_PREFILL_CHANNELS, 3, Order::Q, z->hk * parts, (slots + Order::AFTER_J - 1) / Order::AFTER_J },
+             .stride = { 0, row, Order::AFTER_Q * row, AT_PREFILL_ROW, Order::AFTER_J * row },
+             .box = { AT_PREFILL_CHANNELS, 2, 4, (int)parts, Order::BJ },
              .swizzle = AT_PREFILL_ROW };
 }
 
-template <class T, int D, int BJ, int EARLY> int at_prefill_launch_of(const struct at_launch *launch) {
+template <class Kind> int at_prefill_launch_of(const struct at_launch *launch) {
+    using T = typename Kind::T;
+    using order = typename Kind::order;
     const struct at_sizes *z = &launch->problem->sizes;
-    const auto a = at_asynct_view<T>::of(launch->problem);
+    const auto a = Kind::view::of(launch->problem);
     const at_prefill_work work = at_prefill_work::of(z);
     const int64_t slots = z->slots > 0 ? z->slots : 1; /* without any, nothing is copied but zeros */
     const T *k = z->slots > 0 ? a.k : a.q, *v = z->slots > 0 ? a.v : a.q;
@@ -95,7 +84,7 @@ template <class T, int D, int BJ, int EARLY> int at_prefill_launch_of(const stru
     at_prefill_maps maps{};
     const at_tensor_box boxes[6] = {
         at_prefill_box_of_queries<T>(a.q, z),       at_prefill_box_of_queries<T>(a.o, z),
-        at_prefill_box_of_keys<T>(k, z, slots, BJ), at_prefill_box_of_keys<T>(v, z, slots, BJ),
+        at_prefill_box_of_keys<order>(k, z, slots), at_prefill_box_of_keys<order>(v, z, slots),
         at_tma_rows(k, z->d, z->hk, slots, rows),   at_tma_rows(v, z->d, z->hk, slots, rows)
     };
     at_tensor_map *const to[6] = { &maps.q, &maps.o, &maps.k, &maps.v, &maps.k_rows, &maps.v_rows };
@@ -105,30 +94,20 @@ template <class T, int D, int BJ, int EARLY> int at_prefill_launch_of(const stru
         if (const int code = at_tensor_map_encode(to[i], &boxes[i]))
             return code;
     const unsigned blocks = work.items < AT_PREFILL_BLOCKS ? work.items : AT_PREFILL_BLOCKS;
-    return at_launch(at_prefill<T, D, BJ, EARLY>, dim3{ blocks, 1, 1 }, dim3{ AT_PREFILL_THREADS, 1, 1 },
-                     (int64_t)sizeof(at_prefill_room<T, D>), launch->stream, a, maps,
+    return at_launch(at_prefill<Kind>, dim3{ blocks, 1, 1 }, dim3{ AT_PREFILL_THREADS, 1, 1 },
+                     (int64_t)sizeof(at_prefill_room<Kind>), launch->stream, a, maps,
                      at_prefill_layout{ (int)slots, rows, z->page % 16 == 0 }, work);
 }
-template <class T, int EARLY = 0> int at_prefill_launch(const struct at_launch *launch) {
+/* Kind<T, D, BJ>: a kind of prefill_items.h for a head size and groups of 8 BJ keys. */
+template <template <class, int, int> class Kind, class T> int at_prefill_launch(const struct at_launch *launch) {
     const struct at_sizes *z = &launch->problem->sizes;
     const bool wide = z->page % AT_PREFILL_HALF == 0; /* contiguous keys are one page of 0 */
     if (z->d == 64)
-        return wide ? at_prefill_launch_of<T, 64, 8, EARLY>(launch) : at_prefill_launch_of<T, 64, 2, EARLY>(launch);
-    return wide ? at_prefill_launch_of<T, 128, 8, EARLY>(launch) : at_prefill_launch_of<T, 128, 2, EARLY>(launch);
+        return wide ? at_prefill_launch_of<Kind<T, 64, 8>>(launch) : at_prefill_launch_of<Kind<T, 64, 2>>(launch);
+    return wide ? at_prefill_launch_of<Kind<T, 128, 8>>(launch) : at_prefill_launch_of<Kind<T, 128, 2>>(launch);
 }
 
-/* Reasons to decline other than the format of activations. */
 static inline const char *at_prefill_declines(const struct at_problem *problem) {
-    const struct at_params *p = &problem->params;
-    if (problem->sizes.taps != AT_PREFILL_TAPS)
-        return "a filter of other than 3 taps";
-    if (p->edge == AT_EDGE_SHRINK)
-        return "a filter with taps of its own at the first keys";
-    if (!p->relu_pre || !(p->scale >= 0.0f))
-        return "the scale is in the taps, behind a ReLU that does not see it: there must be one, and the scale not "
-               "negative";
-    if (p->clip_min != 0.0f || p->clip_max != 1.0f)
-        return "the gate is an instruction that saturates: from 0 to 1";
     /* not reached: more work than an H200 does in hours */
     if (problem->sizes.h * problem->sizes.b * (problem->sizes.max_sq / AT_PREFILL_QUERIES + 1) >= 1 << 22)
         return "more items than are counted";

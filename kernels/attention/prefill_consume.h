@@ -2,34 +2,59 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * All tiles of all items of a block are one sequence. A step issues q.k of a tile and P V of the tile before it, gives the
- * turn to the other warpgroup, gates the scores meanwhile, and packs P when the products with the tile before are over:
+ * turn to the other warpgroup, makes weights of the scores meanwhile, and packs P when the products with the tile before are over:
  * until then those occupy the registers of the operand. Where the tile is the first of an item, P V of the step ended the
  * item before: its sums leave, while the other warpgroup multiplies. What a step multiplies is compiled in, a branch
- * between products would serialise them; masks are applied to the packed P, when nothing is in flight. */
-#ifndef AT_ASYNCT_PREFILL_CONSUME_H
-#define AT_ASYNCT_PREFILL_CONSUME_H
+ * between products would serialise them; masks are applied to the packed P, when nothing is in flight.
+ *
+ * Weights: a class with the state of a lane's two rows, 16 warp + lane / 4 and that + 8, of the item at hand. Its members:
+ *
+ *   told, tell(a, part)       what a warpgroup is told of its part, by the producer
+ *   begin(told)               an item begins
+ *   take<N, MASKED>(s, keys)  scores of the next N fragments become weights; the rows see the first keys[] of them, which
+ *                             matters, if at all, where MASKED
+ *   ONLINE, rescale(o)        the sums so far are relative to something that take() has changed
+ *   hide(keys, p)             in four steps of packed P, those of keys that a row does not see become 0
+ *   result end(told, row)     the item is over; result.of(sum, half) is o. `row`: the warp's first */
+#ifndef AT_ATTENTION_PREFILL_CONSUME_H
+#define AT_ATTENTION_PREFILL_CONSUME_H
 
-#include "kernels/asynct_prefill/asynct_prefill_gate.h"
+#include "kernels/attention/prefill_items.h"
+#include "kernels/device/mma.h"
 #include "kernels/device/store_matrix.h"
 
 /* Named barriers: two for turns; everything is stored. */
 constexpr int AT_PREFILL_TURN = 1, AT_PREFILL_STORED = 3;
 
-/* EARLY: products of a step that are issued when the turn has been passed on already. */
-template <class T, int D, int BJ, int EARLY> struct at_prefill_consumer {
+/* P of N steps of 16 keys as operands. */
+template <class T, int N>
+__device__ __forceinline__ void at_prefill_pack(const float (&s)[2 * N][4], uint32_t (&p)[N][4]) {
+    AT_UNROLL
+    for (int i = 0; i < N; i++) {
+        AT_UNROLL
+        for (int r = 0; r < 4; r++) {
+            const float(&x)[4] = s[2 * i + r / 2];
+            p[i][r] = at_pack<T>(x[2 * (r % 2)], x[2 * (r % 2) + 1]);
+        }
+    }
+}
+
+template <class Kind> struct at_prefill_consumer {
+    using T = typename Kind::T;
+    static constexpr int D = Kind::D, EARLY = Kind::EARLY;
     static constexpr int PARTS = D / AT_PREFILL_CHANNELS, ATOM = 8 * AT_PREFILL_ROW; /* bytes of 8 swizzled rows */
     static constexpr int FRAGMENTS = AT_PREFILL_KEYS / 8, STEPS = AT_PREFILL_KEYS / 16;
-    at_prefill_room<T, D> &room;
+    at_prefill_room<Kind> &room;
     const int group, warp; /* warpgroup; warp of it */
     bool nan = false;      /* of this lane's sums of any item */
     at_prefill_turn turn;
-    at_prefill_part part; /* of the item at hand */
-    at_prefill_gate<BJ> gate;
+    const typename Kind::weights::told *part = nullptr; /* of the item at hand */
+    typename Kind::weights weights;
     float s[FRAGMENTS][4], o[D / 8][4];
     uint32_t p[STEPS][4];
 
-    __device__ at_prefill_consumer(at_prefill_room<T, D> &of, int of_group, int of_warp)
-        : room(of), group(of_group), warp(of_warp), s{}, o{}, p{} {}
+    __device__ at_prefill_consumer(const typename Kind::view &a, at_prefill_room<Kind> &of, int of_group, int of_warp)
+        : room(of), group(of_group), warp(of_warp), weights(a), s{}, o{}, p{} {}
 
     __device__ void release(int stage) const {
         if (at_lane() == 0)
@@ -78,8 +103,15 @@ template <class T, int D, int BJ, int EARLY> struct at_prefill_consumer {
         pass_turn_at(KEYS / 16, KEYS / 16, passes);
     }
 
-    /* A step: q.k of KEYS keys, 0 behind the last tile, and P V of the BEFORE keys of the tile before, 0 at the first. */
-    template <int KEYS, int BEFORE> __device__ __forceinline__ void step(const T *q) {
+    /* Keys from `begin` on that the lane's rows see. */
+    __device__ __forceinline__ void seen(int begin, int (&keys)[2]) const {
+        const int row = 16 * warp + at_lane() / 4;
+        keys[0] = part->visible(row) - begin;
+        keys[1] = part->visible(row + 8) - begin;
+    }
+    /* A step: q.k of the KEYS keys from `begin` on, 0 behind the last tile, and P V of the BEFORE keys of the tile before, 0
+     * at the first. */
+    template <int KEYS, int BEFORE, bool MASKED> __device__ __forceinline__ void step(const T *q, int begin) {
         const at_prefill_turn k = turn;
         if constexpr (KEYS > 0) {
             turn.next();
@@ -100,7 +132,9 @@ template <class T, int D, int BJ, int EARLY> struct at_prefill_consumer {
         if constexpr (KEYS > 0) {
             at_wgmma_wait<(BEFORE > 0)>(s);
             release(k.stage);
-            gate.template take<KEYS / 8>(s);
+            int keys[2];
+            seen(begin, keys);
+            weights.template take<KEYS / 8, MASKED>(s, keys);
         }
         if constexpr (BEFORE > 0) {
             if constexpr (KEYS > 0)
@@ -110,41 +144,51 @@ template <class T, int D, int BJ, int EARLY> struct at_prefill_consumer {
             release(v.stage);
         }
     }
-    __device__ __forceinline__ void step_of(int keys, int before, const T *q) {
+    __device__ __forceinline__ void whole_step(const T *q, int begin) {
+        constexpr int KEYS = AT_PREFILL_KEYS;
+        if constexpr (Kind::weights::ONLINE)
+            if (begin + KEYS <= part->sees) {
+                step<KEYS, KEYS, false>(q, begin);
+                return;
+            }
+        step<KEYS, KEYS, true>(q, begin);
+    }
+    __device__ __forceinline__ void step_of(int keys, int before, const T *q, int begin) {
         constexpr int WHOLE = AT_PREFILL_KEYS, HALF = AT_PREFILL_HALF;
         if (keys == WHOLE && before == WHOLE)
-            step<WHOLE, WHOLE>(q);
+            whole_step(q, begin);
         else if (keys == HALF && before == WHOLE)
-            step<HALF, WHOLE>(q);
+            step<HALF, WHOLE, true>(q, begin);
         else if (keys == WHOLE && before == HALF)
-            step<WHOLE, HALF>(q);
+            step<WHOLE, HALF, true>(q, begin);
         else if (keys == HALF && before == HALF)
-            step<HALF, HALF>(q);
+            step<HALF, HALF, true>(q, begin);
         else if (keys == WHOLE)
-            step<WHOLE, 0>(q);
+            step<WHOLE, 0, true>(q, begin);
         else if (keys == HALF)
-            step<HALF, 0>(q);
+            step<HALF, 0, true>(q, begin);
         else if (before == WHOLE)
-            step<0, WHOLE>(q);
+            step<0, WHOLE, true>(q, begin);
         else
-            step<0, HALF>(q);
+            step<0, HALF, true>(q, begin);
     }
 
     /* P of the tile from `begin` on as operands. */
     __device__ __forceinline__ void pack(int begin) {
-        gate.template pack<T, STEPS>(s, p);
+        at_prefill_pack<T>(s, p);
         AT_UNROLL
         for (int half = 0; half < 2; half++) {
-            const int from = begin + half * AT_PREFILL_HALF, row = 16 * warp + at_lane() / 4;
-            if (from + AT_PREFILL_HALF <= part.sees) /* all rows see all of them */
+            const int from = begin + half * AT_PREFILL_HALF;
+            if (from + AT_PREFILL_HALF <= part->sees) /* all rows see all of them */
                 continue;
-            const int keys[2] = { part.visible(row) - from, part.visible(row + 8) - from };
-            gate.hide(keys, p + half * STEPS / 2);
+            int keys[2];
+            seen(from, keys);
+            weights.hide(keys, p + half * STEPS / 2);
         }
     }
 
-    /* The sums of an item to its buffer, times gamma; sums begin anew. */
-    __device__ __forceinline__ void leave(float gamma, uint32_t m) {
+    /* The sums of an item, as results, to its buffer; sums begin anew. */
+    __device__ __forceinline__ void leave(const typename Kind::weights::result &result, uint32_t m) {
         T *to = room.buffers[at_prefill_buffer(m)][group];
         const int row = 16 * warp + at_lane() % 16,
                   chunk = at_lane() / 16; /* of the four matrices that one store has */
@@ -154,7 +198,7 @@ template <class T, int D, int BJ, int EARLY> struct at_prefill_consumer {
             AT_UNROLL
             for (int n = 0; n < 4; n++) {
                 const float(&x)[4] = o[i + n / 2];
-                const float low = gamma * x[2 * (n % 2)], high = gamma * x[2 * (n % 2) + 1];
+                const float low = result.of(x[2 * (n % 2)], n % 2), high = result.of(x[2 * (n % 2) + 1], n % 2);
                 nan |= low != low || high != high;
                 r[n] = at_pack<T>(low, high);
             }
@@ -176,7 +220,7 @@ template <class T, int D, int BJ, int EARLY> struct at_prefill_consumer {
     __device__ void run() {
         int before = 0; /* keys of the tile before */
         uint32_t m = 0;
-        float gamma = 0.0f;
+        typename Kind::weights::result result{};
         for (;; m++) {
             const int buffer = at_prefill_buffer(m);
             at_mbarrier_wait(&room.q_full[buffer], at_prefill_parity(m));
@@ -185,22 +229,27 @@ template <class T, int D, int BJ, int EARLY> struct at_prefill_consumer {
                 break;
             if (m == 0 && group == 1)
                 pass_turn(); /* the first turn is the first warpgroup's */
-            part = room.items[buffer].part[group];
-            gate.begin(part);
-            const bool half = part.halves() < 2 * tiles;
+            part = &room.items[buffer].part[group];
+            weights.begin(*part);
+            const bool half = part->halves() < 2 * tiles;
             for (int tile = 0; tile < tiles; tile++) {
                 const int keys = half && tile + 1 == tiles ? AT_PREFILL_HALF : AT_PREFILL_KEYS;
-                step_of(keys, before, room.buffers[buffer][group]);
+                step_of(keys, before, room.buffers[buffer][group], tile * AT_PREFILL_KEYS);
                 if (tile == 0 && before)
-                    leave(gamma, m - 1);
+                    leave(result, m - 1);
+                if constexpr (Kind::weights::ONLINE) {
+                    AT_UNROLL
+                    for (int i = 0; i < D / 8; i++)
+                        weights.rescale(o[i]);
+                }
                 pack(tile * AT_PREFILL_KEYS);
                 before = keys;
             }
-            gamma = part.gamma;
+            result = weights.end(*part, 16 * warp);
         }
         if (before) {
-            step_of(0, before, nullptr);
-            leave(gamma, m - 1);
+            step_of(0, before, nullptr, 0);
+            leave(result, m - 1);
         }
     }
 };
