@@ -93,6 +93,7 @@ template <class Element, int HEAD, int BJ, int TURN = 0> struct at_asynct_prefil
     using order = at_prefill_runs<BJ>;
     using weights = at_prefill_gate<T, BJ>;
     static constexpr int D = HEAD, EARLY = TURN;
+    static constexpr bool VALUES_FIRST = BJ < 8;
 };
 template <class T, int D, int BJ> using at_asynct_prefill_in_time = at_asynct_prefill<T, D, BJ>;
 template <class T, int D, int BJ> using at_asynct_prefill_early = at_asynct_prefill<T, D, BJ, 2>;

@@ -3,7 +3,8 @@
  *
  * All tiles of all items of a block are one sequence. A step issues q.k of a tile and P V of the tile before it, gives the
  * turn to the other warpgroup, makes weights of the scores meanwhile, and packs P when the products with the tile before are over:
- * until then those occupy the registers of the operand. Where the tile is the first of an item, P V of the step ended the
+ * until then those occupy the registers of the operand. A kind may have P V issued first: the turn is then passed on early, and
+ * the gate stands behind both products. Where the tile is the first of an item, P V of the step ended the
  * item before: its sums leave, while the other warpgroup multiplies. What a step multiplies is compiled in, a branch
  * between products would serialise them; masks are applied to the packed P, when nothing is in flight.
  *
@@ -112,31 +113,43 @@ template <class Kind> struct at_prefill_consumer {
     /* A step: q.k of the KEYS keys from `begin` on, 0 behind the last tile, and P V of the BEFORE keys of the tile before, 0
      * at the first. */
     template <int KEYS, int BEFORE, bool MASKED> __device__ __forceinline__ void step(const T *q, int begin) {
+        constexpr bool V_FIRST = Kind::VALUES_FIRST && KEYS > 0 && BEFORE > 0;
         const at_prefill_turn k = turn;
         if constexpr (KEYS > 0) {
             turn.next();
             at_mbarrier_wait(&room.full[k.stage], k.parity);
         }
+        const at_prefill_turn v = turn;
+        if constexpr (BEFORE > 0)
+            turn.next();
+        if constexpr (V_FIRST)
+            at_mbarrier_wait(&room.full[v.stage], v.parity);
         wait_turn();
+        if constexpr (V_FIRST) {
+            at_wgmma_fence(o, p);
+            issue_values<BEFORE>(room.stages[v.stage], false);
+        }
         at_wgmma_fence(s);
         if constexpr (KEYS > 0)
-            issue_scores<KEYS>(q, room.stages[k.stage], BEFORE == 0);
-        const at_prefill_turn v = turn;
-        if constexpr (BEFORE > 0) {
-            turn.next();
+            issue_scores<KEYS>(q, room.stages[k.stage], V_FIRST || BEFORE == 0);
+        if constexpr (BEFORE > 0 && !V_FIRST) {
             at_mbarrier_wait(&room.full[v.stage], v.parity);
             at_wgmma_fence(o, p);
             issue_values<BEFORE>(room.stages[v.stage],
                                  KEYS > 0 || group == 0); /* nobody waits after the second's last */
         }
+        if constexpr (V_FIRST) {
+            at_wgmma_wait<1>(o);
+            release(v.stage);
+        }
         if constexpr (KEYS > 0) {
-            at_wgmma_wait<(BEFORE > 0)>(s);
+            at_wgmma_wait<(BEFORE > 0 && !V_FIRST)>(s);
             release(k.stage);
             int keys[2];
             seen(begin, keys);
             weights.template take<KEYS / 8, MASKED>(s, keys);
         }
-        if constexpr (BEFORE > 0) {
+        if constexpr (BEFORE > 0 && !V_FIRST) {
             if constexpr (KEYS > 0)
                 at_wgmma_wait<0>(o, scores<KEYS>());
             else

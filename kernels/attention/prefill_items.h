@@ -15,6 +15,7 @@
  *   T, D, view   format of activations; head size, 64 or 128; the operator's view of a problem
  *   order        how keys lie in a tile (prefill_load.h)
  *   weights      how scores become P (prefill_consume.h); weights::told is a part with what that takes
+ *   VALUES_FIRST a step issues P V before q.k: faster where the producer is slow
  *   EARLY        products of a step that are issued when the turn has been passed on already */
 #ifndef AT_ATTENTION_PREFILL_ITEMS_H
 #define AT_ATTENTION_PREFILL_ITEMS_H

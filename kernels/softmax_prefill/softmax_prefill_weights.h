@@ -62,6 +62,7 @@ template <class Element, int HEAD, int BJ> struct at_softmax_prefill {
     using order = at_prefill_ascending<BJ>;
     using weights = at_softmax_prefill_weights<T>;
     static constexpr int D = HEAD, EARLY = 0;
+    static constexpr bool VALUES_FIRST = false;
 };
 
 /* Declared numerics, P in format P. */
