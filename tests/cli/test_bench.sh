@@ -90,6 +90,24 @@ peers 0 xPEER 'gone right'; says "$ours -  within"; says '^  peer 20_right +.*go
 peers 0 'peer 10_unfit               UNSUPPORTED: not this one' unfit
 peers 0 'peer 20_right' 'unfit right'
 grep -q unfit <(grep '^  ' "$scratch/out") && fail "a line for what another peer takes"
+# Ours dies while it is timed: a result, and an error. Interrupted: the cases that were through stay.
+made="/usr/bin/python3 tests/python/runner_peers.py $scratch/log"
+rm -f "$scratch/log"
+PYTHONPATH=kernels/runner/python wants 1 'not timed: runner' "$attest" bench 'softmax_decode/*' --runner "$made dies_later ours" \
+    --case 'softmax_decode b=1 h=2 hk=1 sk=3 d=8 dtype=f16' --turns 2
+says '^  20_ours +12.00 '
+rm -f "$scratch/log"
+PYTHONPATH=kernels/runner/python "$attest" bench 'softmax_decode/*' --runner "$made lingers" --out "$scratch/i.h5" \
+    --case 'softmax_decode b=1 h=2 hk=1 sk=3 d=8 dtype=f16,bf16' > "$scratch/out" 2> "$scratch/err" & bench=$!
+until [[ $(grep -c lingers "$scratch/log" 2> /dev/null) == 2 ]]; do kill -0 $bench || { cat "$scratch/err"; fail "it ended by itself"; }; sleep 0.05; done
+kill -TERM $bench
+wait $bench
+code=$?
+[[ $code == 143 ]] || fail "interrupted: exit $code, wanted 143"
+grep -q 'interrupted: there are 1 rows' "$scratch/err" || fail "it does not say what there is"
+[[ $(grep -c '^  10_lingers' "$scratch/out") == 1 && $(grep -c 'dtype=f16' "$scratch/out") == 1 ]] || fail "not the one case that was through"
+wants 0 '10_lingers' "$attest" show "$scratch/i.h5"
+
 # Beside asynct the same shapes of softmax.
 rm -f "$scratch/log"
 PYTHONPATH=kernels/runner/python wants 0 'a peer of softmax_decode has the same shapes and another operator: it reads all of V' "$attest" bench \

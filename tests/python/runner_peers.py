@@ -6,16 +6,17 @@ SPDX-License-Identifier: Apache-2.0
 Usage: runner_peers.py LOG NAME...
 Each timing adds the variant's name to LOG. NAMES: ours (12 us), right (4, 8, 6 us in turn), slow (20 us), wrong (1 us), declines, dies,
 dies_later (the second time it is timed), gone (it dies, and nothing starts again), returns
-(no times), unfit (declines the problem).
+(no times), lingers (for three seconds, the second time), unfit (declines the problem).
 """
 import os
 import sys
+import time
 
 import numpy as np
 from attest_runner import Unsupported, f64, kernel, put, requests, serve
 
 LOG, NAMES = sys.argv[1], sys.argv[2:]
-MICROSECONDS = {"ours": [12], "right": [4, 8, 6], "slow": [20], "wrong": [1], "dies_later": [1]}
+MICROSECONDS = {"ours": [12], "right": [4, 8, 6], "slow": [20], "wrong": [1], "dies_later": [1], "lingers": [1]}
 
 
 def softmax(job, scale):
@@ -36,6 +37,8 @@ def times(name, replays):
         log.write(name + "\n")
     if name == "dies_later" and before:
         os._exit(9)
+    if name == "lingers" and before:
+        time.sleep(3)
     if name == "returns":
         return None
     cold = MICROSECONDS[name][before % len(MICROSECONDS[name])] / 1e6

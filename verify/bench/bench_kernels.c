@@ -172,6 +172,7 @@ static at_status time_row(const struct bench *b, struct entry *e) {
     e->row->timed = 0;
     if (status != AT_OK && is_its_own(e->row, status)) {
         snprintf(e->row->verdict, sizeof e->row->verdict, "not timed: %.360s", at_error_message());
+        e->row->wrong = 1;
         return AT_OK;
     }
     AT_TRY(status);
@@ -196,7 +197,7 @@ static int can_be_timed(const struct entry *e, int64_t turn) {
 /* The rounds: every row once in each, so that a clock that drifts or another's load meets all alike. */
 static at_status time_rows(struct bench *b, struct rows *rows, struct at_progress *progress) {
     for (int64_t turn = 0; turn < turns_of(b); turn++)
-        for (int i = 0; i < rows->n; i++) {
+        for (int i = 0; i < rows->n && !at_session_signal(); i++) {
             struct entry *e = &rows->items[i];
             if (can_be_timed(e, turn))
                 AT_TRY(time_row(b, e));
@@ -251,7 +252,7 @@ static at_status bench_case(struct bench *b, const struct at_plan_case *item, st
         if (is_wanted(b, item, item->variants[i]))
             add_row(b, &rows, b->runner, item->variants[i], &rows.data.problem, item->c->id, "");
     AT_TRY_OUT(add_peers(b, item, &rows));
-    for (int i = 0; i < rows.n; i++) {
+    for (int i = 0; i < rows.n && !at_session_signal(); i++) {
         if (!rows.items[i].is_refused)
             AT_TRY_OUT(verify_row(b, &rows.items[i]));
         at_progress_step(progress, 1, rows.items[i].row->wrong > 0, rows.items[i].row->variant);
@@ -280,8 +281,17 @@ static at_status run_plan(struct bench *b) {
     if (!b->run->rows)
         return AT_FAIL(AT_NO_MEMORY, "no memory for %lld rows", (long long)n);
     at_progress_start(&progress, "timing", n * (1 + turns_of(b)));
-    for (int64_t i = 0; i < b->plan.n_items && status == AT_OK; i++)
+    at_session_watch_signals();
+    for (int64_t i = 0; i < b->plan.n_items && status == AT_OK && !at_session_signal(); i++) {
+        const int whole = b->run->n;
         status = bench_case(b, &b->plan.items[i], &progress);
+        if (at_session_signal()) { /* which runners may have had, too: what this case has says nothing */
+            b->run->n = whole;
+            b->run->record.signal = at_session_signal();
+            at_error_clear();
+            status = AT_OK;
+        }
+    }
     at_progress_end(&progress);
     return status;
 }
@@ -343,6 +353,10 @@ static int exit_code(const struct at_bench_run *run) {
         timed += !run->rows[i].peer && run->rows[i].timed;
         wrong += !run->rows[i].peer && run->rows[i].wrong > 0;
     }
+    if (run->record.signal) {
+        fprintf(stderr, "attest: interrupted: there are %d rows, those of the cases that were through\n", run->n);
+        return 128 + run->record.signal;
+    }
     if (!timed)
         fprintf(stderr, "attest: nothing was timed\n");
     return wrong ? 1 : timed ? 0 : 4;
@@ -361,7 +375,7 @@ int at_bench_kernels(const struct at_args *args) {
         status = at_runner_open(at_args_get(args, "--peer"), &request.peer);
     if (status == AT_OK)
         status = at_bench_run(&request, runner, &run);
-    if (status == AT_OK) {
+    if (status == AT_OK && (run.n > 0 || !run.record.signal)) {
         at_bench_table(run.rows, run.n, at_runner_device(runner), stdout);
         status = request.options.out ? at_bench_run_write(&run, request.options.out) : AT_OK;
     }

@@ -251,7 +251,7 @@ static at_status run_workers(struct session *s, struct at_runner *first) {
     return s->first_failure == AT_OK ? AT_OK : AT_FAIL(s->first_failure, "%s", s->failure);
 }
 
-static void watch_signals(void) {
+void at_session_watch_signals(void) {
     struct sigaction action = { .sa_handler = on_signal };
     interrupted = 0;
     sigaction(SIGINT, &action, NULL);
@@ -337,7 +337,7 @@ at_status at_session_run(const struct at_session_options *options, struct at_run
     AT_TRY_OUT(at_runner_open(options->runner, &runner));
     AT_TRY_OUT(at_plan_make(&options->selection, runner, &s.plan));
     AT_TRY_OUT(at_provenance_fill(options, &s.plan, runner, record));
-    watch_signals();
+    at_session_watch_signals();
     if (options->out)
         AT_TRY_OUT(open_journal(&s));
     AT_TRY_OUT(prepare_first_failure(&s, runner));
