@@ -138,13 +138,13 @@ template <class Kind> struct at_prefill_consumer {
             issue_values<BEFORE>(room.stages[v.stage],
                                  KEYS > 0 || group == 0); /* nobody waits after the second's last */
         }
-        if constexpr (V_FIRST) {
-            at_wgmma_wait<1>(o);
-            release(v.stage);
-        }
         if constexpr (KEYS > 0) {
+            if constexpr (V_FIRST)
+                at_wgmma_wait<1>(o); /* ptxas serialises all products where one wait is for both */
             at_wgmma_wait<(BEFORE > 0 && !V_FIRST)>(s);
             release(k.stage);
+            if constexpr (V_FIRST)
+                release(v.stage); /* the producer asks for k's first */
             int keys[2];
             seen(begin, keys);
             weights.template take<KEYS / 8, MASKED>(s, keys);
