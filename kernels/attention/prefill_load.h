@@ -106,8 +106,7 @@ template <class Kind> struct at_prefill_producer {
         at_mbarrier_wait(&room.empty[turn.stage], turn.parity ^ 1);
         if (at_lane() == 0)
             at_mbarrier_arrive_expect(full, (uint32_t)(keys * D * (int)sizeof(T)));
-        at_sync_warp();
-        if (at_lane() * 8 * BJ < keys)
+        if (at_lane() * 8 * BJ < keys) /* a copy may end before it is expected: the phase wants the arrival of lane 0 */
             at_prefill_load_group<Kind>(a, groups, by_rows, layout, group,
                                         room.stages[turn.stage] + at_lane() * 8 * BJ * D, full);
         turn.next();
@@ -134,7 +133,6 @@ template <class Kind> struct at_prefill_producer {
         at_mbarrier_wait(&room.q_empty[buffer], at_prefill_parity(m) ^ 1);
         if (at_lane() == 0)
             room.items[buffer].tiles = 0;
-        at_sync_warp();
         if (at_lane() < 3)
             at_mbarrier_arrive(&room.q_full[buffer]);
     }
