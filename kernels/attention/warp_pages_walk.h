@@ -107,9 +107,17 @@ __device__ __forceinline__ void at_pages_walk(const at_attention_view<T> &a, con
     }
 }
 
+/* Reasons to decline that all kernels on these steps share. */
+static inline const char *at_pages_declines(const struct at_problem *problem) {
+    const struct at_sizes *z = &problem->sizes;
+    if (z->d != 32 && z->d != 64 && z->d != 96 && z->d != 128 && z->d != 256)
+        return "d is none of 32, 64, 96, 128, 256";
+    return z->page % AT_PAGES_STEP ? "pages do not hold a multiple of 8 keys: a step of a warp lies in one page"
+                                   : nullptr;
+}
+
 /* Blocks and warps of a row: up to 16 warps with 32 ranges and 128 with 256, as many as there are ranges for and as are
- * at work at a time on a GPU. Over several blocks where rows are so few that all blocks run at a time: with more of them an
- * H200 now and then ended a kernel, since a block of a cluster was not there (README of softmax_decode). */
+ * at work at a time on a GPU; over several blocks where rows are few. */
 template <int D, int HEADS> at_pages_shape at_pages_shape_of(const struct at_sizes *z, int log_ranges) {
     constexpr int PROCESSORS = 132, AT_A_TIME = 16; /* the multiprocessors of an H100 or H200; warps of each */
     constexpr int MAX_WARPS = AT_PAGES_THREADS<D, HEADS> / 32, MAX_BLOCKS = 8;
@@ -120,10 +128,10 @@ template <int D, int HEADS> at_pages_shape at_pages_shape_of(const struct at_siz
     while (4 * warps <= 1 << log_ranges && 2 * warps < ranges && 2 * warps <= MAX_BLOCKS * MAX_WARPS &&
            (warps < 4 || 2 * rows * warps <= PROCESSORS * AT_A_TIME))
         warps *= 2;
-    while (log_cluster < 3 && 1 << log_cluster < warps && rows << (log_cluster + 1) <= PROCESSORS)
+    while (log_cluster < 3 && 1 << log_cluster < warps &&
+           (rows << (log_cluster + 1) <= PROCESSORS || warps >> log_cluster > MAX_WARPS ||
+            at_pages_partials<D, HEADS>::bytes(log_cluster, most) > 220 * 1024))
         log_cluster++;
-    while (warps >> log_cluster > MAX_WARPS)
-        warps /= 2;
     return { .warps = warps >> log_cluster,
              .cluster = 1 << log_cluster,
              .each = (1 << log_ranges) / 2 / warps,
@@ -171,21 +179,6 @@ template <class F> int at_pages_with_sizes(const struct at_sizes *z, F f) {
            : z->d == 96  ? with_heads.template operator()<96>()
            : z->d == 128 ? with_heads.template operator()<128>()
                          : with_heads.template operator()<256>();
-}
-
-/* Reasons to decline that all kernels on these steps share. */
-static inline const char *at_pages_declines(const struct at_problem *problem, int log_ranges) {
-    const struct at_sizes *z = &problem->sizes;
-    if (z->d != 32 && z->d != 64 && z->d != 96 && z->d != 128 && z->d != 256)
-        return "d is none of 32, 64, 96, 128, 256";
-    if (z->page % AT_PAGES_STEP)
-        return "pages do not hold a multiple of 8 keys: a step of a warp lies in one page";
-    const int fits = at_pages_with_sizes(z, [=]<int D, int HEADS>() {
-        const at_pages_shape shape = at_pages_shape_of<D, HEADS>(z, log_ranges);
-        const int64_t more = HEADS * 8 * shape.most; /* softmax: a maximum and a sum for each */
-        return at_pages_partials<D, HEADS>::bytes(shape.log_cluster, shape.most) + more <= 227 * 1024;
-    });
-    return fits ? nullptr : "sums of so many ranges want clusters of blocks, and rows are too many to have one each";
 }
 
 #endif
