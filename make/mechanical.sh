@@ -2,7 +2,8 @@
 # Mechanical mutants: every barrier, fence, arrival, wait and commit of every CUDA kernel left out in turn.
 #   mechanical.sh list PROOFS OBJECTS KERNEL.cu...   lines of mutants.tsv: FAMILY/VARIANT__FILE_LINE, variant, FILE:LINE of the
 #                                                  call, cases, what is left out; a sixth: the proof that it is redundant
-# A kernel has the calls of its file and of the headers it includes that its object for the SIMT machine holds.
+# A kernel has the calls of its file and of the headers it includes that its object for the SIMT machine holds; for what
+# kernels/attention/prefill_*.h hold, one kernel stands in.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 die() { echo "mechanical: $*" >&2; exit 1; }
@@ -74,8 +75,8 @@ list() {
         held "$objects/${kernel%.cu}.o" > "$work/held"
         while IFS=$'\t' read -r place text; do
             file=${place%:*} name=${file##*/}
-            # These headers hold kernels whole; the others of theirs differ by a format, by when the turn passes, by what is done
-            # with scores in registers: the first stands for all.
+            # These headers hold kernels whole, which differ by a format, by when the turn passes and by what is done with scores
+            # in registers; a deletion there takes ten seconds of a processor and more.
             [[ "$file" == kernels/attention/prefill_*.h && "$of" != asynct_prefill/30_persistent_wgmma_tma ]] && continue
             [[ "$file" == "$kernel" ]] && name=cu
             find_proof "$of" "$file" "${place##*:}"

@@ -2,11 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * All tiles of all items of a block are one sequence. A step issues q.k of a tile and P V of the tile before it, gives the
- * turn to the other warpgroup, makes weights of the scores meanwhile, and packs P when the products with the tile before are over:
- * until then those occupy the registers of the operand. A kind may have P V issued first: the turn is then passed on early, and
- * the gate stands behind both products. Where the tile is the first of an item, P V of the step ended the
- * item before: its sums leave, while the other warpgroup multiplies. What a step multiplies is compiled in, a branch
- * between products would serialise them; masks are applied to the packed P, when nothing is in flight.
+ * turn to the other warpgroup, makes weights of the scores meanwhile, and packs P when the products with the tile before
+ * are over: until then those occupy the registers of the operand. A kind may have P V issued first; weights are then made
+ * behind both products. Where the tile is the first of an item, P V of the step ended the item before: its sums leave, while
+ * the other warpgroup multiplies. What a step multiplies is compiled in, a branch between products would serialise them;
+ * masks are applied to the packed P, when nothing is in flight, or by an online softmax to its scores.
  *
  * Weights: a class with the state of a lane's two rows, 16 warp + lane / 4 and that + 8, of the item at hand. Its members:
  *
