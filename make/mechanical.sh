@@ -2,8 +2,8 @@
 # Mechanical mutants: every barrier, fence, arrival, wait and commit of every CUDA kernel left out in turn.
 #   mechanical.sh list PROOFS OBJECTS KERNEL.cu...   lines of mutants.tsv: FAMILY/VARIANT__FILE_LINE, variant, FILE:LINE of the
 #                                                  call, cases, what is left out; a sixth: the proof that it is redundant
-# A kernel has the calls of its file and of the headers it includes that its object for the SIMT machine holds; for what
-# kernels/attention/prefill_*.h hold, one kernel stands in.
+# A kernel has the calls of its file and of the headers it includes that its object for the SIMT machine holds. Kernels that
+# hold the same calls of headers differ by a format, an exponential or an order of work: the first stands for all of them.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 die() { echo "mechanical: $*" >&2; exit 1; }
@@ -22,13 +22,11 @@ sites() { # FILE...: FILE:LINE and the call; the machine knows calls by their li
     done < <(grep -HnE "$names" "$@")
 }
 
-held() { # OBJECT: FILE:LINE of every call in its code, with those it was inlined into
-    local section
-    objdump -dr "$1" | awk '/^Disassembly of section/ { section = $4; sub(/:$/, "", section) }
-        / R_X86_64_PLT32/ || /\tcall / { sub(/:$/, "", $1); print section, $1 }' > "$work/calls"
-    while read -r section; do
-        awk -v section="$section" '$1 == section { print $2 }' "$work/calls" | addr2line -i -e "$1" -j "$section"
-    done < <(cut -d' ' -f1 "$work/calls" | sort -u) |
+held() { # OBJECT: FILE:LINE of every call in its code, with those it was inlined into; the kernel's own loads and stores aside
+    ld -r -T <(echo 'SECTIONS { .text : { *(.text .text.*) } }') "$1" -o "$work/merged"
+    objdump -dr -j .text "$work/merged" |
+        awk '/\tcall / { sub(/:$/, "", $1); at = $1; next } at { if (!/ at_mem_/) print at; at = "" } END { if (at) print at }' |
+        addr2line -i -e "$work/merged" -j .text |
         sed -n 's/ (discriminator.*//; s/.*\(kernels\/[a-z0-9_]*\/[a-z0-9_]*\.[a-z]*:[0-9]*\)$/\1/p' | sort -u
 }
 
@@ -62,7 +60,8 @@ find_proof() { # VARIANT FILE LINE
 }
 
 list() {
-    local proofs=$1 objects=$2 kernel of file place text name i; shift 2
+    local proofs=$1 objects=$2 kernel of file place text name i shared; shift 2
+    local -A stands=() # the kernel that stands for those with the same calls of headers
     read_proofs "$proofs"
     local headers=() header
     for header in kernels/*/*.h; do
@@ -73,12 +72,11 @@ list() {
         of=${kernel#kernels/} of=${of%.cu}
         [[ -e "$objects/${kernel%.cu}.o" ]] || die "$objects/${kernel%.cu}.o: not there"
         held "$objects/${kernel%.cu}.o" > "$work/held"
+        shared=$(join -t $'\t' "$work/held" "$work/sites" | cut -f1 | grep -v "^$kernel:" || true)
+        [[ -n "${stands[${shared:=none}]:-}" ]] || stands[$shared]=$of
         while IFS=$'\t' read -r place text; do
             file=${place%:*} name=${file##*/}
-            # These headers hold kernels whole, which differ by a format, by when the turn passes and by what is done with scores
-            # in registers; a deletion there takes ten seconds of a processor and more.
-            [[ "$file" == kernels/attention/prefill_*.h && "$of" != asynct_prefill/30_persistent_wgmma_tma ]] && continue
-            [[ "$file" == "$kernel" ]] && name=cu
+            if [[ "$file" == "$kernel" ]]; then name=cu; elif [[ "${stands[$shared]}" != "$of" ]]; then continue; fi
             find_proof "$of" "$file" "${place##*:}"
             printf '%s__%s_%s\t%s\t%s\t@(smoke|shapes|reach):*\twithout %s at %s\t%s\n' \
                 "$of" "${name//[^a-z0-9]/_}" "${place##*:}" "$of" "$place" "$text" "$place" "$found"

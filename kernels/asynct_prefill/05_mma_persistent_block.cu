@@ -6,9 +6,9 @@
  *
  * Numerically: as 04_mma, whichever block takes a tile.
  *
- * Launch: one thread that clears the counter; then as many blocks as there are tiles, at most 264, 4 warps of 16
- * queries each; shared memory 64 (d + 8) bytes for 16 keys, 256 (15 + K) bytes of scores, and 8 bytes. A tile of
- * queries costs one atomic addition and one barrier of the block more than in 04_mma. Workspace: 4 bytes.
+ * Launch: one thread that clears the counter; then as many blocks as there are tiles, at most two a multiprocessor, 4
+ * warps of 16 queries each; shared memory 64 (d + 8) bytes for 16 keys, 256 (15 + K) bytes of scores, and 8 bytes. A
+ * tile of queries costs one atomic addition and one barrier of the block more than in 04_mma. Workspace: 4 bytes.
  *
  * Limits: bf16; d 32, 64, 96 or 128.
  *
@@ -20,7 +20,7 @@ namespace {
 
 using T = at_bf16;
 using sum = at_sum_f32;
-constexpr int WARPS = 4, KEYS = AT_MMA_KEYS, BLOCKS = 264;
+constexpr int WARPS = 4, KEYS = AT_MMA_KEYS;
 template <int D> using shared = at_mma_shared<T, D, KEYS>;
 
 /* A tile of queries, as in 04_mma. */
@@ -70,14 +70,14 @@ int launch(const struct at_launch *launch) {
     if (code)
         return code;
     return at_mma_with_head_size(launch->problem->sizes.d, [=]<int D>() {
-        return work.launch(launch, attend<D>, 1, BLOCKS, WARPS, shared<D>::bytes(WARPS, launch));
+        return work.launch(launch, attend<D>, 1, 2 * at_multiprocessors(), WARPS, shared<D>::bytes(WARPS, launch));
     });
 }
 
 } // namespace
 
 AT_KERNEL(asynct_prefill, 05_mma_persistent_block) = {
-    .summary = "04 with 264 blocks that take tiles of 64 queries from one counter",
+    .summary = "04 with two blocks a multiprocessor that take tiles of 64 queries from one counter",
     .source = "000 2",
     .numerics = AT_ASYNCT_MMA_BF16_NUMERICS,
     .supports = at_mma_bf16_declines,

@@ -6,9 +6,9 @@
  *
  * Numerically: as 04_mma, whichever warp takes a tile.
  *
- * Launch: one thread that clears the counter; then a block for every 4 tiles of 16 queries, at most 264, 4 warps;
- * shared memory 256 (d + 8) bytes for 16 keys of each warp and 256 (15 + K) bytes of scores. No barrier of the block;
- * three of the warp a tile of keys, one atomic addition a tile of queries. Workspace: 4 bytes.
+ * Launch: one thread that clears the counter; then a block for every 4 tiles of 16 queries, at most two a
+ * multiprocessor, 4 warps; shared memory 256 (d + 8) bytes for 16 keys of each warp and 256 (15 + K) bytes of scores.
+ * No barrier of the block; three of the warp a tile of keys, one atomic addition a tile of queries. Workspace: 4 bytes.
  *
  * Limits: bf16; d 32, 64, 96 or 128.
  *
@@ -20,7 +20,7 @@ namespace {
 
 using T = at_bf16;
 using sum = at_sum_f32;
-constexpr int WARPS = 4, KEYS = AT_MMA_KEYS, BLOCKS = 264;
+constexpr int WARPS = 4, KEYS = AT_MMA_KEYS;
 template <int D> using shared = at_mma_shared<T, D, KEYS, WARPS>;
 
 /* A tile of queries by one warp, which has k, v and the rows of scores for itself. */
@@ -63,7 +63,7 @@ int launch(const struct at_launch *launch) {
     if (code)
         return code;
     return at_mma_with_head_size(launch->problem->sizes.d, [=]<int D>() {
-        return work.launch(launch, attend<D>, WARPS, BLOCKS, WARPS, shared<D>::bytes(WARPS, launch));
+        return work.launch(launch, attend<D>, WARPS, 2 * at_multiprocessors(), WARPS, shared<D>::bytes(WARPS, launch));
     });
 }
 

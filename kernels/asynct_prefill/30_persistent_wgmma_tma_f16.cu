@@ -5,8 +5,9 @@
  *
  * Numerically: as there, P rounded to f16.
  *
- * Launch: at most 132 blocks of 3 warpgroups; warp 0 of the first loads, warp 1 stores, the others have 64 queries each.
- * Shared memory 1792 d bytes, the items and the barriers: 5 stages of 128 keys, 2 buffers of 128 rows of q, then of o.
+ * Launch: at most one block of 3 warpgroups a multiprocessor; warp 0 of the first loads, warp 1 stores, the others have
+ * 64 queries each. Shared memory 1792 d bytes, the items and the barriers: 5 stages of 128 keys, 2 buffers of 128 rows
+ * of q, then of o.
  *
  * Limits: sm_90a, elsewhere a launch traps; f16; d 64 or 128; 3 taps, a ReLU before the filter, a gate from 0 to 1.
  *

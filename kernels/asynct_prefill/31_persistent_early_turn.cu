@@ -1,13 +1,14 @@
 /* AsyncT prefill by persistent blocks as 30, a warpgroup passes the turn on before it has issued its last products.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Unlike 30_persistent_wgmma_tma, the turn passes two products earlier: a warp is held up while it issues, and the tensor
- * core would wait for the other warpgroup to begin.
+ * Unlike 30_persistent_wgmma_tma, the turn passes two products earlier: a warp is held up while it issues, and the
+ * tensor core would wait for the other warpgroup to begin.
  *
  * Numerically: as 30_persistent_wgmma_tma.
  *
- * Launch: at most 132 blocks of 3 warpgroups; warp 0 of the first loads, warp 1 stores, the others have 64 queries each.
- * Shared memory 1792 d bytes, the items and the barriers: 5 stages of 128 keys, 2 buffers of 128 rows of q, then of o.
+ * Launch: at most one block of 3 warpgroups a multiprocessor; warp 0 of the first loads, warp 1 stores, the others have
+ * 64 queries each. Shared memory 1792 d bytes, the items and the barriers: 5 stages of 128 keys, 2 buffers of 128 rows
+ * of q, then of o.
  *
  * Limits: sm_90a, elsewhere a launch traps; bf16; d 64 or 128; 3 taps, a ReLU before the filter, a gate from 0 to 1.
  *

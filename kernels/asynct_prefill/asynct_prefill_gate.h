@@ -34,7 +34,7 @@ template <class T, int BJ> struct at_prefill_gate {
     float before[2][2]; /* of rows g and g + 8: the last two r that came from the lane before, the older first */
 
     __device__ explicit at_prefill_gate(const at_asynct_view<T> &) {}
-    __device__ static told tell(const at_asynct_view<T> &a, const at_prefill_part &part) {
+    __device__ __forceinline__ static told tell(const at_asynct_view<T> &a, const at_prefill_part &part) {
         told p{ part, {}, a.gamma[part.head] };
         for (int j = 0; j < AT_PREFILL_TAPS; j++)
             p.tap[j] = a.scale * a.taps[p.head * AT_PREFILL_TAPS + j];

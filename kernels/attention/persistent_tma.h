@@ -12,8 +12,8 @@
 #include "kernels/attention/persistent.h"
 #include "kernels/attention/tma_launch.h"
 
-/* One for each of the 132 processors of an H100 or H200: two do not fit. */
-constexpr uint32_t AT_TMA_BLOCKS = 132;
+/* Blocks at a time: one a multiprocessor, two do not fit. */
+static inline uint32_t at_tma_blocks() { return at_multiprocessors(); }
 
 /* What a block works on: a tile of queries and a head as at_mma_work numbers them; which range of keys. */
 struct at_tma_piece {

@@ -30,7 +30,7 @@ constexpr int AT_PREFILL_KEYS = 128, AT_PREFILL_HALF = 64, AT_PREFILL_STAGES = 5
 /* Queries and warps of a part; elements and bytes of a swizzled row. */
 constexpr int AT_PREFILL_QUERIES = 64, AT_PREFILL_GROUP_WARPS = 4, AT_PREFILL_CHANNELS = 64, AT_PREFILL_ROW = 128;
 /* A producer warpgroup, whose warp 0 loads and warp 1 stores, and two that consume. One block a multiprocessor. */
-constexpr int AT_PREFILL_THREADS = 384, AT_PREFILL_CONSUMERS = 8, AT_PREFILL_BLOCKS = 132, AT_PREFILL_UNITS = 22;
+constexpr int AT_PREFILL_THREADS = 384, AT_PREFILL_CONSUMERS = 8, AT_PREFILL_UNITS = 22;
 
 /* The queries of a consumer warpgroup. */
 struct at_prefill_part {

@@ -93,7 +93,7 @@ template <class Kind> int at_prefill_launch_of(const struct at_launch *launch) {
     for (int i = 0; i < 6; i++)
         if (const int code = at_tensor_map_encode(to[i], &boxes[i]))
             return code;
-    const unsigned blocks = work.items < AT_PREFILL_BLOCKS ? work.items : AT_PREFILL_BLOCKS;
+    const unsigned most = at_multiprocessors(), blocks = work.items < most ? work.items : most;
     return at_launch(at_prefill<Kind>, dim3{ blocks, 1, 1 }, dim3{ AT_PREFILL_THREADS, 1, 1 },
                      (int64_t)sizeof(at_prefill_room<Kind>), launch->stream, a, maps,
                      at_prefill_layout{ (int)slots, rows, z->page % 16 == 0 }, work);

@@ -25,6 +25,7 @@
  *   AT_UNROLL                                          before a loop over registers that nvcc would not unroll
  *   AT_NO_UNROLL                                       before a loop that unrolled would not fit the registers
  *   at_launch(kernel, grid, block, shared, stream, ...)
+ *   at_multiprocessors()                               host: those of the device; persistent kernels have as many blocks
  *   at_fma_sat(a, b, c)                                fmaf, then 0 for what lies below 0 or is NaN, 1 for what lies above 1
  *   at_fma_where(yes, a, b[8], c[8])                   c[i] = fmaf(a, b[i], c[i]) where yes: a predicate, no branch
  *   fmaf, fminf, fmaxf                                 correctly rounded; NaN gives way to a number */

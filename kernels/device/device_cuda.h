@@ -252,6 +252,14 @@ __device__ inline void at_mbarrier_wait(at_mbarrier *b, uint32_t parity) {
     } while (!done);
 }
 
+static inline unsigned at_multiprocessors() {
+    int device = 0, n = 0;
+    if (cudaGetDevice(&device) != cudaSuccess ||
+        cudaDeviceGetAttribute(&n, cudaDevAttrMultiProcessorCount, device) != cudaSuccess)
+        return 1; /* the launch says what is wrong */
+    return (unsigned)n;
+}
+
 template <class... P, class... A>
 int at_launch(void (*kernel)(P...), dim3 grid, dim3 block, int64_t dynamic_shared, void *stream, A... args) {
     if (dynamic_shared > 48 * 1024) {

@@ -4,11 +4,11 @@
  *
  * Numerically: unlike 06_wgmma_tma_f32_sum, each sum of 16 products is rounded to nearest in f16, and an overflow stays
  * infinite or becomes a NaN: the bits of 03_wgmma_f16_sum. One rounding for the scale, one to the format of d.
- * Launch: at most 132 blocks of 3 warpgroups, one a multiprocessor: one thread of the first loads, the others have 64
- * rows each; block i has tiles i, i + 132, ... of those in groups of 8 rows of tiles. 224 KiB of dynamic shared memory: 4
- * stages of 64 products, and two buffers of 16 x 64 elements a warp, which TMA stores.
- * Limits: sm_90a, elsewhere a launch traps; f16; k a multiple of 8. Where d is f32 or n no multiple of 8, threads store it
- * by elements.
+ * Launch: at most one block of 3 warpgroups a multiprocessor: one thread of the first loads, the others have 64
+ * rows each; block i has tiles i, i + blocks, ... of those in groups of 8 rows of tiles. 224 KiB of dynamic shared
+ * memory: 4 stages of 64 products, and two buffers of 16 x 64 elements a warp, which TMA stores.
+ * Limits: sm_90a, elsewhere a launch traps; f16; k a multiple of 8. Where d is f32 or n no multiple of 8, threads store
+ * it by elements.
  * Source: 004 for sums in f16, whose claim is about the limit of the tensor cores. */
 #include "kernels/gemm/gemm_tma.h"
 

@@ -3,15 +3,16 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Unlike 03_wgmma_f32_sum, a block has 128 x 256 elements of d, so that each byte of shared memory serves four times as
- * many products; nobody who multiplies loads, and the loads of the next three steps, the next tile's too, are in flight.
+ * many products; nobody who multiplies loads, and the loads of the next three steps, the next tile's too, are in
+ * flight.
  *
  * Numerically: as 03_wgmma_f32_sum: 16 products an instruction, aligned and truncated, their sum truncated to f32; one
  * rounding for the scale, one to the format of d.
- * Launch: at most 132 blocks of 3 warpgroups, one a multiprocessor: one thread of the first loads, the others have 64
- * rows each; block i has tiles i, i + 132, ... of those in groups of 8 rows of tiles. 224 KiB of dynamic shared memory: 4
- * stages of 64 products, and two buffers of 16 x 64 elements a warp, which TMA stores.
- * Limits: sm_90a, elsewhere a launch traps; f16 or bf16; k a multiple of 8. Where d is f32 or n no multiple of 8, threads
- * store it by elements.
+ * Launch: at most one block of 3 warpgroups a multiprocessor: one thread of the first loads, the others have 64
+ * rows each; block i has tiles i, i + blocks, ... of those in groups of 8 rows of tiles. 224 KiB of dynamic shared
+ * memory: 4 stages of 64 products, and two buffers of 16 x 64 elements a warp, which TMA stores.
+ * Limits: sm_90a, elsewhere a launch traps; f16 or bf16; k a multiple of 8. Where d is f32 or n no multiple of 8,
+ * threads store it by elements.
  * Source: ours; 004 for the shapes. */
 #include "kernels/gemm/gemm_tma.h"
 

@@ -20,9 +20,9 @@ constexpr int AT_GEMM_RING_ROWS = 128, AT_GEMM_RING_COLUMNS = 256, AT_GEMM_RING_
 constexpr int AT_GEMM_RING_WIDTH = 2 * AT_GEMM_RING_STEP; /* bytes of a row of a stage */
 /* A producer warpgroup, of which one thread works, and two that consume, with 64 rows each. */
 constexpr int AT_GEMM_RING_THREADS = 384, AT_GEMM_GROUP_WARPS = 4, AT_GEMM_GROUP_ROWS = 64, AT_GEMM_CONSUMERS = 8;
-/* Blocks: one for each multiprocessor of an H100 or H200. They work on 8 rows of tiles side by side, which is 1024 rows
- * of a and about 4000 of b: their share of a step stays in L2. */
-constexpr int AT_GEMM_RING_BLOCKS = 132, AT_GEMM_RING_GROUP = 8;
+/* Blocks, one a multiprocessor, work on 8 rows of tiles side by side, which is 1024 rows of a and, with 132 of them, about
+ * 4000 of b: their share of a step stays in L2. */
+constexpr int AT_GEMM_RING_GROUP = 8;
 /* What a warp stages for a store: 16 rows of 64 elements. */
 constexpr int AT_GEMM_OUT_ROWS = 16, AT_GEMM_OUT_COLUMNS = 64;
 
@@ -175,7 +175,7 @@ int at_gemm_ring_launch(const struct at_launch *launch,
                         void (*kernel)(at_gemm_view<T>, at_tensor_map, at_tensor_map, at_tensor_map)) {
     const at_gemm_view<T> v = at_gemm_view<T>::of(launch->problem);
     const int64_t tiles = (int64_t)at_gemm_tall(v.m) * at_gemm_wide(v.n);
-    const dim3 grid{ (unsigned)(tiles < AT_GEMM_RING_BLOCKS ? tiles : AT_GEMM_RING_BLOCKS), 1, 1 };
+    const dim3 grid{ tiles < at_multiprocessors() ? (unsigned)tiles : at_multiprocessors(), 1, 1 };
     at_tensor_map a{}, b{}, d{};
     if (tiles == 0)
         return 0;

@@ -236,6 +236,9 @@ static inline void at_mbarrier_wait(at_mbarrier *b, uint32_t parity, AT_PLACE) {
     at_simt_mbarrier_wait(b, parity, { file, line });
 }
 
+/* Few: a persistent block has several pieces of work also where a problem is small. */
+static inline unsigned at_multiprocessors() { return 3; }
+
 /* Puts kernel(args...) on the stream; 0 or a CUDA error number. */
 template <class... P, class... A>
 int at_launch(void (*kernel)(P...), dim3 grid, dim3 block, int64_t dynamic_shared, void *stream, A... args) {

@@ -5,9 +5,10 @@
  * bits: q.k and P V are sums of the tensor core, 16 products an instruction, in f32; 64 keys a step of the online
  * softmax; exponentials are our own, within one ulp and with the same bits everywhere; P is rounded to bf16, the sum of
  * weights is of unrounded ones; one division at the end.
- * Launch: a kernel of one thread that clears the counter; then blocks, as many as tiles of 64 queries but at most 264,
- * 4 warps of 16 queries each; shared memory 256 (d + 8) bytes for 64 keys of K and V and 8 for the counter; two
- * barriers of the block a tile of keys, and one with an atomic addition a tile of queries. Scratch: 4 bytes.
+ * Launch: a kernel of one thread that clears the counter; then blocks, as many as tiles of 64 queries but at most two a
+ * multiprocessor, 4 warps of 16 queries each; shared memory 256 (d + 8) bytes for 64 keys of K and V and 8 for the
+ * counter; two barriers of the block a tile of keys, and one with an atomic addition a tile of queries. Scratch: 4
+ * bytes.
  * Limits: bf16; d 32, 64, 96 or 128.
  * Source: 003 for the shape, ours for the scheduler. */
 #include "kernels/softmax_prefill/softmax_persistent.h"
@@ -56,7 +57,7 @@ int launch(const struct at_launch *launch) {
 } // namespace
 
 AT_KERNEL(softmax_prefill, 04_persistent_atomic) = {
-    .summary = "02_fa2 with at most 264 blocks, which take the next tile from one counter",
+    .summary = "02_fa2 with at most two blocks a multiprocessor, which take the next tile from one counter",
     .source = "003",
     .numerics = AT_SOFTMAX_MMA_NUMERICS(AT_UNIT_TC_F32, AT_BF16, AT_SOFTMAX_KEYS, 0, AT_GUARD_NONE),
     .supports = supports,

@@ -5,8 +5,8 @@
  * bits: q.k and P V are sums of the tensor core, 16 products an instruction, in f32; 64 keys a step of the online
  * softmax; exponentials are our own, within one ulp and with the same bits everywhere; P is rounded to bf16, the sum of
  * weights is of unrounded ones; one division at the end.
- * Launch: blocks, as many as tiles of 64 queries but at most 264, 4 warps of 16 queries each; shared memory 256 (d + 8)
- * bytes for 64 keys of K and V; two barriers of the block a tile of keys.
+ * Launch: blocks, as many as tiles of 64 queries but at most two a multiprocessor, 4 warps of 16 queries each; shared
+ * memory 256 (d + 8) bytes for 64 keys of K and V; two barriers of the block a tile of keys.
  * Limits: bf16; d 32, 64, 96 or 128.
  * Source: 003 for the shape, ours for the scheduler. */
 #include "kernels/softmax_prefill/softmax_persistent.h"
@@ -55,7 +55,7 @@ int launch(const struct at_launch *launch) {
 } // namespace
 
 AT_KERNEL(softmax_prefill, 04_persistent_round_robin) = {
-    .summary = "02_fa2 with at most 264 blocks, dealt the tiles in turn",
+    .summary = "02_fa2 with at most two blocks a multiprocessor, dealt the tiles in turn",
     .source = "003",
     .numerics = AT_SOFTMAX_MMA_NUMERICS(AT_UNIT_TC_F32, AT_BF16, AT_SOFTMAX_KEYS, 0, AT_GUARD_NONE),
     .supports = supports,

@@ -2,17 +2,17 @@
  * keys of a tile of queries end; a second launch joins what tiles of queries left in pieces.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Numerically: unlike 02_fa2 and the other schedulers, the keys of a row are cut into ranges of 512, each with a maximum
- * and sums of its own; ranges are joined in ascending order with weights e^(own maximum - the row's), and divided once.
- * Where spans end decides which block takes a range and nothing else: bits depend neither on the batch nor on the
- * number of blocks. Within a range as 02_fa2: q.k and P V are sums of the tensor core, 16 products an instruction, in
- * f32; 64 keys a step of the online softmax; exponentials are our own, within one ulp and with the same bits
- * everywhere; P is rounded to bf16, the sum of weights is of unrounded ones.
+ * Numerically: unlike 02_fa2 and the other schedulers, the keys of a row are cut into ranges of 512, each with a
+ * maximum and sums of its own; ranges are joined in ascending order with weights e^(own maximum - the row's), and
+ * divided once. Where spans end decides which block takes a range and nothing else: bits depend neither on the batch
+ * nor on the number of blocks. Within a range as 02_fa2: q.k and P V are sums of the tensor core, 16 products an
+ * instruction, in f32; 64 keys a step of the online softmax; exponentials are our own, within one ulp and with the same
+ * bits everywhere; P is rounded to bf16, the sum of weights is of unrounded ones.
  * Launch: a warp that sums up the lengths of tiles; then blocks, as many as ranges of tiles of 64 queries but at most
- * 264, 4 warps of 16 queries each; shared memory 256 (d + 8) bytes for 64 keys of K and V; two barriers of the block a
- * tile of keys. Where a request may have more than 512 keys, grid (query heads, requests, tiles of 16 queries), 128
- * threads, which join rows. Scratch: 4 bytes a tile of 64 queries; 4 (d + 2) for each query, head and range where there
- * may be two.
+ * two a multiprocessor, 4 warps of 16 queries each; shared memory 256 (d + 8) bytes for 64 keys of K and V; two
+ * barriers of the block a tile of keys. Where a request may have more than 512 keys, grid (query heads, requests, tiles
+ * of 16 queries), 128 threads, which join rows. Scratch: 4 bytes a tile of 64 queries; 4 (d + 2) for each query, head
+ * and range where there may be two.
  * Limits: bf16; d 32, 64, 96 or 128.
  * Source: 003 for the scheduler; cuts at fixed keys are ours. */
 #include "kernels/softmax_prefill/softmax_persistent.h"
@@ -61,14 +61,13 @@ int launch(const struct at_launch *launch) {
                              launch->stream, at_softmax_view<at_bf16>::of(launch->problem), work, parts);
         });
     };
-    return at_stream_launch<at_bf16>(launch, AT_FA2_QUERIES, AT_FA2_BLOCKS, blocks);
+    return at_stream_launch<at_bf16>(launch, AT_FA2_QUERIES, at_fa2_blocks(), blocks);
 }
 
 } // namespace
 
 AT_KERNEL(softmax_prefill, 04_persistent_stream_k) = {
-    .summary =
-        "02_fa2 with at most 264 blocks, each with an equal span of tiles of keys; ranges of 512 keys are joined",
+    .summary = "02_fa2 by persistent blocks, each with an equal span of tiles of keys; ranges of 512 keys are joined",
     .source = "003",
     .numerics = AT_SOFTMAX_MMA_NUMERICS(AT_UNIT_TC_F32, AT_BF16, AT_SOFTMAX_KEYS, AT_STREAM_RANGE, AT_GUARD_NONE),
     .supports = supports,

@@ -6,10 +6,10 @@
  * bits: q.k and P V are sums of the tensor core, 16 products an instruction, in f32; 64 keys a step of the online
  * softmax; exponentials are our own, within one ulp and with the same bits everywhere; P is rounded to bf16, the sum of
  * weights is in f32 of unrounded ones; one division at the end.
- * Launch: blocks, as many as tiles of 128 queries but at most 132, 3 warpgroups: one thread of the first is the
- * producer, which takes the tiles of queries of its share and loads q and tiles of 64 keys by TMA; the others, the
- * consumers, have 64 queries each and take turns at the tensor cores; shared memory 768 d + 96 bytes for q, two stages
- * of K and V, and what the producer took.
+ * Launch: blocks, as many as tiles of 128 queries but at most one a multiprocessor, 3 warpgroups: one thread of the
+ * first is the producer, which takes the tiles of queries of its share and loads q and tiles of 64 keys by TMA; the
+ * others, the consumers, have 64 queries each and take turns at the tensor cores; shared memory 768 d + 96 bytes for q,
+ * two stages of K and V, and what the producer took.
  * Limits: sm_90a, elsewhere a launch traps; bf16; d 64 or 128.
  * Source: 003 for persistent blocks with producers and consumers and the scheduler. */
 #include "kernels/softmax_prefill/softmax_persistent_tma.h"
@@ -54,7 +54,7 @@ int launch(const struct at_launch *launch) {
 } // namespace
 
 AT_KERNEL(softmax_prefill, 05_persistent_tma_static) = {
-    .summary = "03_fa3 with at most 132 blocks, each with a share of neighbouring tiles",
+    .summary = "03_fa3 with at most one block a multiprocessor, each with a share of neighbouring tiles",
     .source = "003",
     .numerics = AT_SOFTMAX_MMA_NUMERICS(AT_UNIT_TC_F32, AT_BF16, AT_TMA_KEYS, 0, AT_GUARD_NONE),
     .supports = supports,

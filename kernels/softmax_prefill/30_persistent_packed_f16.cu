@@ -1,15 +1,16 @@
 /* Softmax prefill on wgmma and TMA by persistent blocks, two query heads of a kv head a block, f16.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Unlike 05_persistent_tma_longest_first, a warpgroup has 64 queries of each of two query heads of a kv head, so that a tile
- * of keys serves both; 128 keys a tile, the last one half a tile where that is enough; one step of the online softmax for
- * both halves; the overlap of products and softmax, and the ring of stages, run on from one item to the next; o leaves by
- * TMA. The steps are in kernels/attention/prefill_*.h, the softmax in softmax_prefill_weights.h.
+ * Unlike 05_persistent_tma_longest_first, a warpgroup has 64 queries of each of two query heads of a kv head, so that a
+ * tile of keys serves both; 128 keys a tile, the last one half a tile where that is enough; one step of the online
+ * softmax for both halves; the overlap of products and softmax, and the ring of stages, run on from one item to the
+ * next; o leaves by TMA. The steps are in kernels/attention/prefill_*.h, the softmax in softmax_prefill_weights.h.
  *
  * Numerically: as 03_fa3_ex2_f16 with 128 keys a step of the online softmax. Every bit is declared.
  *
- * Launch: at most 132 blocks of 3 warpgroups; warp 0 of the first loads, warp 1 stores, the others have 64 queries each.
- * Shared memory 1792 d bytes, the items and the barriers: 5 stages of 128 keys, 2 buffers of 128 rows of q, then of o.
+ * Launch: at most one block of 3 warpgroups a multiprocessor; warp 0 of the first loads, warp 1 stores, the others have
+ * 64 queries each. Shared memory 1792 d bytes, the items and the barriers: 5 stages of 128 keys, 2 buffers of 128 rows
+ * of q, then of o.
  *
  * Limits: sm_90a, elsewhere a launch traps; f16; d 64 or 128; scales from 2^-64 to 2^64.
  *

@@ -7,8 +7,8 @@
 #include "kernels/attention/persistent.h"
 #include "kernels/softmax_prefill/softmax_prefill_mma.h"
 
-/* At most two for each of the 132 processors of an H100 or H200. */
-constexpr uint32_t AT_FA2_BLOCKS = 264;
+/* Blocks at a time: two a multiprocessor. */
+static inline uint32_t at_fa2_blocks() { return 2 * at_multiprocessors(); }
 
 /* Launches kernel.operator()<D>() for the head size D with persistent blocks, after what Schedule must launch first. */
 template <class T, class Schedule, class F> int at_fa2_persistent_launch(const struct at_launch *launch, F kernel) {
@@ -18,7 +18,7 @@ template <class T, class Schedule, class F> int at_fa2_persistent_launch(const s
     if (code)
         return code;
     return at_mma_with_head_size(problem->sizes.d, [=]<int D>() {
-        return work.launch(launch, kernel.template operator()<D>(), 1, AT_FA2_BLOCKS, AT_FA2_WARPS,
+        return work.launch(launch, kernel.template operator()<D>(), 1, at_fa2_blocks(), AT_FA2_WARPS,
                            AT_FA2_SHARED<T, D>);
     });
 }

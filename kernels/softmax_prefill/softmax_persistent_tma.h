@@ -28,7 +28,7 @@ template <class T, class Schedule, class F> int at_fa3_persistent_launch(const s
     if (work.items == 0)
         return 0;
     const int code = Schedule::prepare(launch, work, at_softmax_view<T>::of(launch->problem));
-    const dim3 grid{ work.items < AT_TMA_BLOCKS ? work.items : AT_TMA_BLOCKS, 1, 1 };
+    const dim3 grid{ work.items < at_tma_blocks() ? work.items : at_tma_blocks(), 1, 1 };
     return code ? code : at_tma_launch_grid<at_softmax_view<T>, at_tma_work_room>(launch, grid, kernel, work);
 }
 

@@ -103,12 +103,19 @@ void all(bool yes, int b) {
     at_cluster_wait();
 }
 CU
-compiled() { g++ -std=c++20 -O1 -g1 -I. -x c++ -c kernels/any/01_x.cu -o objects/kernels/any/01_x.o; }
-compiled || fail "the kernel of this test"
+compiled() { g++ -std=c++20 -O1 -g1 -I. -x c++ -c "kernels/any/$1.cu" -o "objects/kernels/any/$1.o" || fail "the kernel of this test"; }
+compiled 01_x
 "$mechanical" list proofs objects kernels/any/01_x.cu > found || fail "list"
 got=$(cut -f1 found | sed 's/.*__//' | sort | paste -sd' ')
 [[ "$got" == 'any_h_2 any_h_7 cu_11 cu_12 cu_13 cu_14 cu_15 cu_16 cu_19 cu_20 cu_21 cu_22 cu_4 cu_5 cu_6 cu_7 cu_8 cu_9' ]] || fail "calls found: $got"
 grep -qP '^any/01_x__cu_5\tany/01_x\tkernels/any/01_x.cu:5\t@\(smoke\|shapes\|reach\):\*\twithout at_sync_warp\(b \+ 1\) at kernels/any/01_x.cu:5\t$' found || fail "the line of a call"
+# Of kernels with the same calls of headers the first stands for all; their own calls, and another set, are their own.
+sed 's/_commit();$/_commit(); b++;/' kernels/any/01_x.cu > kernels/any/02_y.cu
+grep -v inlined kernels/any/01_x.cu > kernels/any/03_z.cu
+for kernel in 02_y 03_z; do compiled $kernel; done
+"$mechanical" list proofs objects kernels/any/0[123]_?.cu | cut -f1 > found || fail "list"
+[[ $(grep __any_h_ found | paste -sd' ') == 'any/01_x__any_h_2 any/01_x__any_h_7 any/03_z__any_h_2' ]] || { cat found; fail "calls of headers"; }
+[[ $(grep -c 02_y__cu found) == 16 && $(grep -c 03_z__cu found) == 16 ]] || fail "calls of kernels that another stands for"
 for bad in 'at_sync(); at_sync();' 'at_sync_warp(' 'while (at_barrier_test(b)) {'; do
     echo "    $bad" > kernels/any/01_x.cu
     wants 1 '01_x.cu:1: ' "$mechanical" list proofs objects kernels/any/01_x.cu

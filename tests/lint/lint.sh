@@ -6,8 +6,8 @@ set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 3
 failed=0
 step() { # name, command...
-    local name=$1 out; shift
-    if out=$("$@" 2>&1); then printf 'ok    %s\n' "$name"; else printf 'FAIL  %s\n%s\n' "$name" "$out" | head -n 80; failed=$((failed + 1)); fi
+    local name=$1 out from=$SECONDS; shift
+    if out=$("$@" 2>&1); then printf 'ok    %-70s %4d s\n' "$name" $((SECONDS - from)); else printf 'FAIL  %s\n%s\n' "$name" "$out" | head -n 80; failed=$((failed + 1)); fi
 }
 sources() { git ls-files '*.c' '*.h' '*.cu'; }
 
