@@ -41,7 +41,8 @@ struct at_counts_bins {
 };
 
 /* The which-th window: `codes` codes below upper word `end`, as far as ordinary values go. */
-static __device__ inline at_counts_window at_counts_place_window(int codes, int shift, int which, int64_t end) {
+static __device__ __forceinline__ at_counts_window at_counts_place_window(int codes, int shift, int which,
+                                                                          int64_t end) {
     constexpr int64_t FIRST = AT_COUNTS_ORDINARY, END = AT_COUNTS_ORDINARY_END;
     const int64_t wanted = (int64_t)codes << shift, span = wanted < END - FIRST ? wanted : END - FIRST;
     int64_t low = (end < END ? end : END) - span;

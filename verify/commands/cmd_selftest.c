@@ -101,7 +101,7 @@ static at_status load_mutants(const char *table, const char *glob, struct mutant
         (*list)[(*n)++] = m;
     }
     for (int i = 0; i < *n; i++)
-        if (!glob || fnmatch(glob, (*list)[i].name, 0) == 0)
+        if (!glob || fnmatch(glob, (*list)[i].name, FNM_EXTMATCH) == 0)
             (*list)[kept++] = (*list)[i];
     if (kept == 0)
         AT_TRY_OUT(no_mutant(glob, *list, *n));
