@@ -13,11 +13,9 @@ work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 one() { # source, flags: the table's lines for it, in a file of its own
     local source=$1 arch virtual ptx; shift
     ptx=$work/${source//\//_}
-    for virtual in compute_80 compute_90a; do
-        "$nvcc" "$@" -gencode "arch=$virtual,code=$virtual" -ptx "$source" -o "$ptx.$virtual" 2> "$ptx.log" || { cat "$ptx.log" >&2; return 1; }
-    done
     for arch in $archs; do
         virtual=compute_80; [[ $arch == sm_90a ]] && virtual=compute_90a
+        [[ -e "$ptx.$virtual" ]] || "$nvcc" "$@" -gencode "arch=$virtual,code=$virtual" -ptx "$source" -o "$ptx.$virtual" 2> "$ptx.log" || { cat "$ptx.log" >&2; return 1; }
         "$ptxas" -arch="$arch" -v "$ptx.$virtual" -o /dev/null 2> "$ptx.log" || { echo "$source for $arch:"; cat "$ptx.log"; return 1; } >&2
         awk -v source="$source" -v arch="$arch" '
             /Compiling entry function/ { split($0, part, "\047"); entry = part[2] }

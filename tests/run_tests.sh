@@ -69,11 +69,12 @@ for t in "$@"; do
     if [[ "$t" == *_alone* ]]; then alone+=("$t"); continue; fi
     if [[ "$t" == *.sh ]]; then scripts+=("$t"); else programs+=("$t"); fi
 done
-# What took longest in the last run begins first, so that no long test ends alone. Where there was none (or for what is new):
-# scripts, which take longest, and then programs, which fill the end.
+# What took longest in the last run begins first, so that no long test ends alone. Where there was none: as tests/longest.txt
+# has it, then other scripts, and then programs, which fill the end.
 times=${BUILD:+$BUILD/test_seconds.${AT_EFFORT:-full}}
 mapfile -t queue < <(printf '%s\n' "${scripts[@]}" "${programs[@]}" | awk -v root="$PWD/" -v table="${times:-/dev/null}" '
-    BEGIN { while ((getline line < table) > 0) { split(line, part, " "); took[part[1]] = part[2] } }
+    BEGIN { while ((getline line < "tests/longest.txt") > 0) if (line !~ /^#/) took[line] = 99999 - n++
+        while ((getline line < table) > 0) { split(line, part, " "); took[part[1]] = part[2] } }
     NF { name = $0; if (index(name, root) == 1) name = substr(name, length(root) + 1)
         print (name in took ? took[name] : name ~ /\.sh$/ ? 9999 : 0) "\t" $0 }' | sort -s -t $'\t' -k1,1gr | cut -f2)
 printf '%s\0' "${queue[@]}" | xargs -0 -r -P "$jobs" -I{} bash -c 'run_one "$1"' _ {} &
