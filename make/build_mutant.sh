@@ -34,9 +34,8 @@ elif [[ -n "${NVCC_FLAGS:-}" ]]; then # by nvcc, for a device, which has no -iqu
     objcopy --redefine-sym "$kernel=$mutant" "$work/all.o" "$out"
     exit 0
 else
-    # -Og: half the time to compile and a sixth more to run, and most mutants are judged on a few cases.
     # shellcheck disable=SC2086
-    compile_cuda "$work" "$work/all.o" ${SIMT_FLAGS//-Werror/} -Og -MMD -MP -MT "$out" -MF "$work/all.d"
+    compile_cuda "$work" "$work/all.o" ${SIMT_FLAGS//-Werror/} -MMD -MP -MT "$out" -MF "$work/all.d"
     sed "s|$work/||g" "$work/all.d" > "${out%.o}.d" # made again when a source in the tree changes
     make/simt_object.sh "$work/all.o" at_kernel_
 fi
