@@ -72,15 +72,16 @@ list() {
         of=${kernel#kernels/} of=${of%.cu}
         [[ -e "$objects/${kernel%.cu}.o" ]] || die "$objects/${kernel%.cu}.o: not there"
         held "$objects/${kernel%.cu}.o" > "$work/held"
-        shared=$(join -t $'\t' "$work/held" "$work/sites" | cut -f1 | grep -v "^$kernel:" || true)
-        [[ -n "${stands[${shared:=none}]:-}" ]] || stands[$shared]=$of
+        join -t $'\t' "$work/held" "$work/sites" > "$work/calls"
+        shared="of headers: $(awk -v own="$kernel:" 'index($1, own) != 1 { print $1 }' "$work/calls")"
+        [[ -n "${stands[$shared]:-}" ]] || stands[$shared]=$of
         while IFS=$'\t' read -r place text; do
             file=${place%:*} name=${file##*/}
             if [[ "$file" == "$kernel" ]]; then name=cu; elif [[ "${stands[$shared]}" != "$of" ]]; then continue; fi
             find_proof "$of" "$file" "${place##*:}"
             printf '%s__%s_%s\t%s\t%s\t@(smoke|shapes|reach):*\twithout %s at %s\t%s\n' \
                 "$of" "${name//[^a-z0-9]/_}" "${place##*:}" "$of" "$place" "$text" "$place" "$found"
-        done < <(join -t $'\t' "$work/held" "$work/sites")
+        done < "$work/calls"
     done
     for i in "${!keys[@]}"; do
         [[ ${times[i]} == 1 ]] || die "${where[i]}: a proof for ${times[i]} calls: ${keys[i]}"
