@@ -117,8 +117,8 @@ template <class T, int D, int HEADS> struct at_asynct_pages {
     __device__ void end(int range, const at_pages_sums<D, HEADS> &sums) const { partials.put(range, sums, lane); }
 };
 
-static inline const char *at_asynct_pages_declines(const struct at_problem *problem) {
-    const char *reason = at_pages_declines(problem);
+static inline const char *at_asynct_pages_declines(const struct at_problem *problem, int log_ranges) {
+    const char *reason = at_pages_declines(problem, log_ranges, 0);
     if (!reason && problem->sizes.taps > AT_PAGES_STEP + 1)
         reason = "more than 9 taps: the filter reaches further back than the step before";
     return reason ? reason : at_asynct_declines(problem, 0);
@@ -126,7 +126,7 @@ static inline const char *at_asynct_pages_declines(const struct at_problem *prob
 
 /* The kernels: a block for some ranges of the keys of a kv head's query heads. */
 template <class T, int D, int HEADS>
-__global__ void __launch_bounds__(AT_PAGES_THREADS<D, HEADS>, 1)
+__global__ void __launch_bounds__(at_pages_threads(D, HEADS), 1)
     at_asynct_pages_attend(at_asynct_view<T> a, at_pages_shape shape) {
     AT_SHARED_DYNAMIC(float, shared);
     const at_pages_block<T, HEADS> block(a, shape);
@@ -150,8 +150,8 @@ __global__ void __launch_bounds__(AT_PAGES_THREADS<D, HEADS>, 1)
 /* A row's keys in 2 ^ log_ranges ranges. */
 static inline int at_asynct_pages_launch(const struct at_launch *launch, int log_ranges) {
     return at_pages_with_sizes(&launch->problem->sizes, [=]<int D, int HEADS>() {
-        return at_pages_launch<D, HEADS>(launch, at_asynct_pages_attend<at_f16, D, HEADS>,
-                                         at_asynct_pages_attend<at_bf16, D, HEADS>, log_ranges);
+        return at_pages_launch(launch, at_asynct_pages_attend<at_f16, D, HEADS>,
+                               at_asynct_pages_attend<at_bf16, D, HEADS>, log_ranges, 0);
     });
 }
 

@@ -26,6 +26,7 @@ struct at_pages_shape {
     int warps, cluster, each;
     int log_cluster; /* cluster = 2 ^ log_cluster */
     int group;       /* query heads of a kv head */
+    int heads;       /* those of a block at most */
     int parts;       /* blocks or clusters that share them */
     int log_ranges;  /* a row is cut into up to 2 ^ log_ranges ranges */
     int most;        /* so many of them have keys at most */
@@ -38,8 +39,13 @@ static inline __host__ __device__ int at_pages_range(int keys, int log_ranges) {
     return keys > AT_PAGES_STEP << log_ranges ? shares / AT_PAGES_STEP * AT_PAGES_STEP : AT_PAGES_STEP;
 }
 
+/* Query heads of a block, of so many that share a kv head. Four and four with d 256, for want of registers. */
+static inline constexpr int at_pages_heads(int d, int64_t group) {
+    return group <= 1 ? 1 : group <= 2 ? 2 : group <= 4 || d > 128 ? 4 : 8;
+}
+
 /* Threads of a block at most, and so the registers of a thread: 128 or 255. */
-template <int D, int HEADS> constexpr int AT_PAGES_THREADS = D <= 128 && HEADS <= 2 ? 512 : 256;
+static inline constexpr int at_pages_threads(int d, int heads) { return d <= 128 && heads <= 2 ? 512 : 256; }
 
 /* Pieces of 8 channels of a row of V; those of a lane. */
 template <int D> constexpr int AT_PAGES_PIECES = D / AT_PAGES_EACH;
@@ -260,20 +266,19 @@ template <int D, int HEADS> struct at_pages_sums {
     }
 };
 
+/* Pieces of 8 channels, of all heads, that a block of a cluster joins. */
+static inline __host__ __device__ int at_pages_pieces(int d, int heads, int log_cluster) {
+    return (heads * (d / AT_PAGES_EACH) + (1 << log_cluster) - 1) >> log_cluster;
+}
+
 /* The sums of all ranges in shared memory, [range][piece][8]: piece number p, of all heads, lies in block p % cluster. */
 template <int D, int HEADS> struct at_pages_partials {
-    static constexpr int PIECES = HEADS * AT_PAGES_PIECES<D>;
     float *x;
     int log_cluster, most, pieces; /* pieces of a block */
 
-    __host__ __device__ static int pieces_of(int log_cluster) {
-        return (PIECES + (1 << log_cluster) - 1) >> log_cluster;
-    }
-    static int64_t bytes(int log_cluster, int64_t most) {
-        return pieces_of(log_cluster) * most * AT_PAGES_EACH * (int64_t)sizeof(float);
-    }
     __device__ at_pages_partials(float *shared, const at_pages_shape &shape)
-        : x(shared), log_cluster(shape.log_cluster), most(shape.most), pieces(pieces_of(shape.log_cluster)) {}
+        : x(shared), log_cluster(shape.log_cluster), most(shape.most),
+          pieces(at_pages_pieces(D, HEADS, shape.log_cluster)) {}
 
     /* What the kernel has beside the sums. */
     __device__ float *past() const { return x + most * pieces * AT_PAGES_EACH; }

@@ -107,53 +107,65 @@ __device__ __forceinline__ void at_pages_walk(const at_attention_view<T> &a, con
     }
 }
 
-/* Reasons to decline that all kernels on these steps share. */
-static inline const char *at_pages_declines(const struct at_problem *problem) {
-    const struct at_sizes *z = &problem->sizes;
-    if (z->d != 32 && z->d != 64 && z->d != 96 && z->d != 128 && z->d != 256)
-        return "d is none of 32, 64, 96, 128, 256";
-    return z->page % AT_PAGES_STEP ? "pages do not hold a multiple of 8 keys: a step of a warp lies in one page"
-                                   : nullptr;
-}
-
 /* Blocks and warps of a row: up to 16 warps with 32 ranges and 128 with 256, as many as there are ranges for and as are
- * at work at a time on a GPU; over several blocks where rows are few. */
-template <int D, int HEADS> at_pages_shape at_pages_shape_of(const struct at_sizes *z, int log_ranges) {
+ * at work at a time on a GPU. Over several blocks where rows are so few that all blocks run at a time: where they do not, an
+ * H200 now and then ended a kernel, since a block of a cluster was not there (README of softmax_decode). */
+static inline at_pages_shape at_pages_shape_of(const struct at_sizes *z, int log_ranges) {
     constexpr int PROCESSORS = 132, AT_A_TIME = 16; /* the multiprocessors of an H100 or H200; warps of each */
-    constexpr int MAX_WARPS = AT_PAGES_THREADS<D, HEADS> / 32, MAX_BLOCKS = 8;
-    const int64_t group = z->h / z->hk, rows = z->b * z->hk * ((group + HEADS - 1) / HEADS);
+    constexpr int MAX_BLOCKS = 8;
+    const int64_t group = z->h / z->hk;
+    const int heads = at_pages_heads(z->d, group), max_warps = at_pages_threads(z->d, heads) / 32;
+    const int64_t parts = (group + heads - 1) / heads, rows = z->b * z->hk * parts;
     const int64_t ranges = (z->capacity + AT_PAGES_STEP - 1) / AT_PAGES_STEP;
     const int64_t most = ranges < 1 << log_ranges ? ranges : 1 << log_ranges;
     int warps = 1, log_cluster = 0;
-    while (4 * warps <= 1 << log_ranges && 2 * warps < ranges && 2 * warps <= MAX_BLOCKS * MAX_WARPS &&
+    while (4 * warps <= 1 << log_ranges && 2 * warps < ranges && 2 * warps <= MAX_BLOCKS * max_warps &&
            (warps < 4 || 2 * rows * warps <= PROCESSORS * AT_A_TIME))
         warps *= 2;
-    while (log_cluster < 3 && 1 << log_cluster < warps &&
-           (rows << (log_cluster + 1) <= PROCESSORS || warps >> log_cluster > MAX_WARPS ||
-            at_pages_partials<D, HEADS>::bytes(log_cluster, most) > 220 * 1024))
+    while (log_cluster < 3 && 1 << log_cluster < warps && rows << (log_cluster + 1) <= PROCESSORS)
         log_cluster++;
+    while (warps >> log_cluster > max_warps)
+        warps /= 2;
     return { .warps = warps >> log_cluster,
              .cluster = 1 << log_cluster,
              .each = (1 << log_ranges) / 2 / warps,
              .log_cluster = log_cluster,
              .group = (int)group,
-             .parts = (int)((group + HEADS - 1) / HEADS),
+             .heads = heads,
+             .parts = (int)parts,
              .log_ranges = log_ranges,
              .most = (int)most,
              .range = at_pages_range((int)z->capacity, log_ranges) };
 }
 
-/* A kernel on grid (blocks of a cluster, groups of heads, requests), with `more` bytes beside the partial sums
- * for each range. */
-template <int D, int HEADS, template <class> class View>
+/* Shared memory of a block in bytes, with `more` beside the sums for each range and head. */
+static inline int64_t at_pages_bytes(int d, const at_pages_shape &shape, int64_t more) {
+    const int64_t sums = at_pages_pieces(d, shape.heads, shape.log_cluster) * AT_PAGES_EACH * (int64_t)sizeof(float);
+    return shape.most * (sums + more * shape.heads);
+}
+
+/* Reasons to decline that all kernels on these steps share; more: as above. */
+static inline const char *at_pages_declines(const struct at_problem *problem, int log_ranges, int64_t more) {
+    const struct at_sizes *z = &problem->sizes;
+    if (z->d != 32 && z->d != 64 && z->d != 96 && z->d != 128 && z->d != 256)
+        return "d is none of 32, 64, 96, 128, 256";
+    if (z->page % AT_PAGES_STEP)
+        return "pages do not hold a multiple of 8 keys: a step of a warp lies in one page";
+    if (at_pages_bytes(z->d, at_pages_shape_of(z, log_ranges), more) > 227 * 1024)
+        return "sums of so many ranges want clusters of blocks, and rows are too many to have one each";
+    return nullptr;
+}
+
+/* A kernel on grid (blocks of a cluster, groups of heads, requests); more: as above. */
+template <template <class> class View>
 int at_pages_launch(const struct at_launch *launch, void (*f16)(View<at_f16>, at_pages_shape),
-                    void (*bf16)(View<at_bf16>, at_pages_shape), int log_ranges, int64_t more = 0) {
+                    void (*bf16)(View<at_bf16>, at_pages_shape), int log_ranges, int64_t more) {
     const struct at_problem *p = launch->problem;
     const struct at_sizes *z = &p->sizes;
-    const at_pages_shape shape = at_pages_shape_of<D, HEADS>(z, log_ranges);
+    const at_pages_shape shape = at_pages_shape_of(z, log_ranges);
     const dim3 grid{ (unsigned)shape.cluster, (unsigned)(z->hk * shape.parts), (unsigned)z->b },
         threads{ (unsigned)shape.warps * 32, 1, 1 };
-    const int64_t shared = at_pages_partials<D, HEADS>::bytes(shape.log_cluster, shape.most) + more * shape.most;
+    const int64_t shared = at_pages_bytes(z->d, shape, more);
     const auto start = [&](auto kernel, const auto &view) {
         return shape.cluster == 1
                    ? at_launch(kernel, grid, threads, shared, launch->stream, view, shape)
@@ -164,15 +176,14 @@ int at_pages_launch(const struct at_launch *launch, void (*f16)(View<at_f16>, at
     return p->dtype == AT_F16 ? start(f16, View<at_f16>::of(p)) : start(bf16, View<at_bf16>::of(p));
 }
 
-/* f.operator()<D, HEADS>() for the head size and the query heads of a kv head. */
+/* f.operator()<D, HEADS>() for the head size and the query heads of a block. */
 template <class F> int at_pages_with_sizes(const struct at_sizes *z, F f) {
-    const int64_t group = z->h / z->hk;
+    const int heads = at_pages_heads(z->d, z->h / z->hk);
     const auto with_heads = [&]<int D>() {
-        return group <= 1   ? f.template operator()<D, 1>()
-               : group <= 2 ? f.template operator()<D, 2>()
-               : group <= 4 ? f.template operator()<D, 4>()
-                            : f.template operator() < D,
-               D <= 128 ? 8 : 4 > (); /* d 256: four and four, for want of registers */
+        return heads == 1   ? f.template operator()<D, 1>()
+               : heads == 2 ? f.template operator()<D, 2>()
+               : heads == 4 ? f.template operator()<D, 4>()
+                            : f.template operator()<D, at_pages_heads(D, 8)>();
     };
     return z->d == 32    ? with_heads.template operator()<32>()
            : z->d == 64  ? with_heads.template operator()<64>()

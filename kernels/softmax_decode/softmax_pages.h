@@ -8,19 +8,19 @@
 
 using at_softmax_pages_exp = at_softmax_ex2<AT_DIVIDE_RCP_APPROX_FTZ>;
 
-/* A maximum and a sum of weights for each range and head, in every block of the cluster. */
-template <int HEADS> struct at_softmax_totals {
-    struct of_range {
-        float max, sum;
-    };
-    of_range (*x)[HEADS];
-    int cluster;
+/* A maximum and a sum of weights of a range and head. */
+struct at_softmax_total {
+    float max, sum;
+};
 
-    static constexpr int64_t BYTES = HEADS * (int64_t)sizeof(of_range); /* for each range */
+/* Those of all ranges and heads, in every block of the cluster. */
+template <int HEADS> struct at_softmax_totals {
+    at_softmax_total (*x)[HEADS];
+    int cluster;
 
     __device__ void put(int range, int head, float max, float sum) const {
         for (int r = 0; r < cluster; r++) {
-            of_range *to = &x[range][head];
+            at_softmax_total *to = &x[range][head];
             if (cluster > 1)
                 to = at_cluster_map(to, r);
             to->max = max;
@@ -129,8 +129,8 @@ __device__ void at_softmax_pages_join(const at_softmax_view<T> &a, const at_page
     });
 }
 
-static inline const char *at_softmax_pages_declines(const struct at_problem *problem) {
-    const char *reason = at_pages_declines(problem);
+static inline const char *at_softmax_pages_declines(const struct at_problem *problem, int log_ranges) {
+    const char *reason = at_pages_declines(problem, log_ranges, sizeof(at_softmax_total));
     if (!reason)
         reason = at_attention_declines(problem, 0);
     return reason ? reason : at_softmax_ex2_declines(problem);
@@ -138,7 +138,7 @@ static inline const char *at_softmax_pages_declines(const struct at_problem *pro
 
 /* The kernels: a block for some ranges of the keys of a kv head's query heads. */
 template <class T, int D, int HEADS>
-__global__ void __launch_bounds__(AT_PAGES_THREADS<D, HEADS>, 1)
+__global__ void __launch_bounds__(at_pages_threads(D, HEADS), 1)
     at_softmax_pages_attend(at_softmax_view<T> a, at_pages_shape shape) {
     AT_SHARED_DYNAMIC(float, shared);
     const at_pages_block<T, HEADS> block(a, shape);
@@ -149,9 +149,8 @@ __global__ void __launch_bounds__(AT_PAGES_THREADS<D, HEADS>, 1)
     const at_pages_lane lane;
     const at_pages_start start(a, shape, lane);
     const at_pages_partials<D, HEADS> partials(shared, shape);
-    const at_softmax_totals<HEADS> total{
-        reinterpret_cast<typename at_softmax_totals<HEADS>::of_range(*)[HEADS]>(partials.past()), shape.cluster
-    };
+    const at_softmax_totals<HEADS> total{ reinterpret_cast<at_softmax_total(*)[HEADS]>(partials.past()),
+                                          shape.cluster };
     at_softmax_pages<T, D, HEADS> op(a, block, partials, total, lane);
     op.prepare();
     at_pages_walk<T, D, HEADS>(a, shape, block, start, lane, op);
@@ -162,9 +161,8 @@ __global__ void __launch_bounds__(AT_PAGES_THREADS<D, HEADS>, 1)
 /* A row's keys in 2 ^ log_ranges ranges. */
 static inline int at_softmax_pages_launch(const struct at_launch *launch, int log_ranges) {
     return at_pages_with_sizes(&launch->problem->sizes, [=]<int D, int HEADS>() {
-        return at_pages_launch<D, HEADS>(launch, at_softmax_pages_attend<at_f16, D, HEADS>,
-                                         at_softmax_pages_attend<at_bf16, D, HEADS>, log_ranges,
-                                         at_softmax_totals<HEADS>::BYTES);
+        return at_pages_launch(launch, at_softmax_pages_attend<at_f16, D, HEADS>,
+                               at_softmax_pages_attend<at_bf16, D, HEADS>, log_ranges, sizeof(at_softmax_total));
     });
 }
 
