@@ -8,12 +8,7 @@
 
 using at_softmax_pages_exp = at_softmax_ex2<AT_DIVIDE_RCP_APPROX_FTZ>;
 
-/* A maximum and a sum of weights of a range and head. */
-struct at_softmax_total {
-    float max, sum;
-};
-
-/* Those of all ranges and heads, in every block of the cluster. */
+/* A maximum and a sum of weights for each range and head, in every block of the cluster. */
 template <int HEADS> struct at_softmax_totals {
     at_softmax_total (*x)[HEADS];
     int cluster;
