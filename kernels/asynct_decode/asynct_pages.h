@@ -142,7 +142,7 @@ __global__ void __launch_bounds__(at_pages_threads(D, HEADS), 1)
     at_pages_walk<T, D, HEADS>(a, shape, block, start, lane, op);
     at_pages_meet(shape);
     const auto as_it_is = [](int, int, float sum) { return sum; };
-    partials.join(block.ranges(), block.heads, as_it_is, [&](int head, int channel, float sum) {
+    partials.template join<32>(block.ranges(), block.heads, as_it_is, [&](int head, int channel, float sum) {
         a.o[((int64_t)block.token * a.h + block.head + head) * a.d + channel] = at_round_to<T>(sum);
     });
 }

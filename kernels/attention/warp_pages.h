@@ -306,9 +306,9 @@ template <int D, int HEADS> struct at_pages_partials {
         }
     }
     /* Joins the first `ranges` ranges of `heads` heads in their order, from term(range, head, its sum): put(head, channel,
-     * sum). By all threads of the block. */
-    template <class Term, class Put> __device__ void join(int ranges, int heads, Term term, Put put) const {
-        constexpr int AT_ONCE = 32;
+     * sum), with AT_ONCE terms under way. By all threads of the block. */
+    template <int AT_ONCE, class Term, class Put>
+    __device__ void join(int ranges, int heads, Term term, Put put) const {
         const int each = pieces * AT_PAGES_EACH;
         for (int i = (int)threadIdx.x; i < each; i += (int)blockDim.x) {
             const int piece = (i / AT_PAGES_EACH << log_cluster) + (int)blockIdx.x, head = piece / AT_PAGES_PIECES<D>;
@@ -316,7 +316,7 @@ template <int D, int HEADS> struct at_pages_partials {
                 continue;
             float sum = ranges > 0 ? term(0, head, x[i]) : 0.0f;
             AT_NO_UNROLL
-            for (int from = 0; from < ranges; from += AT_ONCE) { /* so many loads at a time */
+            for (int from = 0; from < ranges; from += AT_ONCE) {
                 AT_UNROLL
                 for (int n = 0; n < AT_ONCE; n++) {
                     const int r = from + n;

@@ -109,26 +109,28 @@ __device__ __forceinline__ void at_pages_walk(const at_attention_view<T> &a, con
 
 /* Blocks and warps of a row: up to 16 warps with 32 ranges and 128 with 256, as many as there are ranges for and as are
  * at work at a time on a GPU. Over several blocks where rows are so few that all blocks run at a time: where they do not, an
- * H200 now and then ended a kernel, since a block of a cluster was not there (README of softmax_decode). */
+ * H200 now and then ended a kernel, since a block of a cluster was not there (README of softmax_decode). Sixteen blocks, which
+ * is more than a GPU other than Hopper need have, where each has enough to do. */
 static inline at_pages_shape at_pages_shape_of(const struct at_sizes *z, int log_ranges) {
     constexpr int PROCESSORS = 132, AT_A_TIME = 16; /* the multiprocessors of an H100 or H200; warps of each */
-    constexpr int MAX_BLOCKS = 8;
+    constexpr int MAX_LOG_CLUSTER = 4;
     const int64_t group = z->h / z->hk;
     const int heads = at_pages_heads(z->d, group), max_warps = at_pages_threads(z->d, heads) / 32;
     const int64_t parts = (group + heads - 1) / heads, rows = z->b * z->hk * parts;
     const int64_t ranges = (z->capacity + AT_PAGES_STEP - 1) / AT_PAGES_STEP;
     const int64_t most = ranges < 1 << log_ranges ? ranges : 1 << log_ranges;
     int warps = 1, log_cluster = 0;
-    while (4 * warps <= 1 << log_ranges && 2 * warps < ranges && 2 * warps <= MAX_BLOCKS * max_warps &&
+    while (4 * warps <= 1 << log_ranges && 2 * warps < ranges && 2 * warps <= max_warps << MAX_LOG_CLUSTER &&
            (warps < 4 || 2 * rows * warps <= PROCESSORS * AT_A_TIME))
         warps *= 2;
-    while (log_cluster < 3 && 1 << log_cluster < warps && rows << (log_cluster + 1) <= PROCESSORS)
+    while (log_cluster < MAX_LOG_CLUSTER && warps >> log_cluster > (log_cluster < 3 ? 1 : 4) &&
+           rows << (log_cluster + 1) <= PROCESSORS)
         log_cluster++;
     while (warps >> log_cluster > max_warps)
         warps /= 2;
     return { .warps = warps >> log_cluster,
              .cluster = 1 << log_cluster,
-             .each = (1 << log_ranges) / 2 / warps,
+             .each = ((int)most + 2 * warps - 1) / (2 * warps),
              .log_cluster = log_cluster,
              .group = (int)group,
              .heads = heads,
@@ -138,10 +140,10 @@ static inline at_pages_shape at_pages_shape_of(const struct at_sizes *z, int log
              .range = at_pages_range((int)z->capacity, log_ranges) };
 }
 
-/* Shared memory of a block in bytes, with `more` beside the sums for each range and head. */
+/* Shared memory of a block in bytes, with `more` beside the sums for each range and head, and for each head. */
 static inline int64_t at_pages_bytes(int d, const at_pages_shape &shape, int64_t more) {
     const int64_t sums = at_pages_pieces(d, shape.heads, shape.log_cluster) * AT_PAGES_EACH * (int64_t)sizeof(float);
-    return shape.most * (sums + more * shape.heads);
+    return shape.most * sums + (shape.most + 1) * more * shape.heads;
 }
 
 /* Reasons to decline that all kernels on these steps share; more: as above. */

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  *   at_launch_cluster(kernel, grid, block, size, shared, stream, ...)   as at_launch; clusters of `size` neighbours along
- *                             x: 1, 2, 4 or 8, and grid.x a multiple
+ *                             x: 1, 2, 4, 8 or 16, and grid.x a multiple
  *   at_cluster_rank(), at_cluster_size()     of the block within its cluster
  *   at_cluster_arrive(), at_cluster_wait()   the barrier of the cluster, for every thread of it: what precedes any
  *                             arrival, in shared and global memory, is ordered before what follows a wait

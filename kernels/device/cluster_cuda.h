@@ -39,6 +39,11 @@ int at_launch_cluster(void (*kernel)(P...), dim3 grid, dim3 block, int size, int
         if (code != cudaSuccess)
             return (int)code;
     }
+    if (size > 8) { /* Hopper has 16 */
+        const cudaError_t code = cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+        if (code != cudaSuccess)
+            return (int)code;
+    }
     cudaLaunchAttribute attribute{};
     attribute.id = cudaLaunchAttributeClusterDimension;
     attribute.val.clusterDim.x = (unsigned)size;

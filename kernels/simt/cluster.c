@@ -15,14 +15,13 @@
 #include "kernels/simt/left_out.h"
 #include "kernels/simt/simt_cluster.h"
 
-enum { SLOTS = 8 };
-
 /* One for the resident blocks from a multiple of the cluster's size on. */
 static struct cluster {
-    uint32_t phase, opened;              /* opened: when the last barrier did */
-    int alive, pending;                  /* threads that have not left; of those, how many have not arrived */
-    uint32_t *next[SLOTS], *done[SLOTS]; /* clocks of the arrivals, by rank: of the present phase, of the last */
-} clusters[SLOTS];
+    uint32_t phase, opened; /* opened: when the last barrier did */
+    int alive, pending;     /* threads that have not left; of those, how many have not arrived */
+    uint32_t *next[AT_SIMT_CLUSTER_MAX],
+        *done[AT_SIMT_CLUSTER_MAX]; /* clocks of the arrivals, by rank: of the present phase, of the last */
+} clusters[AT_RESIDENT_MAX];
 
 static int slot_of(const struct at_simt_block *block) { return (int)(block - at_simt_machine.resident); }
 static int rank_of(const struct at_simt_block *block) { return slot_of(block) % at_simt_machine.cluster; }

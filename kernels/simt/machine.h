@@ -10,7 +10,7 @@
 #include "kernels/simt/simt.h"
 
 enum { AT_WARP = 32, AT_BLOCK_MAX = 1024, AT_WARPS_MAX = AT_BLOCK_MAX / AT_WARP, AT_WARPGROUP_WARPS = 4 };
-enum { AT_SHARED_MAX = 227 * 1024, AT_SHARED_VARIABLES = 64, AT_MBARRIERS_MAX = 64, AT_RESIDENT_MAX = 8 };
+enum { AT_SHARED_MAX = 227 * 1024, AT_SHARED_VARIABLES = 64, AT_MBARRIERS_MAX = 64, AT_RESIDENT_MAX = 16 };
 enum { AT_ARENA_BYTES = AT_SHARED_MAX + 1024 }; /* an index past the end of shared memory is still in the arena */
 enum at_thread_state {
     AT_THREAD_READY,

@@ -10,9 +10,9 @@
 extern "C" {
 #endif
 
-enum { AT_SIMT_CLUSTER_MAX = 8 };
+enum { AT_SIMT_CLUSTER_MAX = 16 };
 
-/* at_simt_launch for clusters of `size` neighbours along x: 1, 2, 4 or 8, and grid.x a multiple. */
+/* at_simt_launch for clusters of `size` neighbours along x: 1, 2, 4, 8 or 16, and grid.x a multiple. */
 int at_simt_launch_cluster(void (*entry)(void *), void *arguments, int64_t arguments_bytes, struct at_dim3 grid,
                            struct at_dim3 block, int size, int64_t dynamic_shared, const void *stream);
 

@@ -8,7 +8,7 @@
 
 using at_softmax_pages_exp = at_softmax_ex2<AT_DIVIDE_RCP_APPROX_FTZ>;
 
-/* A maximum and a sum of weights for each range and head, in every block of the cluster. */
+/* A maximum and a sum of weights for each range and head, in every block of the cluster; behind them those of rows. */
 template <int HEADS> struct at_softmax_totals {
     at_softmax_total (*x)[HEADS];
     int cluster;
@@ -95,32 +95,42 @@ template <class T, int D, int HEADS> struct at_softmax_pages {
     }
 };
 
-/* Output and log-sum-exp of the block's heads from the parts of all ranges; by all threads of the block. */
+/* Output and log-sum-exp of the block's heads from the parts of all ranges; by all threads of the block. First a warp for each
+ * head puts factors in the place of maxima, and multiplies sums by them: with 256 ranges, every thread would otherwise ask
+ * for 256 exponentials. */
 template <class T, int D, int HEADS>
 __device__ void at_softmax_pages_join(const at_softmax_view<T> &a, const at_pages_block<T, HEADS> &block,
                                       const at_pages_partials<D, HEADS> &partials,
                                       const at_softmax_totals<HEADS> &total, const at_softmax_pages_exp &exp) {
     const int ranges = block.ranges();
-    float max = -INFINITY, sum = 0.0f; /* of the row of the head that `max_of` is */
-    int max_of = -1;
-    const auto weighed = [&](int range, int head, float x) {
-        if (head != max_of || range == 0) {
-            max_of = head;
-            max = -INFINITY;
-            sum = 0.0f;
-            for (int r = 0; r < ranges; r++)
-                max = fmaxf(max, total.x[r][head].max);
+    at_softmax_total(&row_total)[HEADS] = total.x[partials.most];
+    for (int i = (int)threadIdx.x; i < 32 * block.heads; i += (int)blockDim.x) {
+        const int head = i / 32;
+        float max = -INFINITY;
+        for (int r = i % 32; r < ranges; r += 32)
+            max = fmaxf(max, total.x[r][head].max);
+        max = at_group_max<32>(max);
+        for (int r = i % 32; r < ranges; r += 32) {
+            at_softmax_total &part = total.x[r][head];
+            part.max = exp.factor(part.max, max);
+            part.sum *= part.max;
         }
-        const float factor = exp.factor(total.x[range][head].max, max), part = total.x[range][head].sum * factor;
-        sum = range > 0 ? sum + part : part;
-        return x * factor;
+        if (i % 32 == 0)
+            row_total[head].max = max;
+    }
+    at_sync();
+    float sum = 0.0f; /* of the weights of the row */
+    const auto weighed = [&](int range, int head, float x) {
+        const at_softmax_total part = total.x[range][head];
+        sum = range > 0 ? sum + part.sum : part.sum;
+        return x * part.max;
     };
-    partials.join(ranges, block.heads, weighed, [&](int head, int channel, float o) {
+    partials.template join<16>(ranges, block.heads, weighed, [&](int head, int channel, float o) {
         const int64_t row = (int64_t)block.token * a.h + block.head + head;
         a.o[row * a.d + channel] =
             at_round_to<T>(ranges > 0 ? at_softmax_pages_exp::quotient(o, at_softmax_pages_exp::divisor(sum)) : 0.0f);
         if (channel == 0)
-            a.lse[row] = ranges > 0 ? exp.lse(max, sum) : -INFINITY;
+            a.lse[row] = ranges > 0 ? exp.lse(row_total[head].max, sum) : -INFINITY;
     });
 }
 

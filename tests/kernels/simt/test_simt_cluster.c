@@ -167,9 +167,9 @@ static void nothing(void *unused) { (void)unused; }
 
 static void test_sizes(void **state) {
     (void)state;
-    static const int sizes[] = { 0, 3, 16, -1, 1, 8 };
+    static const int sizes[] = { 0, 3, 32, -1, 1, 8, 16 };
     at_simt_scene_job(1);
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 7; i++) {
         const int code = at_simt_launch_cluster(nothing, NULL, 0, (struct at_dim3){ BLOCKS, 1, 1 },
                                                 (struct at_dim3){ THREADS, 1, 1 }, sizes[i], 0, NULL);
         assert_int_equal(code, i < 4 ? 912 : 0); /* cudaErrorInvalidClusterSize */
