@@ -117,8 +117,8 @@ template <class T, int D, int HEADS> struct at_asynct_pages {
     __device__ void end(int range, const at_pages_sums<D, HEADS> &sums) const { partials.put(range, sums, lane); }
 };
 
-static inline const char *at_asynct_pages_declines(const struct at_problem *problem, int log_ranges) {
-    const char *reason = at_pages_declines(problem, log_ranges, 0);
+static inline const char *at_asynct_pages_declines(const struct at_problem *problem) {
+    const char *reason = at_pages_declines(problem);
     if (!reason && problem->sizes.taps > AT_PAGES_STEP + 1)
         reason = "more than 9 taps: the filter reaches further back than the step before";
     return reason ? reason : at_asynct_declines(problem, 0);

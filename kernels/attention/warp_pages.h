@@ -30,6 +30,7 @@ struct at_pages_shape {
     int parts;       /* blocks or clusters that share them */
     int log_ranges;  /* a row is cut into up to 2 ^ log_ranges ranges */
     int most;        /* so many of them have keys at most */
+    int64_t bytes;   /* shared memory of a block */
     int range; /* keys of a range of the longest request there may be: a first guess at where the keys of a warp begin */
 };
 

@@ -107,27 +107,34 @@ __device__ __forceinline__ void at_pages_walk(const at_attention_view<T> &a, con
     }
 }
 
+/* Shared memory in bytes of a block that joins so many pieces, with `more` beside the sums for each range and head, and for
+ * each head. */
+static inline int64_t at_pages_bytes(int pieces, int64_t most, int heads, int64_t more) {
+    return most * pieces * AT_PAGES_EACH * (int64_t)sizeof(float) + (most + 1) * more * heads;
+}
+
 /* Blocks and warps of a row: up to 16 warps with 32 ranges and 128 with 256, as many as there are ranges for and as are
- * at work at a time on a GPU. Over several blocks where rows are so few that all blocks run at a time: where they do not, an
- * H200 now and then ended a kernel, since a block of a cluster was not there (README of softmax_decode). Sixteen blocks, which
- * is more than a GPU other than Hopper need have, where each has enough to do. */
-static inline at_pages_shape at_pages_shape_of(const struct at_sizes *z, int log_ranges) {
+ * at work at a time on a GPU. Over several blocks where rows are few, and where one has not the room: 16, which is more than
+ * a GPU other than Hopper need have, where each has enough to do. more: as above. */
+static inline at_pages_shape at_pages_shape_of(const struct at_sizes *z, int log_ranges, int64_t more) {
     constexpr int PROCESSORS = 132, AT_A_TIME = 16; /* the multiprocessors of an H100 or H200; warps of each */
-    constexpr int MAX_LOG_CLUSTER = 4;
+    constexpr int MAX_LOG_CLUSTER = 4, SHARED = 227 * 1024;
     const int64_t group = z->h / z->hk;
     const int heads = at_pages_heads(z->d, group), max_warps = at_pages_threads(z->d, heads) / 32;
     const int64_t parts = (group + heads - 1) / heads, rows = z->b * z->hk * parts;
     const int64_t ranges = (z->capacity + AT_PAGES_STEP - 1) / AT_PAGES_STEP;
     const int64_t most = ranges < 1 << log_ranges ? ranges : 1 << log_ranges;
     int warps = 1, log_cluster = 0;
+    const auto fits = [&] {
+        return at_pages_bytes(at_pages_pieces(z->d, heads, log_cluster), most, heads, more) <= SHARED;
+    };
+    const int least = fits() ? 4 : 8; /* the sums of 256 ranges have room in 8 blocks whatever the heads are */
     while (4 * warps <= 1 << log_ranges && 2 * warps < ranges && 2 * warps <= max_warps << MAX_LOG_CLUSTER &&
-           (warps < 4 || 2 * rows * warps <= PROCESSORS * AT_A_TIME))
+           (warps < least || 2 * rows * warps <= PROCESSORS * AT_A_TIME))
         warps *= 2;
     while (log_cluster < MAX_LOG_CLUSTER && warps >> log_cluster > (log_cluster < 3 ? 1 : 4) &&
-           rows << (log_cluster + 1) <= PROCESSORS)
+           (rows << (log_cluster + 1) <= PROCESSORS || warps >> log_cluster > max_warps || !fits()))
         log_cluster++;
-    while (warps >> log_cluster > max_warps)
-        warps /= 2;
     return { .warps = warps >> log_cluster,
              .cluster = 1 << log_cluster,
              .each = ((int)most + 2 * warps - 1) / (2 * warps),
@@ -137,25 +144,17 @@ static inline at_pages_shape at_pages_shape_of(const struct at_sizes *z, int log
              .parts = (int)parts,
              .log_ranges = log_ranges,
              .most = (int)most,
+             .bytes = at_pages_bytes(at_pages_pieces(z->d, heads, log_cluster), most, heads, more),
              .range = at_pages_range((int)z->capacity, log_ranges) };
 }
 
-/* Shared memory of a block in bytes, with `more` beside the sums for each range and head, and for each head. */
-static inline int64_t at_pages_bytes(int d, const at_pages_shape &shape, int64_t more) {
-    const int64_t sums = at_pages_pieces(d, shape.heads, shape.log_cluster) * AT_PAGES_EACH * (int64_t)sizeof(float);
-    return shape.most * sums + (shape.most + 1) * more * shape.heads;
-}
-
-/* Reasons to decline that all kernels on these steps share; more: as above. */
-static inline const char *at_pages_declines(const struct at_problem *problem, int log_ranges, int64_t more) {
+/* Reasons to decline that all kernels on these steps share. */
+static inline const char *at_pages_declines(const struct at_problem *problem) {
     const struct at_sizes *z = &problem->sizes;
     if (z->d != 32 && z->d != 64 && z->d != 96 && z->d != 128 && z->d != 256)
         return "d is none of 32, 64, 96, 128, 256";
-    if (z->page % AT_PAGES_STEP)
-        return "pages do not hold a multiple of 8 keys: a step of a warp lies in one page";
-    if (at_pages_bytes(z->d, at_pages_shape_of(z, log_ranges), more) > 227 * 1024)
-        return "sums of so many ranges want clusters of blocks, and rows are too many to have one each";
-    return nullptr;
+    return z->page % AT_PAGES_STEP ? "pages do not hold a multiple of 8 keys: a step of a warp lies in one page"
+                                   : nullptr;
 }
 
 /* A kernel on grid (blocks of a cluster, groups of heads, requests); more: as above. */
@@ -164,14 +163,13 @@ int at_pages_launch(const struct at_launch *launch, void (*f16)(View<at_f16>, at
                     void (*bf16)(View<at_bf16>, at_pages_shape), int log_ranges, int64_t more) {
     const struct at_problem *p = launch->problem;
     const struct at_sizes *z = &p->sizes;
-    const at_pages_shape shape = at_pages_shape_of(z, log_ranges);
+    const at_pages_shape shape = at_pages_shape_of(z, log_ranges, more);
     const dim3 grid{ (unsigned)shape.cluster, (unsigned)(z->hk * shape.parts), (unsigned)z->b },
         threads{ (unsigned)shape.warps * 32, 1, 1 };
-    const int64_t shared = at_pages_bytes(z->d, shape, more);
     const auto start = [&](auto kernel, const auto &view) {
         return shape.cluster == 1
-                   ? at_launch(kernel, grid, threads, shared, launch->stream, view, shape)
-                   : at_launch_cluster(kernel, grid, threads, shape.cluster, shared, launch->stream, view, shape);
+                   ? at_launch(kernel, grid, threads, shape.bytes, launch->stream, view, shape)
+                   : at_launch_cluster(kernel, grid, threads, shape.cluster, shape.bytes, launch->stream, view, shape);
     };
     if (z->tokens == 0)
         return 0;

@@ -31,7 +31,8 @@ struct copies {
     int n;
 };
 
-/* As many as outgrow the cache twice, whatever one of them takes. */
+/* As many as outgrow the cache twice, whatever one of them takes. On the stream of the launches: it waits for no other, and a
+ * copy within the device returns before it is made. */
 static int make_copies(const struct at_cuda_work *work, struct copies *c) {
     c->block_bytes = (work->used + ALIGN - 1) / ALIGN * ALIGN;
     c->stride = c->block_bytes + (work->launch->workspace_bytes + ALIGN - 1) / ALIGN * ALIGN;
@@ -39,7 +40,8 @@ static int make_copies(const struct at_cuda_work *work, struct copies *c) {
     c->n = (int)(wanted < FEWEST_COPIES ? FEWEST_COPIES : wanted > MAX_COPIES ? MAX_COPIES : wanted);
     int code = (int)cudaMalloc((void **)&c->memory, (size_t)(c->stride * c->n + ALIGN));
     for (int i = 0; i < c->n && code == cudaSuccess; i++)
-        code = (int)cudaMemcpy(c->memory + i * c->stride, work->block, (size_t)work->used, cudaMemcpyDeviceToDevice);
+        code = (int)cudaMemcpyAsync(c->memory + i * c->stride, work->block, (size_t)work->used,
+                                    cudaMemcpyDeviceToDevice, (cudaStream_t)work->stream);
     return code;
 }
 

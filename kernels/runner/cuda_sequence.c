@@ -117,7 +117,7 @@ int at_cuda_replay(const struct at_cuda_sequence *s, struct at_step_cost *costs,
     if (code == cudaSuccess)
         code = (int)cudaMalloc((void **)&loaded, (size_t)s->used);
     if (code == cudaSuccess)
-        code = (int)cudaMemcpy(loaded, s->block, (size_t)s->used, cudaMemcpyDeviceToDevice);
+        code = (int)cudaMemcpyAsync(loaded, s->block, (size_t)s->used, cudaMemcpyDeviceToDevice, s->stream);
     if (code == cudaSuccess)
         code = time_spans(s, loaded, events, s->n, &costs->seconds, STRIDE, step);
     if (code == cudaSuccess) /* last: what it leaves is what is judged */

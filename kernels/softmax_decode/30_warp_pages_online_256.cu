@@ -20,7 +20,7 @@ namespace {
 
 constexpr int LOG_RANGES = 8;
 
-const char *supports(const struct at_problem *problem) { return at_softmax_pages_declines(problem, LOG_RANGES); }
+const char *supports(const struct at_problem *problem) { return at_softmax_pages_declines(problem); }
 
 int launch(const struct at_launch *launch) { return at_softmax_pages_launch(launch, LOG_RANGES); }
 

@@ -134,8 +134,8 @@ __device__ void at_softmax_pages_join(const at_softmax_view<T> &a, const at_page
     });
 }
 
-static inline const char *at_softmax_pages_declines(const struct at_problem *problem, int log_ranges) {
-    const char *reason = at_pages_declines(problem, log_ranges, sizeof(at_softmax_total));
+static inline const char *at_softmax_pages_declines(const struct at_problem *problem) {
+    const char *reason = at_pages_declines(problem);
     if (!reason)
         reason = at_attention_declines(problem, 0);
     return reason ? reason : at_softmax_ex2_declines(problem);
