@@ -129,7 +129,7 @@ static inline at_pages_shape at_pages_shape_of(const struct at_sizes *z, int log
         return at_pages_bytes(at_pages_pieces(z->d, heads, log_cluster), most, heads, more) <= SHARED;
     };
     const int least = fits() ? 4 : 8; /* the sums of 256 ranges have room in 8 blocks whatever the heads are */
-    while (4 * warps <= 1 << log_ranges && 2 * warps < ranges && 2 * warps <= max_warps << MAX_LOG_CLUSTER &&
+    while (4 * warps <= 1 << log_ranges && 2 * warps < ranges &&
            (warps < least || 2 * rows * warps <= PROCESSORS * AT_A_TIME))
         warps *= 2;
     while (log_cluster < MAX_LOG_CLUSTER && warps >> log_cluster > (log_cluster < 3 ? 1 : 4) &&

@@ -14,6 +14,8 @@ sources() { git ls-files '*.c' '*.h' '*.cu'; }
 banned() { # words that hide errors or break the numeric rules
     local bad=0
     grep -nE '\bassert_(float|double)_(not_)?equal|\b(sprintf|strcpy|strcat|gets|alloca|atoi|atof|strtok)\(' $(sources) && bad=1
+    # It returns before the copy is made, and streams that do not wait for the default one run ahead of it.
+    grep -lPz 'cudaMemcpy\([^;]*cudaMemcpyDeviceToDevice' $(sources) && bad=1
     grep -nE -- '-(ffast-math|Ofast|march=native)' Makefile make/*.mk make/*.sh && bad=1
     grep -rnE '\b(TO''DO|FIX''ME|XX''X)\b' $(sources) && bad=1
     return $bad
