@@ -114,7 +114,7 @@ static void runs(enum fault wrong, enum at_finding_kind kind, const char *words)
 
 static void test_exchange(void **state) {
     (void)state;
-    for (size = 2; size <= 8; size *= 2) {
+    for (size = 2; size <= 16; size *= 2) {
         runs(RIGHT, AT_FINDING_NONE, NULL);
         runs(LEAVES_EARLY, AT_FINDING_NONE, NULL);
     }
