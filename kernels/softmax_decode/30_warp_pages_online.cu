@@ -14,7 +14,7 @@
  *
  * Launch: grid (blocks of a cluster, kv heads, requests); a row has 4 to 16 warps, as
  * many as are at work at a time, over 1 to 8 blocks; each half of 4 has four ranges. Shared memory 128 bytes a head and channel, divided between
- * the blocks of a cluster, and 256 bytes a head. One barrier of the block, or two of the cluster.
+ * the blocks of a cluster, and 264 bytes a head. One barrier of the block, or two of the cluster.
  *
  * Limits: f16 or bf16; d 32, 64, 96, 128 or 256; contiguous keys or pages of a multiple of 8; clusters want sm_90; a
  * scale from 2^-64 to 2^64; no softcap, no biases.

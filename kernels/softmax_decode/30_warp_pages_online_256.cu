@@ -2,12 +2,12 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * 30_warp_pages_online has up to 16 warps for a row, which leaves a GPU idle where rows are few; here they are up to 128,
- * sixteen in each of the eight blocks of a cluster.
+ * eight in each of the sixteen blocks of a cluster.
  *
  * Numerically: as 30_warp_pages_online, with 256 ranges.
  *
  * Launch: grid (blocks of a cluster, kv heads, requests); a row has 8 to 128 warps, as many as are at work at a time,
- * over 1 to 8 blocks. Shared memory 1 KiB a head and channel, divided between the blocks of a cluster, and 2 KiB a head. One
+ * over 1 to 16 blocks. Shared memory 1 KiB a head and channel, divided between the blocks of a cluster, and 2056 bytes a head. One
  * barrier of the block, or two of the cluster.
  *
  * Limits: f16 or bf16; d 32, 64, 96, 128 or 256; contiguous keys or pages of a multiple of 8; clusters want sm_90; a
