@@ -107,15 +107,10 @@ __device__ __forceinline__ void at_pages_walk(const at_attention_view<T> &a, con
     }
 }
 
-/* Shared memory in bytes of a block that joins so many pieces, with `more` beside the sums for each range and head, and for
- * each head. */
-static inline int64_t at_pages_bytes(int pieces, int64_t most, int heads, int64_t more) {
-    return most * pieces * AT_PAGES_EACH * (int64_t)sizeof(float) + (most + 1) * more * heads;
-}
-
 /* Blocks and warps of a row: up to 16 warps with 32 ranges and 128 with 256, as many as there are ranges for and as are
  * at work at a time on a GPU. Over several blocks where rows are few, and where one has not the room: 16, which is more than
- * a GPU other than Hopper need have, where each has enough to do. more: as above. */
+ * a GPU other than Hopper need have, where each has enough to do. Beside the sums a kernel has `more`
+ * bytes for each range and head, and for each head. */
 static inline at_pages_shape at_pages_shape_of(const struct at_sizes *z, int log_ranges, int64_t more) {
     constexpr int PROCESSORS = 132, AT_A_TIME = 16; /* the multiprocessors of an H100 or H200; warps of each */
     constexpr int MAX_LOG_CLUSTER = 4, SHARED = 227 * 1024;
@@ -125,15 +120,17 @@ static inline at_pages_shape at_pages_shape_of(const struct at_sizes *z, int log
     const int64_t ranges = (z->capacity + AT_PAGES_STEP - 1) / AT_PAGES_STEP;
     const int64_t most = ranges < 1 << log_ranges ? ranges : 1 << log_ranges;
     int warps = 1, log_cluster = 0;
-    const auto fits = [&] {
-        return at_pages_bytes(at_pages_pieces(z->d, heads, log_cluster), most, heads, more) <= SHARED;
+    const auto bytes = [&] {
+        const int64_t sums = at_pages_pieces(z->d, heads, log_cluster) * AT_PAGES_EACH * (int64_t)sizeof(float);
+        return most * sums + (most + 1) * more * heads;
     };
-    const int least = fits() ? 4 : 8; /* the sums of 256 ranges have room in 8 blocks whatever the heads are */
+    /* The sums of 256 ranges have room in 8 blocks whatever the heads are. */
+    const int least = bytes() <= SHARED ? 4 : 8;
     while (4 * warps <= 1 << log_ranges && 2 * warps < ranges &&
            (warps < least || 2 * rows * warps <= PROCESSORS * AT_A_TIME))
         warps *= 2;
     while (log_cluster < MAX_LOG_CLUSTER && warps >> log_cluster > (log_cluster < 3 ? 1 : 4) &&
-           (rows << (log_cluster + 1) <= PROCESSORS || warps >> log_cluster > max_warps || !fits()))
+           (rows << (log_cluster + 1) <= PROCESSORS || warps >> log_cluster > max_warps || bytes() > SHARED))
         log_cluster++;
     return { .warps = warps >> log_cluster,
              .cluster = 1 << log_cluster,
@@ -144,7 +141,7 @@ static inline at_pages_shape at_pages_shape_of(const struct at_sizes *z, int log
              .parts = (int)parts,
              .log_ranges = log_ranges,
              .most = (int)most,
-             .bytes = at_pages_bytes(at_pages_pieces(z->d, heads, log_cluster), most, heads, more),
+             .bytes = bytes(),
              .range = at_pages_range((int)z->capacity, log_ranges) };
 }
 
