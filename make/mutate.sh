@@ -117,7 +117,7 @@ judge() { # FILE
     $CC $LINK_FLAGS $RUNNER_FRAME "${list[@]/%.patch/.o}" "${originals[@]}" "$folder/table.o" "$BUILD/libreference.a" \
         -o "$folder/attest-mutate" $RUNNER_LIBS
     mapfile -t list < <(patches "$1" | sed 's|.*/\([^/]*/[^/]*\)\.patch$|\1|')
-    "$BUILD/attest" verify "${list[@]}" --runner "$folder/attest-mutate" --cases "$CASES" --again 3 --first-failure --strict \
+    "$BUILD/attest" verify "${list[@]}" --runner "$folder/attest-mutate" --cases "$CASES" --again 6 --first-failure --strict \
         --jobs "$JOBS" --json "$folder/new.jsonl" --quiet > "$folder/verify.log" || code=$?
     ((code <= 1 || code == 4)) || die "attest verify: exit $code, see $folder/verify.log"
     cat "$folder/new.jsonl" >> "$folder/results.jsonl"
