@@ -24,7 +24,7 @@
     X(I64,  compared,       "1", "elements compared, over all settings")                             \
     X(I64,  different,      "1", "elements whose bits differ")                                       \
     X(U64,  worst_ulp,      "ulp", "largest distance of those; 2^64 - 1 beside a NaN")               \
-    X(TEXT, from,           "1", "least setting at which bits differ")                               \
+    X(TEXT, from,           "1", "least setting at which bits differ, or sums are declared to have another order")                               \
     X(TEXT, from_case,      "1", "the case of that")                                                 \
     X(I64,  from_compared,  "1", "elements compared there")                                          \
     X(I64,  from_different, "1", "elements whose bits differ there")                                 \

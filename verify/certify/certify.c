@@ -55,7 +55,7 @@ static void close_row(const struct at_measure *m, int property) {
     struct at_certificate *row = &m->rows[property];
     if (at_certificate_value(row) == AT_CERTIFIED_FAILED)
         return;
-    if (row->different) {
+    if (row->from[0]) { /* bits differ, or may by what is declared */
         at_certificate_set(row, AT_CERTIFIED_NO);
         row->reason[0] = 0;
         return;

@@ -43,7 +43,7 @@ struct at_certificate {
     int64_t ways;                          /* most different launches on one case, over capacities (split) */
     int64_t compared, different;           /* elements; twice as many where two settings have the same */
     uint64_t worst_ulp;                    /* UINT64_MAX: a NaN beside a number */
-    /* The least setting at which bits differ. */
+    /* The least setting at which bits differ, or at which the declaration gives sums another order: rounding may hide that. */
     char from[96], from_case[1024];
     int64_t from_size, from_compared, from_different;
     uint64_t from_ulp;

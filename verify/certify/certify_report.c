@@ -44,11 +44,17 @@ static void put_ulp(uint64_t ulp, FILE *out) {
         fprintf(out, "worst %" PRIu64 " ulp", ulp);
 }
 
-/* Where the bits begin to differ, by how much. */
+/* Where the bits begin to differ, by how much; or, where rounding hides it, that sums have another order there. */
 static void put_from(const struct at_certificate *row, FILE *out) {
-    fprintf(out, " (from %s on: %" PRId64 " of %" PRId64 " elements, ", row->from, row->from_different,
-            row->from_compared);
-    put_ulp(row->from_ulp, out);
+    /* `row` has one setting, which is another variant and no place on a scale. */
+    fprintf(out, " (%s %s%s: ", row->with[0] ? "beside" : "from", row->from, row->with[0] ? "" : " on");
+    if (row->from_different == 0)
+        fputs("declares another order of sums, ", out);
+    fprintf(out, "%" PRId64 " of %" PRId64 " elements", row->from_different, row->from_compared);
+    if (row->from_different) {
+        fputs(", ", out);
+        put_ulp(row->from_ulp, out);
+    }
     fputc(')', out);
 }
 
@@ -93,11 +99,11 @@ static void put_variant(const struct at_certificate *rows, int64_t n, int counts
                 fprintf(out, ", %" PRId64 " ways", r->ways);
             if (r->declined)
                 fprintf(out, ", %" PRId64 " settings declined", r->declined);
-            fprintf(out, "%s%s%s%s\n", r->claim[0] ? "; declared: " : "", r->claim, r->with[0] ? "; with " : "",
+            fprintf(out, "%s%s%s%s\n", r->claim[0] ? "; declares " : "", r->claim, r->with[0] ? "; with " : "",
                     r->with);
         }
         if (r->disagrees)
-            fprintf(out, "  DISAGREES %s: declared %s, and bits differ on %s\n", r->property, r->claim, r->from_case);
+            fprintf(out, "  DISAGREES %s: declares %s, and bits differ on %s\n", r->property, r->claim, r->from_case);
     }
 }
 
@@ -158,9 +164,9 @@ static void to_result(const struct at_certificate *row, int64_t index, unsigned 
     snprintf(r->role, sizeof r->role, "certify");
     snprintf(r->tensor, sizeof r->tensor, "%s", row->property);
     snprintf(r->case_id, sizeof r->case_id, "%" PRId64 " case%s", row->cases, row->cases == 1 ? "" : "s");
-    if (row->different)
-        snprintf(r->cause, sizeof r->cause, "bits differ from %s on: %" PRId64 " of %" PRId64 " elements%s%s",
-                 row->from, row->from_different, row->from_compared, row->disagrees ? "; declared: " : "",
+    if (row->from[0])
+        snprintf(r->cause, sizeof r->cause, "not from %s on: bits differ of %" PRId64 " of %" PRId64 " elements%s%s",
+                 row->from, row->from_different, row->from_compared, row->disagrees ? "; declares " : "",
                  row->disagrees ? row->claim : "");
     else
         snprintf(r->cause, sizeof r->cause, "%s", row->reason);

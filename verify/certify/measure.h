@@ -21,7 +21,6 @@ struct at_measure {
     uint64_t launches;                   /* so far: every one has marks and an order of its own */
     struct at_certificate *rows;         /* [AT_PROPERTY_COUNT] */
     int64_t not_zero[AT_PROPERTY_COUNT]; /* elements compared that are not 0 */
-    int64_t modelled[AT_PROPERTY_COUNT]; /* rows that the declared arithmetic was asked about */
     int64_t ways[AT_MEASURE_WAYS];       /* paths over capacities, the first launch's among them */
     int n_ways, is_cut;                  /* is_cut: a row's keys may go to several partial results */
 };
@@ -35,6 +34,8 @@ struct at_setting {
     int variant;  /* that the trials launch */
     int ran, declined;
     int64_t compared, different, path;
+    double asked;    /* most work of a row that the declaration was asked about */
+    int other_order; /* the declaration gives a row another order of sums here */
     uint64_t worst_ulp;
     char reason[320]; /* of `declined`, in the variant's words */
 };
@@ -62,8 +63,11 @@ void at_bits_compare(const struct at_tensor *a, int64_t a_first, const struct at
 /* The properties, one function each: the settings it has on this case. verify/certify/settings.c */
 at_status at_settings_of(struct at_measure *measure, enum at_property property);
 
-/* 1 where both declarations give this row in an order of their own, to the bit, and the same bits. */
-at_status at_declared_same(const struct at_problem *a, const struct at_numerics *a_numerics, int64_t a_row,
-                           const struct at_problem *b, const struct at_numerics *b_numerics, int64_t b_row, int *same);
+/* What two declarations say of one row in two problems. Outputs are taken as f32, before they are rounded to their format: rounding
+ * hides most of what another order of sums changes. NOTHING: one of them names no order, or leaves the model an interval. */
+enum at_declared_order { AT_DECLARED_NOTHING, AT_DECLARED_SAME, AT_DECLARED_OTHER };
+at_status at_declared_compare(const struct at_problem *a, const struct at_numerics *a_numerics, int64_t a_row,
+                              const struct at_problem *b, const struct at_numerics *b_numerics, int64_t b_row,
+                              enum at_declared_order *order);
 
 #endif

@@ -6,6 +6,7 @@
 
 /* A row's values as a declaration has them, of the whole output. */
 struct modelled {
+    struct at_problem problem; /* with outputs of f32 in place of narrower ones */
     struct at_eval eval;
     int exact; /* every element to the bit */
 };
@@ -17,10 +18,19 @@ static void release(struct modelled *m) {
     }
 }
 
-static at_status model(const struct at_problem *p, const struct at_numerics *numerics, int64_t row,
+static void widen(const struct at_problem *from, struct at_problem *to) {
+    *to = *from;
+    for (int t = 0; t < to->op->n_tensors; t++)
+        if (to->op->tensors[t].role == AT_OUT && at_format_info(to->tensors[t].format)->bytes < 4)
+            to->tensors[t].format = AT_F32;
+}
+
+static at_status model(const struct at_problem *given, const struct at_numerics *numerics, int64_t row,
                        struct modelled *m) {
+    const struct at_problem *p = &m->problem;
     int64_t from, count;
-    *m = (struct modelled){ .exact = !numerics->free_order && numerics->repeats && p->op->model };
+    *m = (struct modelled){ .exact = !numerics->free_order && numerics->repeats && given->op->model };
+    widen(given, &m->problem);
     for (int t = 0; t < p->op->n_tensors && m->exact; t++) {
         const size_t n = (size_t)at_tensor_count(&p->tensors[t]) + 1;
         if (p->op->tensors[t].role == AT_IN)
@@ -49,14 +59,14 @@ static at_status model(const struct at_problem *p, const struct at_numerics *num
     return AT_OK;
 }
 
-static int equal(const struct at_problem *a, const struct modelled *x, int64_t a_row, const struct at_problem *b,
-                 const struct modelled *y, int64_t b_row) {
+static int equal(const struct modelled *x, int64_t x_row, const struct modelled *y, int64_t y_row) {
+    const struct at_problem *a = &x->problem, *b = &y->problem;
     for (int t = 0; t < a->op->n_tensors; t++) {
         int64_t from, count, to, other;
         if (!x->eval.value[t])
             continue;
-        a->op->row_span(a, t, a_row, &from, &count);
-        b->op->row_span(b, t, b_row, &to, &other);
+        a->op->row_span(a, t, x_row, &from, &count);
+        b->op->row_span(b, t, y_row, &to, &other);
         for (int64_t i = 0; i < count; i++)
             if (at_encode(a->tensors[t].format, x->eval.value[t][from + i]) !=
                 at_encode(b->tensors[t].format, y->eval.value[t][to + i]))
@@ -65,15 +75,17 @@ static int equal(const struct at_problem *a, const struct modelled *x, int64_t a
     return 1;
 }
 
-at_status at_declared_same(const struct at_problem *a, const struct at_numerics *a_numerics, int64_t a_row,
-                           const struct at_problem *b, const struct at_numerics *b_numerics, int64_t b_row, int *same) {
+at_status at_declared_compare(const struct at_problem *a, const struct at_numerics *a_numerics, int64_t a_row,
+                              const struct at_problem *b, const struct at_numerics *b_numerics, int64_t b_row,
+                              enum at_declared_order *order) {
     at_status status = AT_OK;
     struct modelled x = { 0 }, y = { 0 };
-    *same = 0;
+    *order = AT_DECLARED_NOTHING;
     AT_TRY_OUT(model(a, a_numerics, a_row, &x));
     if (x.exact)
         AT_TRY_OUT(model(b, b_numerics, b_row, &y));
-    *same = x.exact && y.exact && equal(a, &x, a_row, b, &y, b_row);
+    if (x.exact && y.exact)
+        *order = equal(&x, a_row, &y, b_row) ? AT_DECLARED_SAME : AT_DECLARED_OTHER;
 out:
     release(&x);
     release(&y);
