@@ -57,10 +57,10 @@ void at_certificate_set(struct at_certificate *row, enum at_certified value);
  * (n/a) adds nothing to one that could. Of what differs, the least setting. */
 void at_certificate_add(struct at_certificate *sum, const struct at_certificate *one);
 
-enum { AT_CERTIFY_MOST = 16 };
+enum { AT_CERTIFY_MAX = 16 };
 struct at_certify_numbers {
     int n;
-    int64_t of[AT_CERTIFY_MOST];
+    int64_t of[AT_CERTIFY_MAX];
 };
 
 struct at_certify_options {

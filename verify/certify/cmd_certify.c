@@ -73,10 +73,10 @@ static at_status read_numbers(const struct at_args *args, const char *option, in
     do {
         const long long value = strtoll(text, &end, 10);
         if (end == text || (*end && *end != ',') || value < low || value > high ||
-            (numbers->n && value <= numbers->of[numbers->n - 1]) || numbers->n == AT_CERTIFY_MOST)
+            (numbers->n && value <= numbers->of[numbers->n - 1]) || numbers->n == AT_CERTIFY_MAX)
             return AT_FAIL(AT_USAGE,
                            "%s: found '%.60s', wanted up to %d whole numbers from %lld to %lld, ascending, with commas",
-                           option, all, AT_CERTIFY_MOST, (long long)low, (long long)high);
+                           option, all, AT_CERTIFY_MAX, (long long)low, (long long)high);
         numbers->of[numbers->n++] = value;
         text = end + 1;
     } while (*end);
