@@ -44,10 +44,18 @@ static void put_ulp(uint64_t ulp, FILE *out) {
         fprintf(out, "worst %" PRIu64 " ulp", ulp);
 }
 
+/* A setting that is counted is the least of those that differ; others ("the batch backwards") stand for themselves. */
+static int is_counted(const struct at_certificate *row) {
+    return !row->with[0] && row->from[strcspn(row->from, "0123456789")] != 0;
+}
+
 /* Where the bits begin to differ, by how much; or, where rounding hides it, that sums have another order there. */
 static void put_from(const struct at_certificate *row, FILE *out) {
-    /* `row` has one setting, which is another variant and no place on a scale. */
-    fprintf(out, " (%s %s%s: ", row->with[0] ? "beside" : "from", row->from, row->with[0] ? "" : " on");
+    fprintf(out, " (%s %s%s: ",
+            is_counted(row) ? "from"
+            : row->with[0]  ? "beside"
+                            : "with",
+            row->from, is_counted(row) ? " on" : "");
     if (row->from_different == 0)
         fputs("declares another order of sums, ", out);
     fprintf(out, "%" PRId64 " of %" PRId64 " elements", row->from_different, row->from_compared);
@@ -116,14 +124,14 @@ void at_certify_put(const struct at_certificate *rows, int64_t n, int counts, FI
 }
 
 void at_certify_put_sum(const struct at_certify_sum *sum, FILE *out) {
-    fprintf(out, "%" PRId64 " variant%s:", sum->variants, sum->variants == 1 ? "" : "s");
+    fprintf(out, "%" PRId64 " variant%s", sum->variants, sum->variants == 1 ? "" : "s");
     for (int p = 0, begun = 0; p < AT_PROPERTY_COUNT; p++) {
         int64_t all = 0;
         for (int v = 0; v < AT_CERTIFIED_COUNT; v++)
             all += sum->of[p][v];
         if (all == 0 || all == sum->of[p][AT_CERTIFIED_NA])
             continue;
-        fprintf(out, "%s %s", begun++ ? "," : "", at_property_name(p));
+        fprintf(out, "%s %s", begun++ ? "," : ":", at_property_name(p));
         for (int v = AT_CERTIFIED_YES; v < AT_CERTIFIED_COUNT; v++)
             if (sum->of[p][v])
                 fprintf(out, " %" PRId64 " %s", sum->of[p][v], at_certified_name(v));
@@ -165,13 +173,15 @@ static void to_result(const struct at_certificate *row, int64_t index, unsigned 
     snprintf(r->tensor, sizeof r->tensor, "%s", row->property);
     snprintf(r->case_id, sizeof r->case_id, "%" PRId64 " case%s", row->cases, row->cases == 1 ? "" : "s");
     if (row->from[0])
-        snprintf(r->cause, sizeof r->cause, "not from %s on: bits differ of %" PRId64 " of %" PRId64 " elements%s%s",
-                 row->from, row->from_different, row->from_compared, row->disagrees ? "; declares " : "",
-                 row->disagrees ? row->claim : "");
+        snprintf(r->cause, sizeof r->cause,
+                 "not invariant: bits differ, %s %s, of %" PRId64 " of %" PRId64 " elements%s%s",
+                 is_counted(row) ? "from" : "with", row->from, row->from_different, row->from_compared,
+                 row->disagrees ? "; declares " : "", row->disagrees ? row->claim : "");
     else
         snprintf(r->cause, sizeof r->cause, "%s", row->reason);
-    snprintf(r->repro, sizeof r->repro, "attest certify '%s/%s' --properties %s%s%s", row->family, row->variant,
-             row->property, row->with[0] ? " --with " : "", row->with);
+    snprintf(r->repro, sizeof r->repro, "attest certify '%s/%s' --properties %s%s%s%s%s%s", row->family, row->variant,
+             row->property, row->with[0] ? " --with " : "", row->with, row->from_case[0] ? " --case '" : "",
+             row->from_case, row->from_case[0] ? "'" : "");
 }
 
 at_status at_certify_put_junit(const struct at_certificate *rows, int64_t n, unsigned wanted, const char *path) {

@@ -24,14 +24,27 @@ static at_status only(struct at_measure *m, struct at_setting *setting, at_statu
     return status;
 }
 
+/* The same of units, of which an operator may refuse a number (score_counts takes one request): then there is no such batch. */
+static at_status only_units(struct at_measure *m, struct at_setting *setting, const int64_t *units, int64_t n,
+                            int64_t n_same) {
+    struct at_trial trial;
+    const at_status made = at_trial_units(m->problem, units, n, n_same, &trial);
+    if (made != AT_USAGE)
+        return only(m, setting, made, &trial);
+    cannot(m, (enum at_property)setting->property, at_error_message());
+    at_error_clear();
+    return AT_OK;
+}
+
 /* ---- batch ---- */
 
 /* Units may stand in a batch twice where each writes to places of its own. */
 static int can_repeat(const struct at_problem *p) {
-    const int own = p->op->kind == AT_KIND_ATTENTION && p->op->weights != AT_WEIGHTS_NONE;
+    if (at_trial_is_cut(p)) /* outputs belong to queries, and those to requests */
+        return 1;
     for (int t = 0; t < p->op->n_tensors; t++)
         if (p->op->tensors[t].role != AT_IN && at_tensor_count(&p->tensors[t]) > 0 &&
-            p->op->tensors[t].dims[0] != p->op->batch && !own)
+            p->op->tensors[t].dims[0] != p->op->batch)
             return 0;
     return 1;
 }
@@ -56,19 +69,18 @@ static at_status alone(struct at_measure *m, int64_t n) {
 /* The first half with the first request again in place of the others; the batch backwards; the batch twice. */
 static at_status batches(struct at_measure *m, int64_t n, int64_t *units) {
     struct at_setting s = at_setting_of(m, AT_PROPERTY_batch, n, "other neighbours");
-    struct at_trial trial;
     s.is_batch = 1;
     if (n > 1 && can_repeat(m->problem)) {
         for (int64_t i = 0; i < n; i++)
             units[i] = i < (n + 1) / 2 ? i : 0;
-        AT_TRY(only(m, &s, at_trial_units(m->problem, units, n, (n + 1) / 2, &trial), &trial));
+        AT_TRY(only_units(m, &s, units, n, (n + 1) / 2));
     }
     if (n > 1) {
         s = at_setting_of(m, AT_PROPERTY_batch, n, "the batch backwards");
         s.is_batch = 1;
         for (int64_t i = 0; i < n; i++)
             units[i] = n - 1 - i;
-        AT_TRY(only(m, &s, at_trial_units(m->problem, units, n, n, &trial), &trial));
+        AT_TRY(only_units(m, &s, units, n, n));
     }
     if (!can_repeat(m->problem))
         return AT_OK;
@@ -76,7 +88,7 @@ static at_status batches(struct at_measure *m, int64_t n, int64_t *units) {
     s.is_batch = 1;
     for (int64_t i = 0; i < 2 * n; i++)
         units[i] = i % n;
-    return only(m, &s, at_trial_units(m->problem, units, 2 * n, 2 * n, &trial), &trial);
+    return only_units(m, &s, units, 2 * n, 2 * n);
 }
 
 static at_status batch(struct at_measure *m) {
@@ -280,7 +292,6 @@ static at_status pad_attention(struct at_measure *m) {
 /* Rows of a batch that nobody asked for hold what a request before had there: here the first one's. */
 static at_status pad_units(struct at_measure *m) {
     const int64_t n = at_batch_units(m->problem);
-    struct at_trial trial;
     if (n < 1 || !can_repeat(m->problem)) {
         cannot(m, AT_PROPERTY_pad, n < 1 ? "the operator has no batch" : "its rows write to places that they share");
         return AT_OK;
@@ -295,11 +306,13 @@ static at_status pad_units(struct at_measure *m) {
         struct at_setting s =
             at_setting_of(m, AT_PROPERTY_pad, padding, "%" PRId64 " padding row%s", padding, padding > 1 ? "s" : "");
         s.is_batch = 1;
-        status = only(m, &s, at_trial_units(m->problem, units, n + padding, n, &trial), &trial);
+        status = only_units(m, &s, units, n + padding, n);
     }
     free(units);
     return status;
 }
+
+static at_status pad(struct at_measure *m) { return at_trial_is_cut(m->problem) ? pad_attention(m) : pad_units(m); }
 
 /* ---- row ---- */
 
@@ -359,16 +372,13 @@ static at_status row(struct at_measure *m) {
 }
 
 at_status at_settings_of(struct at_measure *m, enum at_property property) {
-    static at_status (*const of[AT_PROPERTY_COUNT])(struct at_measure * m) = {
-#define X(name, meaning) [AT_PROPERTY_##name] = name,
-        X(batch, ) X(split, ) X(chunk, ) X(page, ) X(row, )
-#undef X
+    static at_status (*const of[AT_PROPERTY_COUNT])(struct at_measure *) = {
+        [AT_PROPERTY_batch] = batch, [AT_PROPERTY_split] = split, [AT_PROPERTY_chunk] = chunk,
+        [AT_PROPERTY_page] = page,   [AT_PROPERTY_pad] = pad,     [AT_PROPERTY_row] = row,
     };
     const int cut = at_trial_is_cut(m->problem);
-    if (property == AT_PROPERTY_pad)
-        return cut ? pad_attention(m) : pad_units(m);
-    if (property == AT_PROPERTY_batch || cut)
+    if (cut || property == AT_PROPERTY_batch || property == AT_PROPERTY_pad)
         return of[property](m);
-    cannot(m, property, "no attention");
+    cannot(m, property, m->problem->op->kind == AT_KIND_ATTENTION ? "its outputs belong to no query" : "no attention");
     return AT_OK;
 }

@@ -55,7 +55,10 @@ out:
 /* ---- attention ---- */
 
 int at_trial_is_cut(const struct at_problem *p) {
-    return p->op->kind == AT_KIND_ATTENTION && p->op->weights != AT_WEIGHTS_NONE;
+    int belong = p->op->kind == AT_KIND_ATTENTION;
+    for (int t = 0; t < p->op->n_tensors; t++)
+        belong &= p->op->tensors[t].role == AT_IN || p->op->tensors[t].dims[0] == AT_DIM_tokens;
+    return belong;
 }
 
 struct at_trial_layout at_trial_layout_of(const struct at_problem *p) {

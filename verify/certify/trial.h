@@ -13,7 +13,8 @@ struct at_trial {
     int64_t n, *base, *other;  /* row base[i] of that problem is row other[i] of this one */
 };
 
-/* Units of any operator that has a batch, in this order; the first n_same of them are compared. AT_NO_MEMORY. */
+/* Units of any operator that has a batch, in this order; the first n_same of them are compared. AT_NO_MEMORY; AT_USAGE where the
+ * operator does not take such a batch. */
 at_status at_trial_units(const struct at_problem *problem, const int64_t *units, int64_t n, int64_t n_same,
                          struct at_trial *trial);
 

@@ -165,6 +165,17 @@ static void units_hold_the_rows(void **state) {
     at_drop_case(&built);
 }
 
+static void refused_batches(void **state) {
+    (void)state;
+    struct at_built_case built = at_build_line("score_counts h=2 hk=1 sq=3 sk=5 d=8 causal=1 dtype=f16");
+    const int64_t twice[] = { 0, 0 };
+    struct at_trial trial;
+    assert_int_equal(at_trial_units(&built.data.problem, twice, 2, 2, &trial), AT_USAGE); /* it takes one request */
+    assert_null(trial.base);
+    assert_false(at_trial_is_cut(&built.data.problem)); /* counts belong to no query */
+    at_drop_case(&built);
+}
+
 /* ---- what a declaration says ---- */
 
 static void declared_orders(void **state) {
@@ -254,6 +265,7 @@ int main(void) {
         cmocka_unit_test(shuffled_pages_lie_elsewhere),
         cmocka_unit_test(pieces_hold_the_rows),
         cmocka_unit_test(units_hold_the_rows),
+        cmocka_unit_test(refused_batches),
         cmocka_unit_test(declared_orders),
         cmocka_unit_test(cases_together),
     };
