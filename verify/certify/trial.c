@@ -7,6 +7,7 @@
 
 #include "attest/attention.h"
 #include "datasets/fill/random.h"
+#include "datasets/language/case_keys.h"
 
 static at_status make_pairs(struct at_trial *t, int64_t n) {
     t->base = malloc(((size_t)n + 1) * sizeof *t->base);
@@ -54,11 +55,9 @@ out:
 
 /* ---- attention ---- */
 
+/* One that may have a capacity beyond its keys has requests of their own lengths in a batch, and an output a query. */
 int at_trial_is_cut(const struct at_problem *p) {
-    int belong = p->op->kind == AT_KIND_ATTENTION;
-    for (int t = 0; t < p->op->n_tensors; t++)
-        belong &= p->op->tensors[t].role == AT_IN || p->op->tensors[t].dims[0] == AT_DIM_tokens;
-    return belong;
+    return p->op->kind == AT_KIND_ATTENTION && at_key_index(p->op, "capacity") >= 0;
 }
 
 struct at_trial_layout at_trial_layout_of(const struct at_problem *p) {
