@@ -8,7 +8,7 @@ work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 top=$work/attest
 mkdir -p "$top/lib" "$top/datasets/measurements"
 cp "$@" "$top/"
-cp -r datasets/cases datasets/activations datasets/bench datasets/stacks "$top/datasets/"
+cp -r datasets/cases datasets/certify datasets/activations datasets/bench datasets/stacks "$top/datasets/"
 cp datasets/measurements/h200_tensor_core.txt datasets/measurements/h200_special.txt "$top/datasets/measurements/"
 # Every library but those of glibc itself, which belong to the host's loader.
 for program in "$top"/attest*; do

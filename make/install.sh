@@ -3,7 +3,7 @@
 # share/attest beside it has what they read, and what people who write a runner read. A .tsv is one of selftest's lists.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
-data=(cases bench activations measurements stacks)
+data=(cases certify bench activations measurements stacks)
 remove() {
     rm -f "$1"/bin/attest{,-cpu,-cuda,-mutants} "$1/share/man/man1/attest.1" "$1/share/bash-completion/completions/attest"
     rm -rf "$1/share/attest"

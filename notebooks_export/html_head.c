@@ -75,7 +75,8 @@ static void put_content(const struct at_export *e, FILE *f) {
         const char *group, *rows;
     } known[] = { { "results", "results of verification" },
                   { "ledger", "rows of the overflow ledger" },
-                  { "bench", "timed kernels" } };
+                  { "bench", "timed kernels" },
+                  { "certificates", "certificates" } };
     fputs("<p>An archive of attest, which judges GPU attention kernels against plain references. It holds", f);
     const char *between = " ";
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {

@@ -1,13 +1,15 @@
 /* The contents that archives may have beside results: those of studies, from their list, and the other features' here.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verify/bench/bench.h"
+#include "verify/certify/certify_report.h"
 #include "verify/record/dist_table.h"
 #include "verify/stack/stack_report.h"
 #include "verify/study/study_list.h"
 
 static const struct at_content *const others[] = { &at_content_distributions, &at_content_bench_kernels,
                                                    &at_content_stack_plan,    &at_content_stack_steps,
-                                                   &at_content_stack_turns,   &at_content_stack_graph };
+                                                   &at_content_stack_turns,   &at_content_stack_graph,
+                                                   &at_content_certificates };
 enum { N_OTHERS = sizeof others / sizeof *others };
 
 const struct at_content *at_content_at(int i) {

@@ -22,7 +22,7 @@
  *           at_accumulate over operand and v in the order of pv_*; pv_zero = skipped leaves keys with operand 0
  *           out; of each pv_spread = S keys (contiguous, or in pages of whole groups) step i has the keys
  *           q S/4 + 4 i + {0, 1, 2, 3}, q = 0 .. 3, zeros for those that are not visible. Partials are held in f32 (f64 when pv_unit is f64): o = partial 0, then fl(o + partial i).
- *   output  gamma_on = output: o = fl(gamma o). Then rounded to dtype. +0 when nothing is visible.
+ *   output  gamma_on = output: o = fl(gamma o). Then rounded to the format of o (dtype). +0 when nothing is visible.
  *
  * Ledger: every stage in the declared values, p before gamma and rounding, out before the rounding to dtype.
  * inf_made counts accumulator steps and all operations here that turn finite operands into infinity. A key is
@@ -280,7 +280,7 @@ static at_status model_row(void *context, const struct at_asynct_input *in) {
     gate(m, in, &head);
     output(m, in, head.gamma);
     for (int64_t c = 0; c < d; c++) {
-        double o = at_round(m->problem->dtype, m->o[c]);
+        double o = at_round(m->problem->tensors[AT_ASYNCT_O].format, m->o[c]);
         note_made(m, isfinite(m->o[c]), o);
         if (m->eval->ledger)
             at_ledger_note(m->eval->ledger, AT_STAGE_out, m->o[c], &place);

@@ -23,7 +23,7 @@ refuses() { # WHY, text of a page
 
 pages=$(git ls-files '*.md' 2> /dev/null | xargs grep -l '^ *\$ ' || true)
 [[ -n "$pages" ]] || pages=$(grep -rl --include='*.md' '^ *\$ ' README.md reference datasets kernels verify notebooks_export)
-for page in README.md verify/study/README.md verify/record/README.md verify/bench/README.md verify/reproduce/README.md \
+for page in README.md verify/study/README.md verify/record/README.md verify/bench/README.md verify/reproduce/README.md verify/certify/README.md \
     kernels/runner/python/README.md; do
     [[ " ${pages//$'\n'/ } " == *" $page "* ]] || fail "$page is not among the pages with examples: ${pages//$'\n'/ }"
 done

@@ -53,6 +53,7 @@ rule() { # folder -> sets own, outside
         verify/drift) own="attest/|datasets/fill/random.h|$(rooms drift archive result cli)" outside='jansson.h|gsl/' ;;
         verify/stack) own="attest/|datasets/|$(rooms stack commands run judge plan archive result runner cli)" outside='jansson.h' ;;
         verify/bench) own="attest/|score_counts/|datasets/|fast/|$(rooms bench study record commands run judge plan archive result runner cli)" outside='jansson.h|gsl/' ;;
+        verify/certify) own="attest/|datasets/|$(rooms certify commands run judge plan report archive result runner cli)" outside='jansson.h' ;;
         verify/reproduce) own="attest/|datasets/|build_info.h|$(rooms reproduce bench study commands plan archive result runner cli)" outside='jansson.h' ;;
         notebooks_export) own='attest/|notebooks_export/|notebooks_export/plots/|verify/archive/(frame|distributions).h|verify/(cli/commands|result/atomic_file|result/result).h' outside='jansson.h' ;;
         *) return 1 ;;

@@ -297,14 +297,9 @@ static int is_there(hid_t root, const char *path) {
 static at_status read_all(struct source *s, hid_t root, struct at_frames *frames) {
     static const struct {
         const char *group, *axis;
-    } known[] = { { "cases", "case" },
-                  { "kernels", "kernel" },
-                  { "results", "result" },
-                  { "ledger", "row" },
-                  { "ledger/totals", "total" },
-                  { "bench", "row" },
-                  { "distributions/unit", "row" },
-                  { "distributions/ledger", "row" } };
+    } known[] = { { "cases", "case" },       { "kernels", "kernel" },         { "results", "result" },
+                  { "ledger", "row" },       { "ledger/totals", "total" },    { "bench", "row" },
+                  { "certificates", "row" }, { "distributions/unit", "row" }, { "distributions/ledger", "row" } };
     struct at_run_record record;
     at_run_record_init(&record);
     AT_TRY(at_archive_check_version(s->file, root, "attest.archive", "the file"));
