@@ -21,7 +21,7 @@ grep -qE '^  split  yes  [1-9][0-9]* elements, 7 settings, 1 case, 5 ways; decla
     { cat "$scratch/out"; fail "ways and claims of 07_split_k"; }
 "$attest" certify softmax_decode/05_paged_atomic --case "softmax_decode $decode" > "$scratch/out" 2>&1
 grep -q 'invariant:' "$scratch/out" && { cat "$scratch/out"; fail "bits that do not repeat are certified"; }
-grep -q 'n/a: .*chunk.* (declares that its bits do not repeat)' "$scratch/out" || { cat "$scratch/out"; fail "05_paged_atomic repeats"; }
+grep -q "chunk (a request has one query)" "$scratch/out" || { cat "$scratch/out"; fail "05_paged_atomic has chunks"; }
 prefill='b=2 h=2 hk=1 sq=5/33 prefix=97/40 d=64 page=16 causal=1 capacity=256 seed=1'
 wants 0 'not: page (from pages of 64 on: ' "$attest" certify asynct_prefill/30_persistent_wgmma_tma --properties page \
     --case "asynct_prefill $prefill dtype=bf16 data=swamped"

@@ -53,7 +53,7 @@ static void begin_row(const struct at_variant *v, int property, struct at_certif
 /* What a property's settings came to. */
 static void close_row(const struct at_measure *m, int property) {
     struct at_certificate *row = &m->rows[property];
-    if (at_certificate_value(row) == AT_CERTIFIED_FAILED)
+    if (at_certificate_value(row) == AT_CERTIFIED_FAILED || at_settings_none(m, (enum at_property)property))
         return;
     if (row->from[0]) { /* bits differ, or may by what is declared */
         at_certificate_set(row, AT_CERTIFIED_NO);

@@ -89,6 +89,11 @@ static void all_bits(const struct at_problem *p, const struct at_outputs *a, con
 /* Bits that change from launch to launch are no function of a request. */
 static void does_not_repeat(struct at_measure *m, const struct at_bits *bits) {
     for (int p = 0; p < AT_PROPERTY_COUNT; p++) {
+        const char *none = at_settings_none(m, (enum at_property)p);
+        if (none) {
+            snprintf(m->rows[p].reason, sizeof m->rows[p].reason, "%s", none);
+            continue;
+        }
         struct at_setting setting = at_setting_of(m, (enum at_property)p, -1, "the same launch again");
         setting.ran = 1;
         setting.compared = bits->compared;

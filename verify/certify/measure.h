@@ -62,6 +62,8 @@ void at_bits_compare(const struct at_tensor *a, int64_t a_first, const struct at
 
 /* The properties, one function each: the settings it has on this case. verify/certify/settings.c */
 at_status at_settings_of(struct at_measure *measure, enum at_property property);
+/* Why a property has no meaning for the operator or the family; NULL: it has one. */
+const char *at_settings_none(const struct at_measure *measure, enum at_property property);
 
 /* What two declarations say of one row in two problems. Outputs are taken as f32, before they are rounded to their format: rounding
  * hides most of what another order of sums changes. NOTHING: one of them names no order, or leaves the model an interval. */

@@ -232,10 +232,6 @@ static at_status in_pieces(struct at_measure *m, int64_t of) {
 static at_status chunk(struct at_measure *m) {
     const struct at_problem *p = m->problem;
     const int64_t longest = p->sizes.max_sq;
-    if (m->c->family->decode) {
-        cannot(m, AT_PROPERTY_chunk, "a request has one query");
-        return AT_OK;
-    }
     if (!p->params.causal || longest < 2) {
         cannot(m, AT_PROPERTY_chunk,
                longest < 2 ? "a request has one query" : "not causal: a piece would see other keys");
@@ -371,14 +367,22 @@ static at_status row(struct at_measure *m) {
                 &trial);
 }
 
+const char *at_settings_none(const struct at_measure *m, enum at_property property) {
+    if (property == AT_PROPERTY_batch || property == AT_PROPERTY_pad)
+        return NULL;
+    if (!at_trial_is_cut(m->problem))
+        return m->problem->op->kind == AT_KIND_ATTENTION ? "its outputs belong to no query" : "no attention";
+    return property == AT_PROPERTY_chunk && m->c->family->decode ? "a request has one query" : NULL;
+}
+
 at_status at_settings_of(struct at_measure *m, enum at_property property) {
     static at_status (*const of[AT_PROPERTY_COUNT])(struct at_measure *) = {
         [AT_PROPERTY_batch] = batch, [AT_PROPERTY_split] = split, [AT_PROPERTY_chunk] = chunk,
         [AT_PROPERTY_page] = page,   [AT_PROPERTY_pad] = pad,     [AT_PROPERTY_row] = row,
     };
-    const int cut = at_trial_is_cut(m->problem);
-    if (cut || property == AT_PROPERTY_batch || property == AT_PROPERTY_pad)
+    const char *none = at_settings_none(m, property);
+    if (!none)
         return of[property](m);
-    cannot(m, property, m->problem->op->kind == AT_KIND_ATTENTION ? "its outputs belong to no query" : "no attention");
+    cannot(m, property, none);
     return AT_OK;
 }
