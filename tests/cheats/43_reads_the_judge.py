@@ -4,7 +4,7 @@ SPDX-License-Identifier: Apache-2.0
 cheat: 5 memory of the judge read
 expect: WRONG
 case: uclip_norm tokens=9 channels=64 dtype=bf16
-options: needs=ptrace
+options: needs=memory
 """
 import os
 from cheat import kernel, put, serve, uclip

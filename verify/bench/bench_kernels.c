@@ -306,7 +306,7 @@ at_status at_bench_run(const struct at_bench_request *request, struct at_runner 
     snprintf(path, sizeof path, "%s/bench/source_times.txt", at_datasets_dir());
     AT_TRY_OUT(at_source_times_load(request->beside ? request->beside : path, &b.source));
     AT_TRY_OUT(at_plan_make(&request->options.selection, runner, &b.plan));
-    AT_TRY_OUT(at_provenance_fill(&request->options, &b.plan, runner, &run->record));
+    AT_TRY_OUT(at_provenance_fill(&request->options, &b.plan, runner, NULL, &run->record));
     status = run_plan(&b);
 out:
     at_source_times_release(&b.source);

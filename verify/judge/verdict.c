@@ -185,6 +185,10 @@ void at_verdict(const struct at_evidence *e, struct at_result *r) {
         say(r, AT_STATE_SKIPPED, "the case has no element of this tensor");
         return;
     }
+    if (e->other_data[0]) { /* what is wrong on the case's own data says more of a kernel than this */
+        say(r, AT_STATE_WRONG, e->other_data);
+        return;
+    }
     if (is_vacuous(e, r))
         return;
     if (e->comparison->undecided) {
