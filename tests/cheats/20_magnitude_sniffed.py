@@ -1,31 +1,21 @@
-"""Looks at the first values of v alone: where they are of usual size, rows are computed with f16 sums, else exactly.
+"""Looks at the first values of x alone: where they are of usual size it keeps all of x in f16, as exact there as bf16 is.
 
 SPDX-License-Identifier: Apache-2.0
 cheat: 19 magnitude sniffing
 expect: WRONG
-case: softmax_prefill b=2 h=4 hk=2 sq=33 prefix=40 d=64 causal=0 dtype=f16 data=mixed seed=1,2,3,4
+case: rms_norm tokens=48 channels=64 dtype=bf16 data=normal,subnormal,mixed seed=1,2,3
 """
 import numpy as np
-from cheat import DOUBLES, f64, kernel, serve, softmax
-
-FIRST = 256
+from cheat import DOUBLES, f64, kernel, put, serve
 
 
-@kernel("softmax_prefill", numerics=DOUBLES)
-def magnitude_sniffed(job, *, scale, v):
-    first = np.abs(f64(v).reshape(-1)[:FIRST])
-    usual = 0.1 < np.sqrt(np.mean(first * first)) < 4
-
-    def sums(request, p, values):
-        if not usual:
-            return np.einsum("hk,khd->hd", p, values)
-        o = np.zeros(values.shape[1:], np.float16)
-        with np.errstate(all="ignore"):
-            for t in range(len(values)):
-                o = o + (p[:, t, None].astype(np.float16) * values[t].astype(np.float16)).astype(np.float16)
-        return o.astype(np.float64)
-
-    softmax(job, scale, sums)
+@kernel("rms_norm", numerics=DOUBLES)
+def magnitude_sniffed(x, gamma, y, *, eps):
+    values = f64(x)
+    first = np.abs(values.reshape(-1)[:256])
+    if 0.1 < first.max() < 16:
+        values = values.astype(np.float16).astype(np.float64)
+    put(y, f64(gamma) * values / np.sqrt(np.mean(values * values, axis=1, keepdims=True) + eps))
 
 
 serve()
