@@ -115,6 +115,7 @@ static void late_close(struct late *l) {
         free(l->problem.tensors[l->tensor].data);
     for (int t = 0; t < AT_MAX_TENSORS; t++)
         free(l->must[t]);
+    memset(l->must, 0, sizeof l->must);
     rows_close(&l->rows);
     l->tensor = -1;
 }
