@@ -6,9 +6,9 @@
 
 #include "tests/support/runner_rig.h"
 
-/* A case on which an output of zeros is right to the bit: every gate is closed. Three requests, one of them empty,
+/* A case on which an output of zeros is right to the bit: every gate is closed, and what is late in another launch gets no weight. Three requests, one of them empty,
  * pages of 4 keys; o has 5 x 2 x 8 elements. */
-#define AT_LAUNCH_LINE "asynct_prefill b=3 h=2 hk=1 sq=2/0/3 sk=5/0/9 d=8 page=4 dtype=f32 data=all_masked"
+#define AT_LAUNCH_LINE "asynct_prefill b=3 h=2 hk=1 sq=2/0/3 sk=5/0/9 d=8 page=4 dtype=f32 data=all_masked gamma=0"
 enum { AT_LAUNCH_ELEMENTS = 80 };
 
 /* All of family asynct_prefill. They declare tail=unread, that bits repeat and do not depend on the batch, and no

@@ -273,16 +273,15 @@ static at_status run_job(struct at_job *j) {
                  at_format_info(c->data.problem.tensors[t].format)->name);
     }
     const int again = is_launched_again(j);
-    status =
-        again ? at_job_other_data(j) : AT_OK; /* first: what keeps the last result alone still has the judged one */
-    if (status == AT_OK && again)
-        status = at_job_rerun(j);
+    status = again ? at_job_rerun(j) : AT_OK;
     if (status == AT_OK)
         status = at_job_predict(j);
     if (status == AT_OK && again)
         status = at_job_graph(j);
     if (status == AT_OK && again && !j->outputs.is_dirty)
         status = at_job_other_batches(j);
+    if (status == AT_OK && again && !j->outputs.is_dirty)
+        status = at_job_other_data(j);
     if (status != AT_OK)
         return launch_failed(j, status);
     return judge_outputs(j);

@@ -60,9 +60,10 @@ static int same_bits(const struct at_tensor *a, const struct at_tensor *b, int64
 }
 
 /* An element is accused when it is an ordinary number beyond a limit that there is: what overflows or is no number was
- * judged on the first data. must[t][i] (NULL: all): whether element i is asked about at all. */
-static void accuse(struct at_job *j, const struct rows *r, const struct at_outputs *got, double *const *must,
-                   const char *what) {
+ * judged on the first data. must[t][i] (NULL: all): whether element i is asked about at all. `before`:
+ * what the launch on the other data left. */
+static void accuse(struct at_job *j, const struct rows *r, const struct at_outputs *got,
+                   const struct at_outputs *before, double *const *must, const char *what) {
     const struct at_answer *a = &j->context->answer;
     const struct at_problem *p = &j->context->data.problem;
     for (int o = 0; o < a->n_outputs; o++) {
@@ -78,7 +79,7 @@ static void accuse(struct at_job *j, const struct rows *r, const struct at_outpu
                     continue;
                 worst = worst < 0 ? i : worst;
                 wrong++;
-                kept += same_bits(&got->tensors[t], &j->outputs.tensors[t], i, 1);
+                kept += same_bits(&got->tensors[t], &before->tensors[t], i, 1);
             }
         }
         if (!wrong || j->other_data[o][0])
@@ -220,8 +221,7 @@ static int next_tensor(const struct at_problem *p, unsigned tried) {
     return best;
 }
 
-static at_status open_tensor(struct at_job *j, int t, struct late *l) {
-    const struct at_problem *p = &j->context->data.problem;
+static at_status open_tensor(struct at_job *j, const struct at_problem *p, int t, struct late *l) {
     const size_t bytes = (size_t)at_tensor_bytes(&p->tensors[t]);
     const struct at_answer *a = &j->context->answer;
     l->problem = *p;
@@ -239,8 +239,7 @@ static at_status open_tensor(struct at_job *j, int t, struct late *l) {
 }
 
 /* l->tensor stays -1 when no element is found that matters. */
-static at_status find_late(struct at_job *j, struct late *l) {
-    const struct at_problem *p = &j->context->data.problem;
+static at_status find_late(struct at_job *j, const struct at_problem *p, struct late *l) {
     const uint64_t draw = at_job_seed(j, LATE_LAUNCH);
     at_status status = AT_OK;
     int found = 0;
@@ -250,7 +249,7 @@ static at_status find_late(struct at_job *j, struct late *l) {
         const int64_t element = late_element(p, t, draw, &before);
         if (element < 0)
             continue;
-        AT_TRY(open_tensor(j, t, l));
+        AT_TRY(open_tensor(j, p, t, l));
         l->element = element;
         status = evaluate(j, p, &before);
         if (status == AT_OK)
@@ -263,19 +262,20 @@ static at_status find_late(struct at_job *j, struct late *l) {
     return status;
 }
 
-static at_status late_change(struct at_job *j) {
+/* `before`: what the launch on p left, which was the last. */
+static at_status late_change(struct at_job *j, const struct at_problem *p, const struct at_outputs *before) {
     struct late l = { .tensor = -1 };
     struct at_outputs got = { 0 };
     char what[128];
-    at_status status = find_late(j, &l);
+    at_status status = find_late(j, p, &l);
     if (status != AT_OK || l.tensor < 0)
         goto out;
-    snprintf(what, sizeof what, "with one element of %s changed (%lld of %lld)", l.problem.op->tensors[l.tensor].name,
-             (long long)l.element, (long long)at_tensor_count(&l.problem.tensors[l.tensor]));
+    snprintf(what, sizeof what, "with one element of %s changed (%lld of %lld)", p->op->tensors[l.tensor].name,
+             (long long)l.element, (long long)at_tensor_count(&p->tensors[l.tensor]));
     AT_TRY_OUT(launch(j, &l.problem, LATE_LAUNCH, "the same problem with one element changed",
                       ", when launched again with one element changed", &got));
     AT_TRY_OUT(evaluate(j, &l.problem, &l.rows));
-    accuse(j, &l.rows, &got, l.must, what);
+    accuse(j, &l.rows, &got, before, l.must, what);
 out:
     late_close(&l);
     at_outputs_release(&got);
@@ -315,30 +315,36 @@ static void choose_rows(const struct at_job *j, const struct at_outputs *got, st
     }
 }
 
-static at_status other_seed(struct at_job *j) {
-    struct at_case_data data = { 0 };
-    struct at_outputs got = { 0 };
+/* What rows of the judged launch say of a launch on data of another seed. */
+static at_status judge_other_seed(struct at_job *j, const struct at_problem *p, const struct at_outputs *got) {
     struct rows rows = { .n = 0 };
-    at_status status = AT_OK;
-    AT_TRY(at_case_build_again(j->context->item->c, DATA_TURN, &data));
-    if (!same_shapes(&j->context->data.problem, &data.problem))
-        goto out; /* of a case whose lengths its seed draws */
-    AT_TRY_OUT(
-        launch(j, &data.problem, DATA_LAUNCH, "data of another seed", ", when launched again on other data", &got));
-    choose_rows(j, &got, &rows);
-    AT_TRY_OUT(evaluate(j, &data.problem, &rows));
-    accuse(j, &rows, &got, NULL, "on data of another seed");
-out:
+    choose_rows(j, got, &rows);
+    at_status status = evaluate(j, p, &rows);
+    if (status == AT_OK)
+        accuse(j, &rows, got, &j->outputs, NULL, "on data of another seed");
     rows_close(&rows);
-    at_outputs_release(&got);
-    at_case_data_release(&data);
     return status;
 }
 
 at_status at_job_other_data(struct at_job *j) {
     const struct at_problem *p = &j->context->data.problem;
+    struct at_case_data data = { 0 };
+    struct at_outputs got = { 0 };
+    at_status status = AT_OK;
+    int is_other = !j->context->is_given && at_case_is_drawn(j->context->item->c);
     if (p->op->admits || p->op->rows(p) < 1)
         return AT_OK;
-    AT_TRY(late_change(j));
-    return j->context->is_given || !at_case_is_drawn(j->context->item->c) ? AT_OK : other_seed(j);
+    if (is_other)
+        AT_TRY_OUT(at_case_build_again(j->context->item->c, DATA_TURN, &data));
+    is_other = is_other && same_shapes(p, &data.problem); /* of some cases the seed draws lengths */
+    p = is_other ? &data.problem : p;
+    AT_TRY_OUT(launch(j, p, DATA_LAUNCH, is_other ? "data of another seed" : "the same problem once more",
+                      is_other ? ", when launched again on other data" : ", when launched once more", &got));
+    if (is_other)
+        AT_TRY_OUT(judge_other_seed(j, p, &got));
+    AT_TRY_OUT(late_change(j, p, &got));
+out:
+    at_outputs_release(&got);
+    at_case_data_release(&data);
+    return status;
 }

@@ -5,9 +5,10 @@
 
 #include "verify/judge/job.h"
 
-/* Two launches with every tensor at the address and of the shape that it had in the judged one, one right after the other:
- * the same data but for one late element of an input, drawn by the seed, whose change must show in some output by the exact
- * values; then the case on data of another seed. Fills job->other_data[o] (a cause; "" where nothing was found) of each
+/* Two launches with every tensor at the address and of the shape that it had in the judged one, one right after the other,
+ * since some keep but their last result: the case on data of another seed (where it has none, on its own once more); then
+ * that but for one late element of an input, drawn by the run's seed, whose change must show in some output by the exact
+ * values. Fills job->other_data[o] (a cause; "" where nothing was found) of each
  * output with finite values beyond their limits, and adds what hygiene finds to job->outputs. Where an output may be one of
  * several (at_op.admits) or no element is found that matters, nothing is asked. Statuses as the launches of relaunch.h. */
 at_status at_job_other_data(struct at_job *job);

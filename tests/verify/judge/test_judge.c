@@ -79,8 +79,8 @@ static const struct at_result *expect(const char *line, enum at_launch_kernel ke
     return r;
 }
 
-#define CONTIGUOUS "asynct_prefill b=3 h=2 hk=1 sq=2/0/3 sk=5/0/9 d=8 dtype=f32 data=all_masked"
-#define ONE "asynct_prefill b=1 h=2 hk=1 sq=5 sk=9 d=8 page=4 dtype=f32 data=all_masked"
+#define CONTIGUOUS "asynct_prefill b=3 h=2 hk=1 sq=2/0/3 sk=5/0/9 d=8 dtype=f32 data=all_masked gamma=0"
+#define ONE "asynct_prefill b=1 h=2 hk=1 sq=5 sk=9 d=8 page=4 dtype=f32 data=all_masked gamma=0"
 
 static void a_right_kernel_passes_and_is_counted(void **state) {
     (void)state;
