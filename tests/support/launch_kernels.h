@@ -44,6 +44,9 @@ enum at_launch_kernel {
     AT_LK_ABORTS_ALONE,   /* zeros, abort() for a batch of one request */
     AT_LK_HANGS,          /* does not come back */
     AT_LK_BENDS,          /* o = v of the one key there is, in f32; times 1.03 where q[0] > 0; says that P is e4m3 */
+    AT_LK_KEEPS,          /* o = v of the one key there is, as it was in the first launch at these addresses */
+    AT_LK_KEEPS_LAST,     /* the same, and forgets it when the next launch has other addresses */
+    AT_LK_READS,          /* o = v of the one key there is */
     AT_LK_MEETS,          /* zeros, but 7 unless it, or the next one, runs in another process at the same time */
     AT_LK_MEETS_TOO,      /* the same; the folder where they leave word is AT_TEST_MEETING */
     AT_LK_COUNT

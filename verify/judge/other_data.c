@@ -39,6 +39,13 @@ static at_status evaluate(const struct at_job *j, const struct at_problem *p, st
         r->eval.limit[t] = calloc((size_t)a->count[t] + 1, sizeof(double));
         if (!r->eval.value[t] || !r->eval.limit[t])
             return AT_FAIL(AT_NO_MEMORY, "no memory for %lld outputs", (long long)a->count[t]);
+        for (int i = 0; i < r->n;
+             i++) { /* of a cache, the evaluation of a row leaves elements out that are not its own */
+            int64_t first, count;
+            p->op->row_span(p, t, r->row[i], &first, &count);
+            for (int64_t k = first; k < first + count; k++)
+                r->eval.value[t][k] = (double)NAN;
+        }
     }
     for (int i = 0; i < r->n; i++)
         AT_TRY(p->op->evaluate(p, &j->v->numerics, r->row[i], r->row[i] + 1, &r->eval));

@@ -35,6 +35,9 @@ struct __attribute__((packed)) beneath {
     int32_t fd;
 };
 
+/* Descriptors of a child are below: putting them in place must not close what is still needed. */
+enum { ABOVE_INHERITED = 16 };
+
 enum { MAX_ENVIRONMENT = 4096, ID_BYTES = 64 };
 
 enum network { NETWORK_SHARED, NETWORK_OWN, NETWORK_OWN_WITH_USER };
@@ -88,10 +91,13 @@ static void find_landlock(struct at_sandbox *box) {
     const struct ruleset rules = { files, version >= 4 ? TCP_BIND_CONNECT : 0,
                                    version >= 6 ? SCOPE_SOCKETS_SIGNALS : 0 };
     const size_t size = version >= 6 ? sizeof rules : version >= 4 ? 2 * sizeof(uint64_t) : sizeof(uint64_t);
-    box->rules = (int)syscall(LANDLOCK_CREATE, &rules, size, 0);
+    const int low = (int)syscall(LANDLOCK_CREATE, &rules, size, 0);
+    if (low < 0)
+        return;
+    box->rules = fcntl(low, F_DUPFD_CLOEXEC, ABOVE_INHERITED);
+    close(low);
     if (box->rules < 0)
         return;
-    fcntl(box->rules, F_SETFD, FD_CLOEXEC);
     box->landlock = (int)version;
     allow(box->rules, "/", (FS_EXECUTE | FS_READ_FILE | FS_READ_DIR) & files);
     allow(box->rules, box->scratch, files);

@@ -184,6 +184,19 @@ static void an_alarm_is_drawn_again(void **state) {
     assert_true(seen[0] && seen[1] && seen[2] && seen[3]);
 }
 
+/* What a kernel keeps from one launch to the next is right for as long as the data stay the same. */
+static void results_that_are_kept(void **state) {
+    (void)state;
+    static const char line[] = "asynct_prefill b=1 h=2 hk=1 sq=1 sk=1 d=8 dtype=f32 data=same_sign seed=3 clip=1:1";
+    expect(line, AT_LK_READS, AT_STATE_PASS, "");
+    expect(line, AT_LK_KEEPS, AT_STATE_WRONG,
+           "gives what it gave for other data in the same memory, launched again on data");
+    expect(line, AT_LK_KEEPS_LAST, AT_STATE_WRONG, "launched again with one element of v changed");
+    judge_again = INT64_MAX; /* without further launches nothing shows */
+    expect(line, AT_LK_KEEPS, AT_STATE_PASS, "");
+    judge_again = 1;
+}
+
 static void dirt_of_every_launch_counts(void **state) {
     (void)state;
     expect(AT_LAUNCH_LINE, AT_LK_PAST, AT_STATE_DIRTY, "wrote past tensor o: byte 8");
@@ -248,6 +261,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(one_job_in_n_is_launched_again),
         cmocka_unit_test(poison_is_told_from_a_race),
         cmocka_unit_test(an_alarm_is_drawn_again),
+        cmocka_unit_test(results_that_are_kept),
         cmocka_unit_test(dirt_of_every_launch_counts),
         cmocka_unit_test(bits_that_follow_the_batch),
         cmocka_unit_test(calls_that_fail),
