@@ -7,6 +7,10 @@ python=/usr/bin/python3
 cheats=$(grep -lE '^cheat: [0-9]' tests/cheats/[0-9][0-9]_*.py | wc -l)
 honest=$(grep -l '^cheat: honest' tests/cheats/[0-9][0-9]_*.py | wc -l)
 [[ $cheats -ge 30 && $honest -ge 4 ]] || fail "only $cheats cheats and $honest honest runners"
+for file in tests/cheats/[0-9][0-9]_*.py; do
+    name=$(basename "$file" .py)
+    grep -qF "| \`$name\` | $(sed -n 's/^cheat: //p' "$file") | $(sed -n 's/^expect: //p' "$file") |" tests/cheats/README.md || fail "tests/cheats/README.md lacks $name"
+done
 if [[ ${AT_EFFORT:-full} == fast ]]; then
     wants 0 '4 of 4 caught' "$attest" selftest --cheats --mutants '@(10|18|33|43)_*'
 else

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fnmatch.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 #include "attest/program_dir.h"
 #include "verify/run/session.h"
 
-enum { TEXT = 512, PATH = 4096 };
+enum { TEXT = 512, PATH = PATH_MAX };
 
 /* A file and its head. */
 struct cheat {
@@ -24,11 +25,11 @@ struct cheat {
 };
 
 /* The folder is part of a source tree, or of an installation that took the wrong kernels along. */
-static at_status find_folder(char *path, size_t size) {
-    if (at_program_file("cheats", path, size))
-        return AT_OK;
-    const int n = snprintf(path, size, "%s/../tests/cheats", at_datasets_dir());
-    if (n > 0 && (size_t)n < size && access(path, R_OK) == 0)
+static at_status find_folder(char path[PATH]) {
+    char found[PATH + 32];
+    if (!at_program_file("cheats", found, sizeof found))
+        snprintf(found, sizeof found, "%.4000s/../tests/cheats", at_datasets_dir());
+    if (realpath(found, path))
         return AT_OK;
     return AT_FAIL(AT_ENVIRONMENT,
                    "selftest: the cheats are not installed: they are in tests/cheats of the source tree, "
@@ -243,7 +244,7 @@ at_status at_selftest_cheats(const struct at_cheats_options *options, int *bad) 
                          : access("/usr/bin/python3", X_OK) == 0 ? "/usr/bin/python3"
                                                                  : "python3";
     at_status status = AT_OK;
-    AT_TRY_OUT(find_folder(folder, sizeof folder));
+    AT_TRY_OUT(find_folder(folder));
     AT_TRY_OUT(check_python(python));
     AT_TRY_OUT(load(folder, options->glob, &list, &n));
     AT_TRY_OUT(load_examples(folder, options->glob, &list, &n));

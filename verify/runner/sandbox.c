@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <linux/capability.h>
 #include <sched.h>
 #include <stdint.h>
@@ -213,20 +212,27 @@ out:
     return status;
 }
 
-static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *where) {
-    (void)info;
-    (void)type;
-    (void)where;
-    (void)remove(path);
-    return 0;
+/* A folder with all that is in it; links are removed, not followed. */
+static void remove_folder(int parent, const char *name, int depth) {
+    enum { DEEPEST = 64 }; /* each level holds a descriptor */
+    const int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!dir && fd >= 0)
+        close(fd);
+    for (const struct dirent *entry; dir && (entry = readdir(dir));)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+            unlinkat(fd, entry->d_name, 0) != 0 && depth < DEEPEST)
+            remove_folder(fd, entry->d_name, depth + 1);
+    if (dir)
+        closedir(dir);
+    (void)unlinkat(parent, name, AT_REMOVEDIR);
 }
 
 void at_sandbox_close(struct at_sandbox *box) {
-    enum { FOLDERS_OPEN = 16 };
     if (!box)
         return;
     if (box->scratch[0])
-        (void)nftw(box->scratch, remove_entry, FOLDERS_OPEN, FTW_DEPTH | FTW_PHYS);
+        remove_folder(AT_FDCWD, box->scratch, 0);
     if (box->rules >= 0)
         close(box->rules);
     if (box->was_dumpable)
