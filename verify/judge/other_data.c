@@ -14,7 +14,7 @@
 
 /* Numbers of launches, above those of relaunch.c and redraw.c; the turn of the data above those of redraw.c. */
 enum { LATE_LAUNCH = 32, DATA_LAUNCH = 33, DATA_TURN = 2 };
-enum { ROWS = 16, LATE_PLACES = 8, LARGEST_OF = 4096 };
+enum { ROWS = 64, LATE_ROWS = 16, LATE_PLACES = 8, LARGEST_OF = 4096 };
 
 /* Rows that are looked at, with exact values and limits of all outputs (whole tensors, of which only these rows count). */
 struct rows {
@@ -153,7 +153,7 @@ static int64_t late_element(const struct at_problem *p, int t, uint64_t draw, st
     const int64_t all = p->op->rows(p), n = at_tensor_count(&p->tensors[t]);
     rows->n = 0;
     if (!is_key_or_value(p, t) || !p->op->request_of_row) {
-        for (int64_t row = all - 1; row >= 0 && row >= all - ROWS; row--)
+        for (int64_t row = all - 1; row >= 0 && row >= all - LATE_ROWS; row--)
             add_row(rows, row);
         return n - 1 - (int64_t)(draw % (uint64_t)(n < LATE_PLACES ? n : LATE_PLACES));
     }
@@ -303,13 +303,13 @@ static int same_shapes(const struct at_problem *p, const struct at_problem *q) {
     return 1;
 }
 
-/* Rows that are as they were on the data before, from either end, and some that are drawn. */
+/* Rows that are as they were on the data before, from either end, and some that are drawn; of few rows all. */
 static void choose_rows(const struct at_job *j, const struct at_outputs *got, struct rows *r) {
     const struct at_answer *a = &j->context->answer;
     const struct at_problem *p = &j->context->data.problem;
     const int64_t rows = p->op->rows(p);
     for (int end = 0; end < 2; end++)
-        for (int64_t i = 0, some = r->n + ROWS / 4; i < rows && r->n < some; i++) {
+        for (int64_t i = 0, some = r->n + ROWS / 8; i < rows && r->n < some; i++) {
             const int64_t row = end ? rows - 1 - i : i;
             int64_t first, count, all = 0;
             int same = 1;
@@ -320,7 +320,9 @@ static void choose_rows(const struct at_job *j, const struct at_outputs *got, st
             if (same && all > 0)
                 add_row(r, row);
         }
-    for (uint64_t i = 0; rows > 0 && i < ROWS / 4; i++) {
+    for (int64_t row = 0; rows <= ROWS && row < rows; row++)
+        add_row(r, row);
+    for (uint64_t i = 0; rows > ROWS && i < ROWS / 4; i++) {
         const uint64_t parts[2] = { at_job_seed(j, DATA_LAUNCH), i };
         add_row(r, (int64_t)(at_hash_bytes(parts, sizeof parts, AT_HASH_START) % (uint64_t)rows));
     }
@@ -343,7 +345,7 @@ at_status at_job_other_data(struct at_job *j) {
     struct at_outputs got = { 0 };
     at_status status = AT_OK;
     int is_other = !j->context->is_given && at_case_is_drawn(j->context->item->c);
-    if (p->op->admits || p->op->rows(p) < 1)
+    if (p->op->admits || p->op->bits || p->op->rows(p) < 1)
         return AT_OK;
     if (is_other)
         AT_TRY_OUT(at_case_build_again(j->context->item->c, DATA_TURN, &data));

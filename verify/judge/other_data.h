@@ -10,7 +10,7 @@
  * that but for one late element of an input, drawn by the run's seed, whose change must show in some output by the exact
  * values. Fills job->other_data[o] (a cause; "" where nothing was found) of each
  * output with finite values beyond their limits, and adds what hygiene finds to job->outputs. Where an output may be one of
- * several (at_op.admits) or no element is found that matters, nothing is asked. Statuses as the launches of relaunch.h. */
+ * several (at_op.admits), where bits are moved (at_op.bits; exact values say nothing of those) or no element is found that matters, nothing is asked. Statuses as the launches of relaunch.h. */
 at_status at_job_other_data(struct at_job *job);
 
 #endif
