@@ -72,6 +72,12 @@ AT_FAMILY_ROW(at_product_adversarial_left);
 AT_FAMILY_ROW(at_product_adversarial_right);
 AT_FAMILY_ROW(at_product_stall);
 
+/* mixed_data.c */
+AT_FAMILY_ROW(at_mixed_query);
+AT_FAMILY_ROW(at_mixed_key);
+AT_FAMILY_ROW(at_mixed_value);
+AT_FAMILY_NORM(at_norm_mixed);
+
 /* norm_data.c */
 AT_FAMILY_NORM(at_norm_exact);
 AT_FAMILY_NORM(at_norm_normal);

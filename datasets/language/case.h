@@ -72,6 +72,8 @@ at_status at_case_outline(const struct at_case *c, struct at_case_data *data);
 void at_case_data_release(struct at_case_data *data);
 /* Is its data drawn from smooth densities (AT_DATA_CONTINUOUS)? */
 int at_case_is_continuous(const struct at_case *c);
+/* 1 when another seed gives other activations: they are of a data family, not recorded. */
+int at_case_is_drawn(const struct at_case *c);
 /* The same with data of another seed, which follows from the case and `turn`. */
 at_status at_case_build_again(const struct at_case *c, uint64_t turn, struct at_case_data *data);
 

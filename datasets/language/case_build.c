@@ -251,6 +251,8 @@ void at_case_data_release(struct at_case_data *data) {
     *data = (struct at_case_data){ 0 };
 }
 
+int at_case_is_drawn(const struct at_case *c) { return c->keys->data != NULL; }
+
 int at_case_is_continuous(const struct at_case *c) {
     return c->keys->data && (c->keys->data->uses & AT_DATA_CONTINUOUS) != 0;
 }

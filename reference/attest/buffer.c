@@ -75,6 +75,8 @@ at_status at_buffer_place(struct at_buffer *buffer, int64_t bytes, int *index, v
     if ((uintptr_t)buffer->base % AT_BUFFER_ALIGN)
         return AT_FAIL(AT_BUG, "block at %p, wanted an address aligned to %d bytes", (void *)buffer->base,
                        AT_BUFFER_ALIGN);
+    if (buffer->fence)
+        return AT_FAIL(AT_BUG, "a payload behind the fence of a block");
     if (buffer->n == AT_MAX_PLACED)
         return AT_FAIL(AT_BUG, "a block holds %d payloads, wanted one more", AT_MAX_PLACED);
     /* compared before anything is added: bytes may be anything */
@@ -92,6 +94,16 @@ at_status at_buffer_place(struct at_buffer *buffer, int64_t bytes, int *index, v
     buffer->used = back_end;
     *index = buffer->n++;
     *payload = buffer->base + placed->offset;
+    return AT_OK;
+}
+
+at_status at_buffer_fence(struct at_buffer *buffer, int64_t bytes) {
+    if (buffer->fence || bytes < 0 || bytes > buffer->capacity - buffer->used)
+        return AT_FAIL(AT_NO_MEMORY, "fence of %lld bytes in a block with %lld of %lld bytes left", (long long)bytes,
+                       (long long)(buffer->capacity - buffer->used), (long long)buffer->capacity);
+    fill_guard(buffer, buffer->used, buffer->used + bytes);
+    buffer->used += bytes;
+    buffer->fence = bytes;
     return AT_OK;
 }
 
@@ -160,7 +172,13 @@ int at_buffer_damaged(const struct at_buffer *buffer, int *i, int64_t *distance)
             return 1;
         }
     }
-    return 0;
+    const struct at_placed *last = buffer->n ? &buffer->placed[buffer->n - 1] : NULL;
+    const int64_t at = last ? first_damage(buffer, buffer->used - buffer->fence, buffer->used) : -1;
+    if (at < 0)
+        return 0;
+    *i = buffer->n - 1;
+    *distance = at - (last->offset + last->bytes);
+    return 1;
 }
 
 /* A payload of `bits` bits that is neither all zeros nor all ones: those are the NaNs that x86 and

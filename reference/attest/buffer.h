@@ -17,6 +17,7 @@ struct at_placed {
 struct at_buffer {
     uint8_t *base;
     int64_t capacity, used;
+    int64_t fence; /* bytes of guard behind the last payload's band, which `used` has in it */
     uint64_t seed; /* guard bytes and marks derive from it; changes with case and rerun */
     int n;
     struct at_placed placed[AT_MAX_PLACED];
@@ -27,6 +28,9 @@ int64_t at_buffer_need(int n, const int64_t *bytes);
 void at_buffer_init(struct at_buffer *buffer, void *base, int64_t capacity, uint64_t seed);
 /* Reserves a payload with bands on both sides; *index names it afterwards. bytes may be 0. */
 at_status at_buffer_place(struct at_buffer *buffer, int64_t bytes, int *index, void **payload);
+/* `bytes` more of guard behind the last payload, for what strays further than a band: they count as damaged past its end.
+ * Nothing is placed afterwards. AT_NO_MEMORY. */
+at_status at_buffer_fence(struct at_buffer *buffer, int64_t bytes);
 /* 64-bit checksum of payload i as it is now, kept for at_buffer_changed(). */
 void at_buffer_seal(struct at_buffer *buffer, int i);
 int at_buffer_changed(const struct at_buffer *buffer, int i);

@@ -55,6 +55,44 @@ static int bends(const struct at_launch *launch) {
     return 0;
 }
 
+static int copy_value(const struct at_launch *launch, const float *v) {
+    float *o = zeros(launch);
+    for (int64_t i = 0; i < at_tensor_count(output(launch)); i++)
+        o[i] = v[i % launch->problem->sizes.d];
+    return 0;
+}
+
+static int reads(const struct at_launch *launch) {
+    return copy_value(launch, (const float *)launch->problem->tensors[AT_ATTN_V].data);
+}
+
+enum { KEPT = 16, KEPT_D = 64 };
+
+/* `places`: how many addresses it remembers. */
+static int keep(const struct at_launch *launch, int places, const void **address, float (*kept)[KEPT_D]) {
+    const struct at_tensor *v = &launch->problem->tensors[AT_ATTN_V];
+    int i = 0;
+    while (i < places && address[i] && address[i] != v->data)
+        i++;
+    i = i < places ? i : places - 1;
+    if (address[i] != v->data)
+        memcpy(kept[i], v->data, (size_t)launch->problem->sizes.d * sizeof(float));
+    address[i] = v->data;
+    return copy_value(launch, kept[i]);
+}
+
+static int keeps(const struct at_launch *launch) {
+    static const void *address[KEPT];
+    static float kept[KEPT][KEPT_D];
+    return keep(launch, KEPT, address, kept);
+}
+
+static int keeps_last(const struct at_launch *launch) {
+    static const void *address[1];
+    static float kept[1][KEPT_D];
+    return keep(launch, 1, address, kept);
+}
+
 /* ---- writes ---- */
 
 static int plain(const struct at_launch *launch) {
@@ -345,6 +383,9 @@ static const struct at_kernel kernels[AT_LK_COUNT] = {
                       .source = "a test",
                       .numerics = { .free_order = 1, .qk_lanes = 1, .p = AT_E4M3, .pv_chunk = 1, .repeats = 1 },
                       .launch = bends },
+    [AT_LK_KEEPS] = KERNEL(keeps),
+    [AT_LK_KEEPS_LAST] = KERNEL(keeps_last),
+    [AT_LK_READS] = KERNEL(reads),
     [AT_LK_MEETS] = KERNEL(meets),
     [AT_LK_MEETS_TOO] = KERNEL(meets_too),
 };

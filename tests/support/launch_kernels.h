@@ -6,9 +6,9 @@
 
 #include "tests/support/runner_rig.h"
 
-/* A case on which an output of zeros is right to the bit: every gate is closed. Three requests, one of them empty,
+/* A case on which an output of zeros is right to the bit: every gate is closed, and what is late in another launch gets no weight. Three requests, one of them empty,
  * pages of 4 keys; o has 5 x 2 x 8 elements. */
-#define AT_LAUNCH_LINE "asynct_prefill b=3 h=2 hk=1 sq=2/0/3 sk=5/0/9 d=8 page=4 dtype=f32 data=all_masked"
+#define AT_LAUNCH_LINE "asynct_prefill b=3 h=2 hk=1 sq=2/0/3 sk=5/0/9 d=8 page=4 dtype=f32 data=all_masked gamma=0"
 enum { AT_LAUNCH_ELEMENTS = 80 };
 
 /* All of family asynct_prefill. They declare tail=unread, that bits repeat and do not depend on the batch, and no
@@ -44,6 +44,9 @@ enum at_launch_kernel {
     AT_LK_ABORTS_ALONE,   /* zeros, abort() for a batch of one request */
     AT_LK_HANGS,          /* does not come back */
     AT_LK_BENDS,          /* o = v of the one key there is, in f32; times 1.03 where q[0] > 0; says that P is e4m3 */
+    AT_LK_KEEPS,          /* o = v of the one key there is, as it was in the first launch at these addresses */
+    AT_LK_KEEPS_LAST,     /* the same, and forgets it when the next launch has other addresses */
+    AT_LK_READS,          /* o = v of the one key there is */
     AT_LK_MEETS,          /* zeros, but 7 unless it, or the next one, runs in another process at the same time */
     AT_LK_MEETS_TOO,      /* the same; the folder where they leave word is AT_TEST_MEETING */
     AT_LK_COUNT

@@ -65,6 +65,7 @@ void at_scene_set_up(struct at_scene *s, enum at_scene_mode mode) {
                                         .comparison = &s->comparison,
                                         .decoys = &s->decoys,
                                         .tensor = AT_SCENE_O,
+                                        .other_data = "",
                                         .required_inert = "" };
     s->result.compared = s->result.rerun_compared = s->result.batch_compared = AT_SCENE_N;
     snprintf(s->result.cause, sizeof s->result.cause, "left over");

@@ -44,9 +44,10 @@ double at_bench_scores(const struct at_problem *problem);
 double at_bench_bytes(const struct at_problem *problem);
 
 /* Launches variant once and compares a sample of rows with the declared arithmetic, or with the limits where no order
- * is declared. row->wrong 0 and row->compared > 0: its times count. Failures of the kernel are verdicts in the row. */
+ * is declared. Of big shapes rows_seed draws which, beside the first, the last and some at ends of requests; nothing of it
+ * goes to the runner, as something of `seed` does, which marks and guard bytes follow from. row->wrong 0 and row->compared > 0: its times count. Failures of the kernel are verdicts in the row. */
 at_status at_bench_verify(struct at_runner *runner, int variant, const struct at_problem *problem, uint64_t seed,
-                          struct at_bench_row *row);
+                          uint64_t rows_seed, struct at_bench_row *row);
 
 /* The family of kernels to stand beside a case of a gate's attention: softmax's, of as many queries a request. NULL: none. */
 const struct at_family *at_bench_peer_family(const struct at_case *c);
@@ -80,6 +81,7 @@ void at_bench_table(const struct at_bench_row *rows, int n, const char *device, 
 struct at_bench_request {
     struct at_session_options options; /* selection and seed count */
     int64_t replays;
+    uint64_t rows_seed; /* as of at_bench_verify; 0: drawn by the system, in each run others */
     struct at_runner
         *peer;          /* a runner whose variants are judged and timed in turns with the selected ones; NULL: none */
     int64_t turns;      /* rounds of timing, each row once in a round; 0: 1 */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "verify/bench/bench.h"
 #include "verify/runner/launch.h"
@@ -19,6 +20,7 @@ struct bench {
     struct at_plan plan;
     struct at_source_times source;
     struct at_bench_run *run;
+    uint64_t rows_seed;
 };
 
 /* A row in the making: whose variant on which problem, and its times, one of each round. */
@@ -152,7 +154,8 @@ static int is_its_own(const struct at_bench_row *row, at_status status) {
 }
 
 static at_status verify_row(const struct bench *b, const struct entry *e) {
-    const at_status status = at_bench_verify(e->runner, e->variant, e->problem, b->request->options.seed, e->row);
+    const at_status status =
+        at_bench_verify(e->runner, e->variant, e->problem, b->request->options.seed, b->rows_seed, e->row);
     if (status == AT_OK || !is_its_own(e->row, status))
         return status;
     snprintf(e->row->verdict, sizeof e->row->verdict, "%.380s", at_error_message());
@@ -297,16 +300,19 @@ static at_status run_plan(struct bench *b) {
 }
 
 at_status at_bench_run(const struct at_bench_request *request, struct at_runner *runner, struct at_bench_run *run) {
-    struct bench b = { .request = request, .runner = runner, .run = run };
+    struct bench b = { .request = request, .rows_seed = request->rows_seed, .runner = runner, .run = run };
     char path[1024];
     at_status status = AT_OK;
     run->rows = NULL;
     run->n = 0;
     at_run_record_init(&run->record);
     snprintf(path, sizeof path, "%s/bench/source_times.txt", at_datasets_dir());
+    if (!b.rows_seed && getrandom(&b.rows_seed, sizeof b.rows_seed, 0) != (ssize_t)sizeof b.rows_seed)
+        AT_FAIL_OUT(AT_ENVIRONMENT, "no random numbers from the system");
+    b.rows_seed &= INT64_MAX;
     AT_TRY_OUT(at_source_times_load(request->beside ? request->beside : path, &b.source));
     AT_TRY_OUT(at_plan_make(&request->options.selection, runner, &b.plan));
-    AT_TRY_OUT(at_provenance_fill(&request->options, &b.plan, runner, &run->record));
+    AT_TRY_OUT(at_provenance_fill(&request->options, &b.plan, runner, NULL, &run->record));
     status = run_plan(&b);
 out:
     at_source_times_release(&b.source);
@@ -329,7 +335,7 @@ void at_bench_run_release(struct at_bench_run *run) {
 
 static at_status read_options(const struct at_args *args, struct at_bench_request *request) {
     struct at_session_options *o = &request->options;
-    int64_t seed;
+    int64_t seed, rows_seed;
     *o = at_session_defaults();
     o->selection.globs = args->words;
     o->selection.n_globs = args->n_words;
@@ -340,9 +346,11 @@ static at_status read_options(const struct at_args *args, struct at_bench_reques
     o->out = at_args_get(args, "--out");
     request->beside = at_args_get(args, "--beside");
     AT_TRY(at_args_int(args, "--seed", 0, INT64_MAX, 0, &seed));
+    AT_TRY(at_args_int(args, "--rows-seed", 1, INT64_MAX, 0, &rows_seed));
     AT_TRY(at_args_int(args, "--replays", 1, 100000, 20, &request->replays));
     AT_TRY(at_args_int(args, "--turns", 1, 1000, at_args_get(args, "--peer") ? 3 : 1, &request->turns));
     o->seed = (uint64_t)seed;
+    request->rows_seed = (uint64_t)rows_seed;
     return AT_OK;
 }
 

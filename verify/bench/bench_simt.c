@@ -77,7 +77,7 @@ static at_status bench(const struct at_args *args) {
     if (variant < 0 || strcmp(at_runner_variant(runner, variant)->family, cases.items[0].family->name) != 0)
         AT_FAIL_OUT(AT_USAGE, "bench simt: found %s, wanted a variant and one of its cases (attest list kernels)",
                     name);
-    AT_TRY_OUT(at_bench_verify(runner, variant, &data.problem, 1, &row));
+    AT_TRY_OUT(at_bench_verify(runner, variant, &data.problem, 1, 1, &row));
     if (row.wrong || row.compared == 0)
         AT_FAIL_OUT(AT_UNSUPPORTED, "bench simt: %s", row.verdict);
     AT_TRY_OUT(launch(runner, variant, &data.problem, &counting, &reply));

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "datasets/fill/random.h"
 #include "verify/bench/bench.h"
 #include "verify/runner/launch.h"
 
@@ -34,10 +35,41 @@ double at_bench_bytes(const struct at_problem *p) {
 struct sample {
     struct at_eval eval;
     int64_t rows, n;
+    int64_t row[ROWS]; /* where n is less than rows; else all are looked at */
 };
 
-/* The i-th of them, evenly spread: first and last row are among them. */
-static int64_t sampled_row(const struct sample *s, int64_t i) { return s->n > 1 ? i * (s->rows - 1) / (s->n - 1) : 0; }
+static int64_t sampled_row(const struct sample *s, int64_t i) { return s->n < s->rows ? s->row[i] : i; }
+
+static void add(struct sample *s, int64_t *n, int64_t row) {
+    for (int64_t i = 0; i < *n; i++)
+        if (s->row[i] == row)
+            return;
+    if (*n < s->n)
+        s->row[(*n)++] = row;
+}
+
+static int ends_request(const struct at_problem *p, int64_t row) {
+    return p->op->request_of_row && p->op->request_of_row(p, row) != p->op->request_of_row(p, row + 1);
+}
+
+/* The first row and the last; of those beside an end of a request up to half of the sample, from one on that is drawn; the
+ * rest is drawn. Any fixed choice is known to a kernel, which may then be right there alone. */
+static void choose(const struct at_problem *p, uint64_t seed, struct sample *s) {
+    const struct at_random random = { seed, at_random_stream("rows", 0) };
+    const int64_t half = s->n / 2, from = at_random_below(&random, 0, s->rows);
+    int64_t n = 0;
+    add(s, &n, 0);
+    add(s, &n, s->rows - 1);
+    for (int64_t i = 0; i + 1 < s->rows && n + 1 < half; i++) {
+        const int64_t row = (from + i) % (s->rows - 1);
+        if (ends_request(p, row)) {
+            add(s, &n, row);
+            add(s, &n, row + 1);
+        }
+    }
+    for (uint64_t i = 1; n < s->n; i++)
+        add(s, &n, at_random_below(&random, i, s->rows));
+}
 
 static void release(struct sample *s) {
     for (int t = 0; t < AT_MAX_TENSORS; t++) {
@@ -46,7 +78,7 @@ static void release(struct sample *s) {
     }
 }
 
-static at_status take(const struct at_problem *p, struct sample *s) {
+static at_status take(const struct at_problem *p, uint64_t seed, struct sample *s) {
     memset(s, 0, sizeof *s);
     s->rows = p->op->rows(p);
     double work = 0;
@@ -55,6 +87,8 @@ static at_status take(const struct at_problem *p, struct sample *s) {
     s->n = s->rows < ROWS || work <= ALL_ROWS_WORK ? s->rows : ROWS;
     while (s->n > MIN_ROWS && s->n < s->rows && (double)s->n * work / (double)s->rows > SAMPLE_WORK)
         s->n--;
+    if (s->n < s->rows)
+        choose(p, seed, s);
     for (int t = 0; t < p->op->n_tensors; t++) {
         const size_t n = (size_t)at_tensor_count(&p->tensors[t]) + 1;
         if (p->op->tensors[t].role == AT_IN)
@@ -88,10 +122,10 @@ static void compare_row(const struct at_problem *p, const struct at_outputs *out
 }
 
 static at_status compare_rows(const struct at_problem *p, const struct at_numerics *numerics,
-                              const struct at_outputs *outputs, struct at_bench_row *row) {
+                              const struct at_outputs *outputs, uint64_t rows_seed, struct at_bench_row *row) {
     struct sample s;
     const int modelled = !numerics->free_order;
-    at_status status = take(p, &s);
+    at_status status = take(p, rows_seed, &s);
     for (int64_t i = 0; i < s.n && status == AT_OK; i++) {
         const int64_t r = sampled_row(&s, i);
         status = (modelled ? p->op->model : p->op->evaluate)(p, numerics, r, r + 1, &s.eval);
@@ -108,7 +142,7 @@ static void tell(struct at_bench_row *row, const char *what, const char *why) {
 }
 
 at_status at_bench_verify(struct at_runner *runner, int variant, const struct at_problem *problem, uint64_t seed,
-                          struct at_bench_row *row) {
+                          uint64_t rows_seed, struct at_bench_row *row) {
     const struct at_numerics *numerics = &at_runner_variant(runner, variant)->numerics;
     struct at_run_reply reply;
     struct at_outputs outputs = { 0 };
@@ -132,10 +166,10 @@ at_status at_bench_verify(struct at_runner *runner, int variant, const struct at
             row->wrong = 1;
         }
     if (!row->wrong)
-        status = compare_rows(problem, numerics, &outputs, row);
+        status = compare_rows(problem, numerics, &outputs, rows_seed, row);
     if (row->wrong && !row->verdict[0])
-        snprintf(row->verdict, sizeof row->verdict, "WRONG: %lld of %lld elements of %lld rows", (long long)row->wrong,
-                 (long long)row->compared, (long long)row->rows_checked);
+        snprintf(row->verdict, sizeof row->verdict, "WRONG: %lld of %lld elements of %lld rows (--rows-seed %lld)",
+                 (long long)row->wrong, (long long)row->compared, (long long)row->rows_checked, (long long)rows_seed);
     else if (!row->wrong)
         tell(row, row->model_compared ? "MODEL-EXACT" : "within its limits", "");
     at_outputs_release(&outputs);

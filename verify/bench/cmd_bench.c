@@ -17,6 +17,9 @@ static const struct at_option options[] = {
     { "--beside", "FILE", "kernels: the source's times (default datasets/bench/source_times.txt)" },
     { "--out", "B.h5", "kernels: write the archive" },
     { "--seed", "S", "kernels: of marks and guard bytes" },
+    { "--rows-seed", "S",
+      "kernels: of the rows of big shapes that are checked (default: drawn anew in each run, and named where rows are "
+      "wrong)" },
     { "--rounds", "N", "reference, simt, record, tensor-core: timed rounds, the median counts (default 5)" },
     { "--threads", "N", "reference, record: threads (default: processors)" },
     { "--min-share", "X",

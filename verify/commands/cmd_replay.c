@@ -12,6 +12,7 @@ static const struct at_option options[] = {
     { "--runner", "R", "cpu (default), cuda, or a command line that speaks the protocol" },
     { "--seed", "S", "the run's seed, when it had one" },
     { "--timeout", "SECONDS", "a launch is HUNG after this much processor time, or ten times as long by the clock" },
+    { "--sandbox", NULL, "as in verify" },
     { "--strict", NULL, "a VACUOUS result fails" },
     { "--dump", "F.h5", "keep every output and intermediate (scores, FIR, P, limits, model)" },
     { NULL, NULL, NULL },
@@ -43,6 +44,7 @@ static at_status read_options(const struct at_args *args, char *glob, size_t siz
     o->seed = (uint64_t)seed;
     o->dump = at_args_get(args, "--dump");
     o->strict = at_args_has(args, "--strict");
+    o->sandbox = at_args_has(args, "--sandbox");
     o->jobs = 1;
     return AT_OK;
 }

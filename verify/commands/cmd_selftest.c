@@ -1,5 +1,5 @@
 /* attest selftest: the suite's own score. Every mutant must get the state its patch names, and every decoy must count
- * somewhere. With --mechanical: every deleted barrier must be missed, or proved redundant.
+ * somewhere. With --mechanical: every deleted barrier must be missed, or proved redundant. With --cheats: runners that cheat.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fnmatch.h>
@@ -9,6 +9,7 @@
 
 #include "attest/program_dir.h"
 #include "verify/cli/commands.h"
+#include "verify/commands/selftest_cheats.h"
 #include "verify/judge/decoys.h"
 #include "verify/plan/nearest.h"
 #include "verify/run/session.h"
@@ -16,7 +17,11 @@
 static const struct at_option options[] = {
     { "--mechanical", NULL,
       "instead: each barrier, fence, wait, commit of each CUDA kernel deleted: caught, or proved redundant" },
-    { "--mutants", "GLOB", "only these (family/fault; of deletions family/variant__file_line)" },
+    { "--cheats", NULL,
+      "instead: the runners of tests/cheats, which cheat, must each get the state of its head, and honest ones must "
+      "pass" },
+    { "--mutants", "GLOB", "only these (family/fault; of deletions family/variant__file_line; of cheats NN_name)" },
+    { "--python", "COMMAND", "what runs the cheats: a Python with numpy (default /usr/bin/python3)" },
     { "--jobs", "N", "jobs judged at the same time" },
     { "--all", NULL, "judge each mutant on all of its cases (default: up to its first failure)" },
     { "--verbose", NULL, "what each mutant got on each of its cases" },
@@ -296,6 +301,14 @@ static at_status load_cases(struct at_case_list *cases) {
     return at_case_load_dir(dir, cases);
 }
 
+static at_status score_cheats(const struct at_args *args, int *bad) {
+    const struct at_cheats_options o = { .glob = at_args_get(args, "--mutants"),
+                                         .python = at_args_get(args, "--python"),
+                                         .verbose = at_args_has(args, "--verbose") };
+    *bad = 0;
+    return at_selftest_cheats(&o, bad);
+}
+
 static at_status score(const struct at_args *args, int *bad) {
     struct manner manner = { .all = at_args_has(args, "--all"), .verbose = at_args_has(args, "--verbose") };
     struct mutant *list = NULL;
@@ -317,7 +330,7 @@ out:
 
 static int run(const struct at_args *args) {
     int bad;
-    at_status status = score(args, &bad);
+    at_status status = at_args_has(args, "--cheats") ? score_cheats(args, &bad) : score(args, &bad);
     const int code = status != AT_OK ? at_report_failure(status) : bad != 0;
     return at_session_signal() ? 128 + at_session_signal() : code;
 }

@@ -21,6 +21,10 @@ static const struct at_option options[] = {
       "each has "
       "its own line, which replays it. --seed draws others" },
     { "--runner", "R", "cpu (default), cuda, or any command line that speaks the protocol" },
+    { "--sandbox", NULL,
+      "keep runners from other processes' memory, from files but a scratch folder, from networks and from signals, as "
+      "far "
+      "as the system can; what it cannot is said on stderr" },
     { "--strict", NULL,
       "VACUOUS results fail the run, and so does a selected variant that was never judged: one that a GLOB names (all, "
       "without any) and that declined every selected case of its family; not asked of a shard" },
@@ -67,6 +71,7 @@ static at_status read_options(const struct at_args *args, struct at_session_opti
         o->runner = text;
     o->out = at_args_get(args, "--out");
     o->strict = at_args_has(args, "--strict");
+    o->sandbox = at_args_has(args, "--sandbox");
     o->resume = at_args_has(args, "--resume");
     o->fail_fast = at_args_has(args, "--fail-fast");
     o->first_failure = at_args_has(args, "--first-failure");

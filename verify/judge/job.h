@@ -18,8 +18,9 @@ struct at_job {
     struct at_judgement judgement;
     struct at_decoy_report decoys[AT_MAX_TENSORS];
     struct at_aggregate aggregates[AT_MAX_TENSORS]; /* of outputs that limits decide */
-    int64_t poison_read[AT_MAX_TENSORS]; /* by output: elements that follow what stands in rows nobody owns */
-    struct at_result *results;           /* one per output tensor; [0] alone for a job without outputs to judge */
+    int64_t poison_read[AT_MAX_TENSORS];  /* by output: elements that follow what stands in rows nobody owns */
+    char other_data[AT_MAX_TENSORS][320]; /* by output: what was wrong on other data in the same memory, "" */
+    struct at_result *results;            /* one per output tensor; [0] alone for a job without outputs to judge */
     int n_results;
     int capturable;          /* of the judged launch, as its reply has it */
     int64_t path;            /* of the judged launch, as its reply has it */

@@ -11,6 +11,7 @@
 #include "attest/buffer.h"
 #include "verify/judge/dump.h"
 #include "verify/judge/keep.h"
+#include "verify/judge/other_data.h"
 #include "verify/judge/redraw.h"
 #include "verify/judge/relaunch.h"
 #include "verify/judge/resolution.h"
@@ -26,7 +27,9 @@ static void repro_line(const struct at_job *j, char *text, size_t size) {
     if (o->seed && at > 0 && at < (int)size)
         at += snprintf(text + at, size - (size_t)at, " --seed %" PRIu64, o->seed);
     if (strcmp(o->runner_spec, "cpu") != 0 && at > 0 && at < (int)size)
-        snprintf(text + at, size - (size_t)at, " --runner '%s'", o->runner_spec);
+        at += snprintf(text + at, size - (size_t)at, " --runner '%s'", o->runner_spec);
+    if (o->sandbox && at > 0 && at < (int)size)
+        snprintf(text + at, size - (size_t)at, " --sandbox");
 }
 
 static void describe(const struct at_job *j, struct at_result *r) {
@@ -145,6 +148,7 @@ static at_status judge_tensor(struct at_job *j, int o, const char *inert) {
                              .aggregate = &j->aggregates[t],
                              .tensor = t,
                              .poison_read = j->poison_read[o],
+                             .other_data = j->other_data[o],
                              .required_inert = inert,
                              .dirty = j->outputs.dirty[t][0] ? j->outputs.dirty[t] : NULL };
     /* An input that was changed, or a band damaged beside one, is every output's fault. */
@@ -187,6 +191,16 @@ static at_status declaration_failed(struct at_job *j, at_status status) {
     return AT_OK;
 }
 
+/* After the last launch there is no next one to look at what it left. */
+static void look_once_more(struct at_job *j) {
+    char text[sizeof j->outputs.dirty[0]];
+    const int t = j->context->answer.outputs[0];
+    if (!at_written_after_answer(j->runner, j->variant, text, sizeof text) || j->outputs.is_dirty)
+        return;
+    snprintf(j->outputs.dirty[t], sizeof j->outputs.dirty[t], "%s", text);
+    j->outputs.is_dirty = 1;
+}
+
 static at_status judge_outputs(struct at_job *j) {
     struct at_case_context *c = j->context;
     at_status status = at_judgement_open(&c->answer, &j->v->numerics, c->options->threads, c->options->model_rows,
@@ -197,6 +211,7 @@ static at_status judge_outputs(struct at_job *j) {
     status = at_job_aggregates(j);
     if (status != AT_OK)
         return launch_failed(j, status);
+    look_once_more(j);
     pthread_mutex_lock(&c->decoys);
     status = judge_by_decoys(j);
     pthread_mutex_unlock(&c->decoys);
@@ -265,6 +280,8 @@ static at_status run_job(struct at_job *j) {
         status = at_job_graph(j);
     if (status == AT_OK && again && !j->outputs.is_dirty)
         status = at_job_other_batches(j);
+    if (status == AT_OK && again && !j->outputs.is_dirty)
+        status = at_job_other_data(j);
     if (status != AT_OK)
         return launch_failed(j, status);
     return judge_outputs(j);

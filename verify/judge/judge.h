@@ -14,6 +14,7 @@ struct at_judge_options {
     int64_t again;  /* later launches are made of one job in so many, drawn by variant and case; 0, 1: of every job */
     double limit_factor; /* 1; a test makes limits wider by hand and must see VACUOUS */
     const char *runner_spec;
+    int sandbox; /* the runner is kept in one: for `repro` */
     int64_t
         model_rows;    /* 0: a declared order is modelled on all rows; else on so many drawn ones where all take long */
     const char *repro; /* how a result is had again; NULL: `attest replay` with its case */

@@ -29,8 +29,7 @@ at_status at_job_check_ran(struct at_job *j, const struct at_run_reply *reply, c
                    reply->reason);
 }
 
-/* What hygiene found in a later launch, where the ones before were clean. `where` goes behind the finding. */
-static void keep_dirt(struct at_job *j, const struct at_outputs *later, const char *where) {
+void at_job_keep_dirt(struct at_job *j, const struct at_outputs *later, const char *where) {
     for (int t = 0; t < AT_MAX_TENSORS; t++)
         if (later->dirty[t][0] && !j->outputs.dirty[t][0]) {
             snprintf(j->outputs.dirty[t], sizeof j->outputs.dirty[t], "%.120s%s", later->dirty[t], where);
@@ -53,7 +52,7 @@ static at_status launch_again(struct at_job *j, enum at_poison_turn turn, uint64
     AT_TRY(at_guarded_launch_elsewhere(j->runner, j->variant, &j->context->data.problem, turn, &mode,
                                        at_job_seed(j, launch), at_job_time_limit(j), &reply, again));
     AT_TRY(at_job_check_ran(j, &reply, "the same problem"));
-    keep_dirt(j, again, ", when launched again");
+    at_job_keep_dirt(j, again, ", when launched again");
     return AT_OK;
 }
 
@@ -203,7 +202,7 @@ at_status at_job_graph(struct at_job *j) {
     AT_TRY(at_guarded_launch(j->runner, j->variant, p, AT_POISON_JUDGED, &mode, at_job_seed(j, 8), at_job_time_limit(j),
                              &reply, &replayed));
     AT_TRY(at_job_check_ran(j, &reply, "a graph captured while the longest request had one key"));
-    keep_dirt(j, &replayed, ", in a graph captured while the longest request had one key");
+    at_job_keep_dirt(j, &replayed, ", in a graph captured while the longest request had one key");
     for (int o = 0; o < j->n_results; o++) {
         j->results[o].graph_compared = at_tensor_count(&replayed.tensors[j->context->answer.outputs[o]]);
         j->results[o].graph_different = changed_bits(j, &replayed, o);
@@ -224,7 +223,7 @@ static at_status compare_part(struct at_job *j, const struct at_batch_part *part
                              at_job_time_limit(j), &reply, &got));
     if (reply.outcome != AT_RUN_UNSUPPORTED)
         AT_TRY(at_job_check_ran(j, &reply, "a part of the batch"));
-    keep_dirt(j, &got, ", when launched on a part of the batch");
+    at_job_keep_dirt(j, &got, ", when launched on a part of the batch");
     for (int o = 0; reply.outcome == AT_RAN && o < j->n_results; o++) {
         int t = j->context->answer.outputs[o];
         for (int64_t u = 0; u < part->n; u++) {

@@ -11,6 +11,8 @@
 /* AT_OK when a later launch, on `what`, ran; else AT_PROTOCOL, and job->late_fate: a launch that the runner ends later is
  * no smaller fault than the first one's. */
 at_status at_job_check_ran(struct at_job *job, const struct at_run_reply *reply, const char *what);
+/* What hygiene found in a later launch, where those before were clean; `where` goes behind the finding. */
+void at_job_keep_dirt(struct at_job *job, const struct at_outputs *later, const char *where);
 /* The same again, and where bits change and rows have no owner, until it is clear whether they follow the poison. */
 at_status at_job_rerun(struct at_job *job);
 /* The same launch by job->predictor, when it has a variant made from the same source: its bits must be equal. */

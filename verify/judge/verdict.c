@@ -150,6 +150,24 @@ static int is_overflowed(const struct at_evidence *e, struct at_result *r) {
     return 1;
 }
 
+/* A format of P much coarser than the output's is charged to every element, whichever way its roundings go: a result that is
+ * too large everywhere hides behind it. With a declared order the model decides, and nothing hides. */
+static int is_loose(const struct at_evidence *e, struct at_result *r) {
+    static const double seen = 1.0 / 32, coarser = 4;
+    const enum at_format out = e->answer->problem->tensors[e->tensor].format, p = (enum at_format)e->numerics->p;
+    char text[256];
+    if (e->judgement->has_model || out == AT_I32 || !(r->resolution > seen) ||
+        !(at_format_info(p)->u > coarser * at_format_info(out)->u))
+        return 0;
+    snprintf(
+        text, sizeof text,
+        "P declared in %s, in no order: a result times %.3g would have passed too; declare the order of sums, or the "
+        "format that P has",
+        at_format_info(p)->name, 1 + r->resolution);
+    say(r, AT_STATE_VACUOUS, text);
+    return 1;
+}
+
 static int is_vacuous(const struct at_evidence *e, struct at_result *r) {
     char text[sizeof r->cause];
     if (e->required_inert[0]) {
@@ -185,7 +203,11 @@ void at_verdict(const struct at_evidence *e, struct at_result *r) {
         say(r, AT_STATE_SKIPPED, "the case has no element of this tensor");
         return;
     }
-    if (is_vacuous(e, r))
+    if (e->other_data[0]) { /* what is wrong on the case's own data says more of a kernel than this */
+        say(r, AT_STATE_WRONG, e->other_data);
+        return;
+    }
+    if (is_vacuous(e, r) || is_loose(e, r))
         return;
     if (e->comparison->undecided) {
         say(r, AT_STATE_VACUOUS,

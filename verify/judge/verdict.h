@@ -19,12 +19,13 @@ struct at_evidence {
     int tensor;
     int64_t poison_read;        /* elements that changed when only the rows that nobody owns did */
     const char *dirty;          /* what hygiene found, NULL when clean */
+    const char *other_data;     /* what was wrong on other data in the same memory, "" when nothing was */
     const char *required_inert; /* names of required decoys that count on no output of the case, "" for none */
 };
 
 /* Sets result->state, cause, judged_by_* from the evidence and the fields at_compare() and the reruns filled.
  * Order: DIRTY, RACY (rerun), WRONG (reads poison), WRONG, RACY (batch), MISPREDICTED, LAUNDERED, OVERFLOWED, SKIPPED
- * (nothing to compare), VACUOUS, PASS. */
+ * (nothing to compare), WRONG (on other data in the same memory), VACUOUS, PASS. */
 void at_verdict(const struct at_evidence *evidence, struct at_result *result);
 
 /* A likely cause of wrong elements in words: the decoy the output agrees with, else where the wrong ones lie. */

@@ -32,13 +32,16 @@ at_status at_provenance_build(const char *device, char **text) {
 }
 
 at_status at_provenance_fill(const struct at_session_options *o, const struct at_plan *plan,
-                             const struct at_runner *runner, struct at_run_record *record) {
+                             const struct at_runner *runner, const struct at_sandbox *box,
+                             struct at_run_record *record) {
     char hash[32], seed[32];
     snprintf(hash, sizeof hash, "%016" PRIx64, plan->cases_hash);
     snprintf(seed, sizeof seed, "%" PRIu64, o->seed);
-    AT_TRY(dump(json_pack("{s:o, s:s, s:s, s:s, s:b, s:I, s:f, s:s}", "selection", selection(&o->selection),
-                          "cases_hash", hash, "seed", seed, "runner", o->runner, "strict", o->strict, "again",
-                          (json_int_t)o->again, "limit_factor", o->limit_factor, "keep", at_keep_name(o->keep)),
-                &record->request));
+    json_t *request = json_pack("{s:o, s:s, s:s, s:s, s:b, s:I, s:f, s:s}", "selection", selection(&o->selection),
+                                "cases_hash", hash, "seed", seed, "runner", o->runner, "strict", o->strict, "again",
+                                (json_int_t)o->again, "limit_factor", o->limit_factor, "keep", at_keep_name(o->keep));
+    if (box && request)
+        json_object_set_new(request, "sandbox", json_string(at_sandbox_text(box)));
+    AT_TRY(dump(request, &record->request));
     return at_provenance_build(at_runner_device(runner), &record->provenance);
 }

@@ -27,6 +27,7 @@ struct open_case {
 struct session {
     const struct at_session_options *options;
     struct at_judge_options judge;
+    struct at_sandbox *box; /* NULL: none */
     struct at_plan plan;
     struct at_run_record *record;
     struct at_run_record done; /* from an earlier run, by --resume */
@@ -209,7 +210,7 @@ static void *work(void *context) {
     struct at_runner *predictor = NULL;
     int variant = 0;
     if (!w->runner)
-        status = at_runner_open(spec, &w->runner);
+        status = at_runner_open_in(spec, s->box, &w->runner);
     /* Without attest-cpu beside this program nothing is predicted, and the report says so. */
     if (status == AT_OK && strcmp(spec, "cuda") == 0 && at_runner_open("cpu", &predictor) != AT_OK)
         predictor = NULL;
@@ -318,6 +319,7 @@ static struct at_judge_options judge_options(struct session *s) {
                                       .again = o->again,
                                       .limit_factor = o->limit_factor,
                                       .runner_spec = o->runner,
+                                      .sandbox = o->sandbox,
                                       .dump = o->dump,
                                       .counters = o->counters,
                                       .launch_only = o->launch_only,
@@ -334,9 +336,13 @@ at_status at_session_run(const struct at_session_options *options, struct at_run
     at_run_record_init(record);
     at_run_record_init(&s.done);
     s.judge = judge_options(&s);
-    AT_TRY_OUT(at_runner_open(options->runner, &runner));
+    if (options->sandbox)
+        AT_TRY_OUT(at_sandbox_open(&s.box));
+    if (s.box && !options->quiet)
+        fprintf(stderr, "sandbox: %s\n", at_sandbox_text(s.box));
+    AT_TRY_OUT(at_runner_open_in(options->runner, s.box, &runner));
     AT_TRY_OUT(at_plan_make(&options->selection, runner, &s.plan));
-    AT_TRY_OUT(at_provenance_fill(options, &s.plan, runner, record));
+    AT_TRY_OUT(at_provenance_fill(options, &s.plan, runner, s.box, record));
     at_session_watch_signals();
     if (options->out)
         AT_TRY_OUT(open_journal(&s));
@@ -353,6 +359,7 @@ out:
     at_run_record_release(&s.done);
     if (runner)
         at_runner_close(runner);
+    at_sandbox_close(s.box);
     free(s.open);
     free(s.failed);
     pthread_mutex_destroy(&s.lock);

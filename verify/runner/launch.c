@@ -67,6 +67,49 @@ static int64_t gap_of(int64_t need) {
     return (need < GAP_MAX ? need : GAP_MAX) / AT_BUFFER_ALIGN * AT_BUFFER_ALIGN + AT_BUFFER_ALIGN + MORE;
 }
 enum { LEFT_BEHIND = 0xff };
+/* Guard bytes behind all tensors, which travel with the block: a kernel that takes what follows its output for a workspace
+ * strays by pages, past any band. */
+enum { FENCE_BYTES = 16 << 10 };
+
+/* Keeps what must still be there when the block is needed again: outputs as they are now, and all bands. */
+static void leave(struct at_runner *runner, int variant, const struct at_problem *placed,
+                  const struct at_buffer *buffer) {
+    struct at_left *left = at_runner_left(runner);
+    *left = (struct at_left){ .variant = variant, .buffer = *buffer };
+    for (int t = 0; t < placed->op->n_tensors; t++)
+        if (placed->op->tensors[t].role != AT_IN && placed->tensors[t].data) {
+            at_buffer_seal(&left->buffer, t);
+            left->outputs |= 1u << t;
+        }
+}
+
+int at_written_after_answer(struct at_runner *runner, int variant, char *text, size_t size) {
+    struct at_left *left = at_runner_left(runner);
+    const int whose = left->variant;
+    int index;
+    int64_t distance;
+    left->variant = -1;
+    if (whose < 0 || whose != variant)
+        return 0;
+    if (at_buffer_damaged(&left->buffer, &index, &distance)) {
+        snprintf(text, size, "wrote outside its tensors after its answer had been given");
+        return 1;
+    }
+    for (int i = 0; i < left->buffer.n; i++)
+        if (left->outputs >> i & 1 && at_buffer_changed(&left->buffer, i)) {
+            snprintf(text, size, "wrote to its outputs after its answer had been given");
+            return 1;
+        }
+    return 0;
+}
+
+/* A finding of the launch before, which only now shows, is this one's: both are of the same job. */
+static void check_left(struct at_runner *runner, int variant, const struct at_op *op, struct at_outputs *out) {
+    int t = 0;
+    while (op->tensors[t].role == AT_IN)
+        t++;
+    out->is_dirty |= at_written_after_answer(runner, variant, out->dirty[t], sizeof out->dirty[t]);
+}
 
 static at_status place(struct at_runner *runner, const struct at_problem *problem, int elsewhere, uint64_t seed,
                        struct at_problem *placed, struct at_buffer *buffer, int64_t *gap) {
@@ -75,7 +118,7 @@ static at_status place(struct at_runner *runner, const struct at_problem *proble
     uint8_t *base;
     for (int t = 0; t < n; t++)
         bytes[t] = bytes_of(&problem->tensors[t]);
-    int64_t need = at_buffer_need(n, bytes);
+    int64_t need = at_buffer_need(n, bytes) + FENCE_BYTES;
     *gap = elsewhere ? gap_of(need) : 0;
     AT_TRY(at_runner_memory(runner, gap_of(need) + need, &base)); /* now: growing it later would move the block */
     memset(base, LEFT_BEHIND, (size_t)*gap);
@@ -91,13 +134,14 @@ static at_status place(struct at_runner *runner, const struct at_problem *proble
         if (bytes[t] == 0)
             to->data = NULL; /* a tensor the problem does not have */
     }
+    AT_TRY(at_buffer_fence(buffer, FENCE_BYTES));
     return AT_OK;
 }
 
 /* Elements that still hold the mark. Where the operator copies, an element that is due to hold it is none of them: inputs
  * of any bits may. Of another launch's mark it would be. */
-static int64_t left_unwritten(const struct at_problem *placed, int t, uint64_t seed, int64_t *first) {
-    const struct at_tensor *tensor = &placed->tensors[t];
+static int64_t left_unwritten(const struct at_problem *placed, const struct at_tensor *tensor, int t, uint64_t seed,
+                              int64_t *first) {
     const int64_t all = at_mark_count(tensor, seed, first), n = at_tensor_count(tensor);
     if (!all || !placed->op->bits)
         return all;
@@ -142,7 +186,7 @@ static void check_hygiene(const struct at_problem *placed, const struct at_buffe
             snprintf(out->dirty[t], sizeof out->dirty[t], "changed its input %s", op->tensors[t].name);
             out->is_dirty = 1;
         } else if (op->tensors[t].role == AT_OUT) {
-            int64_t left = left_unwritten(placed, t, seed, &first);
+            int64_t left = left_unwritten(placed, &out->tensors[t], t, seed, &first);
             if (left) {
                 snprintf(out->dirty[t], sizeof out->dirty[t],
                          "left %lld of %lld elements of %s unwritten, the first at index %lld", (long long)left,
@@ -194,6 +238,7 @@ static at_status launch(struct at_runner *runner, int variant, const struct at_p
     uint64_t hashes[AT_MAX_TENSORS] = { 0 };
     const enum at_tail tail = (enum at_tail)at_runner_variant(runner, variant)->numerics.tail;
     memset(outputs, 0, sizeof *outputs);
+    check_left(runner, variant, problem->op, outputs);
     AT_TRY(place(runner, problem, elsewhere, seed, &placed, &buffer, &gap));
     AT_TRY(at_poison_unowned(&placed, tail, turn, seed));
     for (int t = 0; t < problem->op->n_tensors; t++)
@@ -204,9 +249,13 @@ static at_status launch(struct at_runner *runner, int variant, const struct at_p
     AT_TRY(at_runner_run(runner, variant, &placed, gap + buffer.used, mode, at_time_limit(timeout), reply));
     if (reply->outcome != AT_RAN)
         return AT_OK;
+    /* The copy first: what is looked for below and what is judged is then one and the same, whatever is still written. */
+    AT_TRY(copy_outputs(&placed, outputs));
     check_hygiene(&placed, &buffer, seed, hashes, outputs);
     check_gap(&placed, &buffer, gap, outputs);
-    return copy_outputs(&placed, outputs);
+    if (!outputs->is_dirty)
+        leave(runner, variant, &placed, &buffer);
+    return AT_OK;
 }
 
 at_status at_guarded_launch(struct at_runner *runner, int variant, const struct at_problem *problem,

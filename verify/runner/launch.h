@@ -35,6 +35,9 @@ at_status at_ask_all(struct at_runner *runner, const int *variants, int n, const
  * the SIMT machine for it. A runner that does not know the question runs the variant; nothing is looked at. */
 at_status at_dry_launch(struct at_runner *runner, int variant, const struct at_problem *problem,
                         struct at_run_reply *reply);
+/* Looks once more at the block of the last launch: 1, with the finding, when it was `variant`'s and its outputs are no more
+ * what they were at the answer, or a band is damaged that was whole. The next launch of the same variant looks by itself. */
+int at_written_after_answer(struct at_runner *runner, int variant, char *text, size_t size);
 void at_outputs_release(struct at_outputs *outputs);
 
 #endif

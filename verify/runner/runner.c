@@ -26,6 +26,8 @@ struct at_runner {
     enum at_transport transport; /* of the present child */
     struct at_shared shared;
     int64_t next_id;
+    struct at_left left;
+    const struct at_sandbox *box; /* NULL: none */
 };
 
 /* ---- what to start ---- */
@@ -91,6 +93,7 @@ at_status at_runner_memory(struct at_runner *runner, int64_t bytes, uint8_t **ba
     if (bytes > runner->shared.capacity)
         AT_TRY(map_shared(&runner->shared, (bytes + FIRST_BYTES - 1) / FIRST_BYTES * FIRST_BYTES));
     *base = runner->shared.base;
+    runner->left.variant = -1;
     return AT_OK;
 }
 
@@ -131,7 +134,8 @@ static at_status check_same(const struct at_greeting *before, const struct at_gr
 static at_status start(struct at_runner *runner) {
     const char *const shell[] = { "/bin/sh", "-c", runner->spec, NULL };
     const char *const program[] = { runner->program, NULL };
-    AT_TRY(at_child_start(&runner->child, runner->spec, runner->program[0] ? program : shell, runner->shared.fd));
+    AT_TRY(at_child_start(&runner->child, runner->spec, runner->program[0] ? program : shell, runner->shared.fd,
+                          runner->box));
     struct at_greeting greeting;
     struct at_countdown countdown;
     at_countdown_start(&countdown, start_limit());
@@ -148,13 +152,17 @@ static at_status start(struct at_runner *runner) {
     return status == AT_OK ? AT_OK : end_badly(runner, status, AT_ENVIRONMENT, "so it cannot go on");
 }
 
-at_status at_runner_open(const char *spec, struct at_runner **out) {
+at_status at_runner_open(const char *spec, struct at_runner **out) { return at_runner_open_in(spec, NULL, out); }
+
+at_status at_runner_open_in(const char *spec, const struct at_sandbox *box, struct at_runner **out) {
     at_status status = AT_OK;
     *out = NULL;
     struct at_runner *runner = calloc(1, sizeof *runner);
     if (!runner)
         return AT_FAIL(AT_NO_MEMORY, "no memory for a runner");
     runner->shared.fd = -1;
+    runner->left.variant = -1;
+    runner->box = box;
     if (strlen(spec) >= sizeof runner->spec || strspn(spec, " \t") == strlen(spec))
         AT_FAIL_OUT(AT_USAGE, "runner \"%.40s\"; wanted cpu, cuda or a command line of at most %d bytes", spec,
                     SPEC_BYTES - 1);
@@ -187,6 +195,9 @@ void at_runner_close(struct at_runner *runner) {
 
 /* ---- looking and running ---- */
 
+struct at_left *at_runner_left(struct at_runner *runner) {
+    return &runner->left;
+}
 const char *at_runner_device(const struct at_runner *runner) { return runner->greeting.device; }
 int at_runner_has_sequences(const struct at_runner *runner) { return runner->greeting.sequences; }
 int at_runner_variant_count(const struct at_runner *runner) { return runner->greeting.n; }
@@ -238,6 +249,7 @@ at_status at_runner_run(struct at_runner *runner, int variant, const struct at_p
         !(limit.processor > 0 && limit.wall > 0))
         return AT_FAIL(AT_BUG, "variant %d of %d, %lld bytes of %lld, %g and %g seconds", variant, runner->greeting.n,
                        (long long)used, (long long)runner->shared.capacity, limit.processor, limit.wall);
+    runner->left.variant = -1;
     if (lacks_parameter(runner, problem, reply))
         return AT_OK;
     AT_TRY(at_wire_job(problem, runner->shared.base, used, &job));
@@ -273,6 +285,7 @@ at_status at_runner_ask(struct at_runner *runner, const int *variants, int n, co
                         int64_t used, struct at_time_limit limit, struct at_run_reply *replies) {
     struct at_job job;
     struct at_countdown countdown;
+    runner->left.variant = -1;
     AT_TRY(make_ready(runner));
     if (runner->transport != AT_TRANSPORT_MEMFD)
         return ask_each(runner, variants, n, problem, used, limit, replies);

@@ -8,9 +8,11 @@
 #ifndef AT_RUNNER_H
 #define AT_RUNNER_H
 
+#include "attest/buffer.h"
 #include "attest/kernel.h"
 #include "attest/op.h"
 #include "attest/run_mode.h"
+#include "verify/runner/sandbox.h"
 #include "verify/runner/time_limit.h"
 
 struct at_runner;
@@ -26,12 +28,23 @@ struct at_variant {
 /* spec: "cpu" (attest-cpu beside this program), "cuda", or any command line, run by the shell. Starts the
  * child and reads its hello; AT_ENVIRONMENT with the reason when it cannot serve. */
 at_status at_runner_open(const char *spec, struct at_runner **runner);
+/* The same in a sandbox, which must outlive the runner; NULL: none. */
+at_status at_runner_open_in(const char *spec, const struct at_sandbox *box, struct at_runner **runner);
 void at_runner_close(struct at_runner *runner);
 const char *at_runner_device(const struct at_runner *runner);
 /* 1 when it knows jobs that are held and replayed as one graph. */
 int at_runner_has_sequences(const struct at_runner *runner);
 int at_runner_variant_count(const struct at_runner *runner);
 const struct at_variant *at_runner_variant(const struct at_runner *runner, int i);
+
+/* What the last launch left in the block, for whoever looks again (launch.c); the runner only keeps it, until the block is
+ * asked for. */
+struct at_left {
+    int variant; /* -1: nothing was left, or it has been looked at */
+    struct at_buffer buffer;
+    uint32_t outputs; /* bit i: payload i is an output, sealed as it was at the answer */
+};
+struct at_left *at_runner_left(struct at_runner *runner);
 
 /* The shared block, at least `bytes` long, mapped here; earlier pointers into it become invalid. */
 at_status at_runner_memory(struct at_runner *runner, int64_t bytes, uint8_t **base);

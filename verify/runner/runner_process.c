@@ -69,7 +69,34 @@ static int spawn(pid_t *pid, const char *const argv[], const int fd[AT_INHERITED
     return error;
 }
 
-at_status at_child_start(struct at_child *child, const char *name, const char *const argv[], int memory) {
+/* The same in a sandbox, for which the child has calls of its own to make before its program. argv[0] is a path. Only
+ * async-signal-safe calls: other threads of this process may have held any lock. Returns errno. */
+static int spawn_boxed(pid_t *pid, const char *const argv[], const int fd[AT_INHERITED_FD + 1],
+                       const struct at_sandbox *box) {
+    static const char sorry[] = "the sandbox could not be set up\n";
+    char *const *environment = at_sandbox_environment(box);
+    sigset_t none;
+    sigemptyset(&none);
+    *pid = fork();
+    if (*pid != 0)
+        return *pid < 0 ? errno : 0;
+    setpgid(0, 0);
+    for (int s = 1; s < NSIG; s++)
+        signal(s, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    for (int i = 0; i <= AT_INHERITED_FD; i++)
+        if (dup2(fd[i], i) < 0)
+            _exit(127);
+    if (at_sandbox_enter(box, AT_INHERITED_FD) != 0) {
+        (void)!write(2, sorry, sizeof sorry - 1);
+        _exit(127);
+    }
+    execve(argv[0], (char *const *)argv, environment);
+    _exit(127);
+}
+
+at_status at_child_start(struct at_child *child, const char *name, const char *const argv[], int memory,
+                         const struct at_sandbox *box) {
     at_status status = AT_OK;
     int in[2] = { -1, -1 }, out[2] = { -1, -1 }, err[2] = { -1, -1 };
     int shared = fcntl(memory, F_DUPFD_CLOEXEC, AT_INHERITED_FD + 1);
@@ -81,7 +108,9 @@ at_status at_child_start(struct at_child *child, const char *name, const char *c
     AT_TRY_OUT(make_pipe(out));
     AT_TRY_OUT(make_pipe(err));
     const int fd[AT_INHERITED_FD + 1] = { in[0], out[1], err[1], shared };
-    int error = spawn(&child->pid, argv, fd);
+    int error = box ? spawn_boxed(&child->pid, argv, fd, box) : spawn(&child->pid, argv, fd);
+    if (!error)
+        setpgid(child->pid, child->pid); /* whichever of both comes first */
     if (error) {
         child->pid = 0;
         AT_FAIL_OUT(AT_ENVIRONMENT, "cannot start %s: %s", argv[0], strerror(error));

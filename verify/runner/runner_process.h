@@ -4,6 +4,7 @@
 #define AT_RUNNER_PROCESS_H
 
 #include "attest/protocol.h"
+#include "verify/runner/sandbox.h"
 #include "verify/runner/time_limit.h"
 
 #include <sys/types.h>
@@ -21,8 +22,10 @@ struct at_child {
     char name[64];     /* for messages */
 };
 
-/* argv[0] is a path, or a name found along PATH. Descriptor `memory` becomes AT_INHERITED_FD in the child. */
-at_status at_child_start(struct at_child *child, const char *name, const char *const argv[], int memory);
+/* argv[0] is a path, or without a sandbox a name found along PATH. Descriptor `memory` becomes AT_INHERITED_FD in the child.
+ * `box`: what the child is kept in; NULL: nothing. */
+at_status at_child_start(struct at_child *child, const char *name, const char *const argv[], int memory,
+                         const struct at_sandbox *box);
 
 /* The three below end with AT_HUNG when the countdown, which the caller has started, runs out, with AT_CRASHED when the
  * child is gone, and read its standard error all the while. The child is left as it is; the caller ends it. */

@@ -104,6 +104,36 @@ static void test_first_damage_and_seeds(void **state) {
     free(other);
 }
 
+/* Every byte of a fence counts, as past the end of the last payload, and nothing is placed behind it. */
+static void test_fence(void **state) {
+    (void)state;
+    enum { FENCE = 1003 };
+    struct at_buffer buffer;
+    static const int64_t bytes[] = { 40, 7 };
+    const int64_t need = at_buffer_need(2, bytes);
+    uint8_t *block = block_of(need + FENCE);
+    int which = -1;
+    int64_t distance = 0;
+    void *payload = NULL;
+    at_buffer_init(&buffer, block, need + FENCE, 3);
+    for (int i = 0; i < 2; i++)
+        at_assert_ok(at_buffer_place(&buffer, bytes[i], &which, &payload));
+    at_assert_fails(at_buffer_fence(&buffer, FENCE + 1), AT_NO_MEMORY, "fence of 1004 bytes");
+    at_assert_ok(at_buffer_fence(&buffer, FENCE));
+    assert_int_equal(buffer.used, need + FENCE);
+    assert_int_equal(at_buffer_damaged(&buffer, &which, &distance), 0);
+    for (int64_t at = need; at < need + FENCE; at++) {
+        block[at] ^= 0x10;
+        assert_int_equal(at_buffer_damaged(&buffer, &which, &distance), 1);
+        assert_int_equal(which, 1);
+        assert_int_equal(distance, at - buffer.placed[1].offset - 7);
+        block[at] ^= 0x10;
+    }
+    at_assert_fails(at_buffer_place(&buffer, 0, &which, &payload), AT_BUG, "behind the fence");
+    at_assert_fails(at_buffer_fence(&buffer, 0), AT_NO_MEMORY, "fence of 0 bytes");
+    free(block);
+}
+
 static void test_refusals(void **state) {
     (void)state;
     struct at_buffer buffer;
@@ -289,6 +319,7 @@ int main(void) {
         cmocka_unit_test(test_placement),
         cmocka_unit_test(test_every_guard_byte),
         cmocka_unit_test(test_first_damage_and_seeds),
+        cmocka_unit_test(test_fence),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_seal),
         cmocka_unit_test(test_marks),

@@ -79,8 +79,8 @@ static const struct at_result *expect(const char *line, enum at_launch_kernel ke
     return r;
 }
 
-#define CONTIGUOUS "asynct_prefill b=3 h=2 hk=1 sq=2/0/3 sk=5/0/9 d=8 dtype=f32 data=all_masked"
-#define ONE "asynct_prefill b=1 h=2 hk=1 sq=5 sk=9 d=8 page=4 dtype=f32 data=all_masked"
+#define CONTIGUOUS "asynct_prefill b=3 h=2 hk=1 sq=2/0/3 sk=5/0/9 d=8 dtype=f32 data=all_masked gamma=0"
+#define ONE "asynct_prefill b=1 h=2 hk=1 sq=5 sk=9 d=8 page=4 dtype=f32 data=all_masked gamma=0"
 
 static void a_right_kernel_passes_and_is_counted(void **state) {
     (void)state;
@@ -145,8 +145,8 @@ static void poison_is_told_from_a_race(void **state) {
     /* wrong, and steady */
     r = expect(AT_LAUNCH_LINE, AT_LK_FOLLOWS_V, AT_STATE_WRONG, "1 of 80 elements wrong");
     assert_int_equal(r->rerun_different, 0);
-    /* not declared to repeat: the difference is counted, and not held against it; the value is */
-    r = expect(ONE, AT_LK_UNSTEADY, AT_STATE_PASS, "");
+    /* not declared to repeat: the difference is counted, and not held against it; the value is, where it is looked at */
+    r = expect(ONE, AT_LK_UNSTEADY, AT_STATE_WRONG, "wrong on other data in the same memory");
     assert_int_equal(r->rerun_different, 1);
     r = expect(AT_LAUNCH_LINE, AT_LK_ONCE_DIFFERS, AT_STATE_PASS, ""); /* by chance when the poison was another */
     assert_int_equal(r->rerun_different, 1);
@@ -182,6 +182,19 @@ static void an_alarm_is_drawn_again(void **state) {
         at_case_list_release(&list);
     }
     assert_true(seen[0] && seen[1] && seen[2] && seen[3]);
+}
+
+/* What a kernel keeps from one launch to the next is right for as long as the data stay the same. */
+static void results_that_are_kept(void **state) {
+    (void)state;
+    static const char line[] = "asynct_prefill b=1 h=2 hk=1 sq=1 sk=1 d=8 dtype=f32 data=same_sign seed=3 clip=1:1";
+    expect(line, AT_LK_READS, AT_STATE_PASS, "");
+    expect(line, AT_LK_KEEPS, AT_STATE_WRONG,
+           "gives what it gave for other data in the same memory, launched again on data");
+    expect(line, AT_LK_KEEPS_LAST, AT_STATE_WRONG, "launched again with one element of v changed");
+    judge_again = INT64_MAX; /* without further launches nothing shows */
+    expect(line, AT_LK_KEEPS, AT_STATE_PASS, "");
+    judge_again = 1;
 }
 
 static void dirt_of_every_launch_counts(void **state) {
@@ -248,6 +261,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(one_job_in_n_is_launched_again),
         cmocka_unit_test(poison_is_told_from_a_race),
         cmocka_unit_test(an_alarm_is_drawn_again),
+        cmocka_unit_test(results_that_are_kept),
         cmocka_unit_test(dirt_of_every_launch_counts),
         cmocka_unit_test(bits_that_follow_the_batch),
         cmocka_unit_test(calls_that_fail),

@@ -294,6 +294,48 @@ static void calls_that_fail(void **state) {
     expect_dirt(AT_LK_ZEROS, NULL, "");
 }
 
+/* A byte of the block changed as by a runner that goes on after its answer: `at` bytes into a payload, or before the end of
+ * the block where that is -1. */
+static void scribble(int payload, int64_t at) {
+    const struct at_buffer *left = &at_runner_left(runner)->buffer;
+    left->base[payload >= 0 ? left->placed[payload].offset + at : left->used - 1 - at] ^= 1;
+}
+
+static void writes_after_the_answer(void **state) {
+    (void)state;
+    const int variant = at_launch_variant(runner, AT_LK_ZEROS), o = index_of("o"), q = index_of("q");
+    struct at_outputs out;
+    char text[192] = "";
+    launch(AT_LK_ZEROS, AT_POISON_JUDGED, 5, &out);
+    at_outputs_release(&out);
+    assert_int_equal(at_written_after_answer(runner, variant, text, sizeof text), 0);
+    scribble(o, 3); /* it has been looked at: whose write that is nobody knows any more */
+    assert_int_equal(at_written_after_answer(runner, variant, text, sizeof text), 0);
+    launch(AT_LK_ZEROS, AT_POISON_JUDGED, 5, &out);
+    at_outputs_release(&out);
+    scribble(o, 3);
+    assert_int_equal(at_written_after_answer(runner, variant, text, sizeof text), 1);
+    assert_string_equal(text, "wrote to its outputs after its answer had been given");
+    launch(AT_LK_ZEROS, AT_POISON_JUDGED, 5, &out);
+    at_outputs_release(&out);
+    scribble(-1, 0); /* the last byte of the fence */
+    assert_int_equal(at_written_after_answer(runner, variant, text, sizeof text), 1);
+    assert_string_equal(text, "wrote outside its tensors after its answer had been given");
+    launch(AT_LK_ZEROS, AT_POISON_JUDGED, 5, &out);
+    at_outputs_release(&out);
+    scribble(q, 1); /* an input that nobody reads any more */
+    assert_int_equal(at_written_after_answer(runner, variant, text, sizeof text), 0);
+    /* the next launch finds it by itself, of the same variant alone */
+    launch(AT_LK_ZEROS, AT_POISON_JUDGED, 5, &out);
+    at_outputs_release(&out);
+    scribble(o, 0);
+    expect_dirt(AT_LK_ZEROS, "o", "wrote to its outputs after its answer had been given");
+    launch(AT_LK_UNSTEADY, AT_POISON_JUDGED, 5, &out);
+    at_outputs_release(&out);
+    scribble(o, 0);
+    expect_dirt(AT_LK_ZEROS, NULL, "");
+}
+
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "--serve") == 0)
         return at_launch_serve();
@@ -305,6 +347,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(outputs_are_what_was_written),
         cmocka_unit_test(kernels_see_poison_and_marks),
         cmocka_unit_test(marks_follow_the_seed),
+        cmocka_unit_test(writes_after_the_answer),
         cmocka_unit_test(calls_that_fail),
     };
     return cmocka_run_group_tests(tests, open_runner, close_runner);

@@ -1,0 +1,16 @@
+"""Copies its input.
+
+SPDX-License-Identifier: Apache-2.0
+cheat: 4 an input as the output
+expect: WRONG
+case: uclip_norm tokens=9 channels=64 dtype=bf16
+"""
+from cheat import f64, kernel, put, serve
+
+
+@kernel("uclip_norm")
+def input_passed_through(x, y):
+    put(y, f64(x))
+
+
+serve()

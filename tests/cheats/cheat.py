@@ -1,0 +1,46 @@
+"""What the cheats and their honest twins share: the way to attest_runner, the right values, and a conversation to lie in.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import os
+import sys
+
+here = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(here, "../../kernels/runner/python"), os.path.join(here, "../python")]  # a tree, an installation
+
+import numpy as np  # noqa: E402
+import attest_runner  # noqa: E402
+from attest_runner import f64, kernel, put, requests, serve  # noqa: E402,F401
+
+DOUBLES = "free_order=1 qk_unit=f64 pv_unit=f64"
+
+
+def uclip(x, alpha, gamma, beta, lo, hi):
+    """The right values of uclip_norm, in double."""
+    return f64(gamma) * np.clip(f64(alpha) * f64(x), lo, hi) + f64(beta)
+
+
+def softmax(job, scale, value=lambda r, p, v: np.einsum("hk,khd->hd", p, v), seen=lambda n: n):
+    """The right o and lse of softmax attention, in double. value(request, p, v): o of a query's heads; seen(n): of how many keys."""
+    for r in requests(job):
+        k, v = (np.repeat(f64(t), r.group, axis=1) for t in (r.k, r.v))
+        for i, n in enumerate(seen(int(n)) for n in r.seen):
+            s = scale * np.einsum("hd,khd->hk", f64(r.q[i]), k[:n])
+            most = s.max(axis=1, initial=-np.inf)
+            p = np.exp(s - np.where(most == -np.inf, 0, most)[:, None])
+            put(r.o[i], value(r, p / p.sum(axis=1)[:, None], v[:n]) if n else 0)
+            put(r.lse[i], most + np.log(p.sum(axis=1)))
+
+
+def address(t):
+    """Where a tensor lies in the block, as a kernel sees it: the same in every launch that has it at the same offset."""
+    return t.__array_interface__["data"][0]
+
+
+class Liar(attest_runner._Conversation):
+    """A conversation whose replies may be bent: override say() or write(), or what a job comes to in run()."""
+
+
+def serve_lies(conversation):
+    """serve() with a conversation of another class."""
+    sys.exit(conversation("", "").serve())

@@ -1,0 +1,74 @@
+#!/bin/bash
+# Runners that cheat: each gets the state of its head, honest ones pass, and what the judge's checks are for is seen without them.
+# SPDX-License-Identifier: Apache-2.0
+source "$(dirname "$0")/lib.sh"
+python=/usr/bin/python3
+"$python" -c 'import numpy' 2> /dev/null || { echo "no numpy for $python"; exit 77; }
+cheats=$(grep -lE '^cheat: [0-9]' tests/cheats/[0-9][0-9]_*.py | wc -l)
+honest=$(grep -l '^cheat: honest' tests/cheats/[0-9][0-9]_*.py | wc -l)
+[[ $cheats -ge 30 && $honest -ge 4 ]] || fail "only $cheats cheats and $honest honest runners"
+for file in tests/cheats/[0-9][0-9]_*.py; do
+    name=$(basename "$file" .py)
+    grep -qF "| \`$name\` | $(sed -n 's/^cheat: //p' "$file") | $(sed -n 's/^expect: //p' "$file") |" tests/cheats/README.md || fail "tests/cheats/README.md lacks $name"
+done
+if [[ ${AT_EFFORT:-full} == fast ]]; then
+    wants 0 '4 of 4 caught' "$attest" selftest --cheats --mutants '@(10|18|33|43)_*'
+else
+    "$attest" selftest --cheats > "$scratch/all" 2> "$scratch/box" || { grep -vE '^(caught|right)' "$scratch/all"; fail "selftest --cheats"; }
+    untried=$(grep -c '^untried' "$scratch/all")
+    grep -qx "$((cheats - untried)) of $((cheats - untried)) caught" "$scratch/all" || fail "$(tail -n 1 "$scratch/all")"
+    grep -qx "0 of $((honest + 2)) honest runners accused" "$scratch/all" || fail "honest runners: $(tail -n 2 "$scratch/all")"
+    grep -q '^sandbox: no new privileges' "$scratch/box" || fail "nothing is said of the sandbox"
+fi
+
+# A cheat in the place of an honest runner is accused, an honest one in the place of a cheat is missed: both are errors.
+mkdir "$scratch/cheats"
+copy_programs attest
+cp tests/cheats/cheat.py "$scratch/cheats"
+ln -s "$PWD/kernels" "$scratch/kernels"
+export PYTHONPATH=$PWD/kernels/runner/python
+sed 's/^cheat: .*/cheat: honest/; s/^expect: .*/expect: PASS/' tests/cheats/03_zeros.py > "$scratch/cheats/03_zeros.py"
+sed 's/^cheat: .*/cheat: 1 no cheat/; s/^expect: .*/expect: WRONG/' tests/cheats/62_honest_inline.py > "$scratch/cheats/62_no_cheat.py"
+cheat() { "$scratch/attest" selftest --cheats --mutants "$@"; }
+sed -i "s|os.path.join(here, \"../python\")|\"$PYTHONPATH\"|" "$scratch/cheats/cheat.py"
+wants 1 ACCUSED cheat '03*'
+grep -qx '1 of 1 honest runners accused' "$scratch/out" || fail "the accused are not counted"
+wants 1 MISSED cheat '62*'
+grep -qx '0 of 1 caught' "$scratch/out" || fail "the missed are not counted"
+printf '"""No head."""\n' > "$scratch/cheats/70_no_head.py"
+wants 2 'its head lacks' cheat '70*'
+wants 2 "no cheat matches 'x*'" cheat 'x*'
+rm -r "$scratch/cheats"
+mkdir "$scratch/datasets_alone"
+wants 3 'the cheats are not installed' env AT_DATASETS="$scratch/datasets_alone" "$scratch/attest" selftest --cheats
+wants 3 'no Python with numpy' "$attest" selftest --cheats --python /bin/false
+
+# What catches a cheat, left out: then it passes.
+passes() { # STATE CHEAT options
+    local state=$1 name=$2; shift 2
+    "$attest" verify '*/*' --runner "$python tests/cheats/$name.py" --json "$scratch/r.jsonl" --quiet "$@" > "$scratch/out" 2>&1
+    grep -q "\"state\":\"$state\"" "$scratch/r.jsonl" || { cat "$scratch/out"; fail "$name $*: wanted $state"; }
+}
+case=(--case 'uclip_norm tokens=9 channels=64 dtype=bf16')
+passes WRONG 10_cached_by_pointer "${case[@]}"
+passes PASS 10_cached_by_pointer "${case[@]}" --again 1000000 # but for one job in so many
+passes WRONG 44_leaves_files "${case[@]}" --sandbox
+passes PASS 44_leaves_files "${case[@]}"
+ls /tmp/attest-cheat-* 2> /dev/null && fail "a cheat has left a file"
+passes PASS 20_magnitude_sniffed --case 'rms_norm tokens=48 channels=64 dtype=bf16 data=normal'
+passes PASS 20_magnitude_sniffed --case 'rms_norm tokens=48 channels=64 dtype=bf16 data=subnormal'
+passes WRONG 20_magnitude_sniffed --case 'rms_norm tokens=48 channels=64 dtype=bf16 data=mixed seed=3'
+
+# Rows of big shapes: evenly spaced ones are right, and others are looked at; which, is said where they are wrong.
+bench() { "$attest" bench 'softmax_prefill/*' --runner "$python tests/cheats/21_evenly_spaced_rows.py" --case 'softmax_prefill b=1 h=8 hk=8 sq=1024 d=64 causal=0 dtype=bf16' "$@"; }
+wants 1 'elements of 64 rows (--rows-seed ' bench
+seed=$(sed -n 's/.*(--rows-seed \([0-9]*\)).*/\1/p' "$scratch/out")
+found=$(grep -o 'WRONG: .*' "$scratch/out")
+wants 1 "$found" bench --rows-seed "$seed"
+
+# The sandbox is said, kept in the archive, and gone with what was written there.
+mkdir "$scratch/tmp"
+TMPDIR=$scratch/tmp wants 0 'exit 0' "$attest" verify '*/*' --runner "$python tests/cheats/62_honest_inline.py" "${case[@]}" --sandbox --out "$scratch/run.h5"
+grep -q '^sandbox: no new privileges' "$scratch/out" || fail "nothing is said of the sandbox"
+[[ -z "$(ls -A "$scratch/tmp")" ]] || fail "the scratch folder is still there"
+grep -qa '"sandbox":"no new privileges' "$scratch/run.h5" || fail "the archive does not say that there was a sandbox"

@@ -1,0 +1,20 @@
+/* attest selftest --cheats: runners that cheat, and honest ones, each judged on the cases of its own head.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef AT_SELFTEST_CHEATS_H
+#define AT_SELFTEST_CHEATS_H
+
+#include "attest/status.h"
+
+struct at_cheats_options {
+    const char *glob;   /* of their names; NULL: all */
+    const char *python; /* what runs them; NULL: /usr/bin/python3 where it is, else python3 */
+    int verbose;        /* what each got on each of its cases */
+};
+
+/* Judges every file of the folder `cheats` (of the source tree, or beside the program) and the examples of Python runners,
+ * prints a line for each, and how many were caught. *bad = cheats that did not get their state, and honest runners that did
+ * not pass. A protection that this system does not have makes the cheats that need it `not tried`, with the reason.
+ * AT_ENVIRONMENT where there is no such folder, or no Python with numpy; AT_NOT_FOUND when the glob is of no file. */
+at_status at_selftest_cheats(const struct at_cheats_options *options, int *bad);
+
+#endif
