@@ -10,6 +10,7 @@ extern const struct at_command at_command_cases;
 extern const struct at_command at_command_verify;
 extern const struct at_command at_command_replay;
 extern const struct at_command at_command_declarations;
+extern const struct at_command at_command_fit;
 extern const struct at_command at_command_stack;
 extern const struct at_command at_command_show;
 extern const struct at_command at_command_selftest;
