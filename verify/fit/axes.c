@@ -29,7 +29,7 @@ static const struct values numbers[] = {
 static const struct at_axis groups[] = {
     { .name = "q.k", .n_fields = 4, .field = { AT_FIELD_qk_unit, AT_FIELD_qk_lanes, AT_FIELD_qk_run, AT_FIELD_qk_tree } },
     { .name = "P V", .n_fields = 3, .field = { AT_FIELD_pv_unit, AT_FIELD_pv_chunk, AT_FIELD_pv_spread } },
-    { .name = "partial results", .n_fields = 2, .field = { AT_FIELD_split, AT_FIELD_splits } },
+    { .name = "partial results", .n_fields = 2, .field = { AT_FIELD_splits, AT_FIELD_split } },
     { .name = "p", .n_fields = 1, .field = { AT_FIELD_p } },
     { .name = "scale", .n_fields = 1, .field = { AT_FIELD_scale_on } },
     { .name = "FIR", .n_fields = 2, .field = { AT_FIELD_fir_order, AT_FIELD_fir_fma } },

@@ -5,17 +5,18 @@
 #include <stdio.h>
 #include <string.h>
 
+/* What costs little first: most candidates go no further. */
 /* clang-format off */
 static const struct at_probe_plan attention[] = {
     { "sums of q.k",     AT_PROBE_QK,      4,   64, 4, "normal" },
     { "sums of P V",     AT_PROBE_PV,      2,  128, 2, "normal" },
-    { "partial results", AT_PROBE_PARTS,   2, 1064, 2, "normal" },
     { "few keys",        AT_PROBE_DRAWN,   2,    5, 2, "normal" },
-    { "drawn",           AT_PROBE_DRAWN,   1,  200, 2, "normal" },
     { "centred",         AT_PROBE_CENTRED, 8,  150, 8, "normal" },
     { "cancelling",      AT_PROBE_DRAWN,   2,   90, 2, "cancel" },
     { "swamped",         AT_PROBE_DRAWN,   2,   90, 2, "swamped" },
+    { "drawn",           AT_PROBE_DRAWN,   1,  200, 2, "normal" },
     { "rising",          AT_PROBE_RISING,  1,  330, 2, "normal" },
+    { "partial results", AT_PROBE_PARTS,   2, 1064, 2, "normal" },
     { "long",            AT_PROBE_RISING,  1, 1064, 1, "normal" },
     { 0 },
 };
@@ -36,6 +37,8 @@ static const struct at_probe_plan *plan_of(const struct at_probe_layout *layout)
 /* What is not taken is noted and left out. */
 static at_status open_probe(struct at_runner *runner, int variant, const struct at_probe_layout *layout,
                             const struct at_probe_plan *plan, struct at_fit *fit) {
+    if (fit->search.n_probes == AT_PROBES_MAX)
+        return AT_FAIL(AT_BUG, "more than %d probes", (int)AT_PROBES_MAX);
     struct at_probe *probe = &fit->probe[fit->search.n_probes];
     const at_status status = at_probe_open(runner, variant, layout, plan, 0, probe);
     if (status == AT_OK) {

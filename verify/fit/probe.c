@@ -74,11 +74,11 @@ static at_status find_product(struct at_runner *runner, int variant, struct at_p
 }
 
 static at_status find_attention(struct at_runner *runner, int variant, struct at_probe_layout *l, int *found) {
-    static const int64_t d[] = { 64, 128, 32 }, page[] = { 16, 0, 64 };
-    for (size_t i = 0; i < 18 && !*found; i++) {
-        l->d = d[i / 3 % 3];
-        l->page = page[i % 3];
-        l->causal = i / 9;
+    static const int64_t d[] = { 64, 128, 32 }, page[] = { 128, 16, 0, 64 };
+    for (size_t i = 0; i < 24 && !*found; i++) {
+        l->d = d[i / 4 % 3];
+        l->page = page[i % 4]; /* groups of keys that pages hold whole show in long ones */
+        l->causal = i / 12;
         if (!l->causal || !l->family->decode)
             AT_TRY(takes(runner, variant, l, found));
     }

@@ -6,7 +6,7 @@
 #include "datasets/language/case.h"
 #include "verify/runner/launch.h"
 
-enum { AT_PROBE_ROWS = 8, AT_PROBES_MAX = 16 };
+enum { AT_PROBE_ROWS = 8, AT_PROBES_MAX = 32 };
 
 /* What a probe's inputs are. */
 enum at_probe_kind {
