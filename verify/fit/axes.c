@@ -7,7 +7,7 @@
 
 enum { VALUES_MAX = 12 };
 
-/* Of a field that is a number: what kernels have. Of a list of words all are tried. */
+/* Of a field that is a number, or a format: what kernels have. Of a list of words all are tried. */
 struct values {
     int field, n, of[VALUES_MAX];
 };
@@ -18,6 +18,7 @@ static const struct values numbers[] = {
     { AT_FIELD_ex2_poly3, 6, { 0, 4, 8, 12, 16, 32 } },
     { AT_FIELD_l_lanes, 9, { 0, 1, 2, 4, 8, 16, 32, 64, 128 } },
     { AT_FIELD_l_run, 5, { 0, 1, 2, 4, 8 } },
+    { AT_FIELD_p, 6, { AT_F32, AT_F16, AT_BF16, AT_E4M3, AT_E5M2, AT_TF32 } }, /* tf32 is f16 but for its range */
     { AT_FIELD_block, 8, { 0, 8, 16, 32, 64, 128, 256, 512 } },
     { AT_FIELD_pv_chunk, 5, { 1, 8, 16, 32, 64 } },
     { AT_FIELD_pv_spread, 4, { 0, 32, 64, 128 } },
@@ -64,7 +65,7 @@ static int is_redundant(const struct at_numerics *n) {
                       n->qk_unit == AT_UNIT_F16_FMA;
     return (n->qk_tree != AT_TREE_SEQUENTIAL && n->qk_lanes <= 2) || (n->qk_run && n->qk_lanes == 1 && chain) ||
            (n->l_tree != AT_TREE_SEQUENTIAL && n->l_lanes <= 2) || (n->l_run > 1 && n->l_lanes <= 1) ||
-           (n->l_run && !n->l_lanes) || n->p == AT_F64;
+           (n->l_run && !n->l_lanes);
 }
 
 int at_axis_apply(const struct at_axis *axis, int i, const struct at_numerics *base, struct at_numerics *out) {

@@ -135,12 +135,25 @@ static at_status check_declared(struct at_fit *fit) {
     return AT_OK;
 }
 
+/* Sums over many keys are divided by as many: what is left of a unit is read in bf16, whose exponents go down that far. */
+static struct at_probe_layout layout_of_long_sums(struct at_runner *runner, int variant, const struct at_fit *fit) {
+    struct at_probe_layout layout;
+    if (at_op_find(fit->layout.family->op)->weights == AT_WEIGHTS_SOFTMAX && fit->layout.dtype == AT_F16 &&
+        at_probe_find_layout(runner, variant, AT_BF16, &layout) == AT_OK)
+        return layout;
+    at_error_clear();
+    return fit->layout;
+}
+
 static at_status find_orders(struct at_runner *runner, int variant, struct at_fit *fit) {
     const int runs = 2;
-    if (at_op_find(fit->layout.family->op)->kind == AT_KIND_PRODUCT)
-        return at_order_find(runner, variant, &fit->layout, AT_PROBE_PRODUCT, runs, &fit->qk);
-    AT_TRY(at_order_find(runner, variant, &fit->layout, AT_PROBE_QK, runs, &fit->qk));
-    return at_order_find(runner, variant, &fit->layout, AT_PROBE_PV, runs, &fit->pv);
+    const struct at_probe_layout wide = layout_of_long_sums(runner, variant, fit);
+    const int is_product = at_op_find(fit->layout.family->op)->kind == AT_KIND_PRODUCT;
+    const enum at_probe_kind kind = is_product ? AT_PROBE_PRODUCT : AT_PROBE_PV;
+    if (!is_product)
+        AT_TRY(at_order_find(runner, variant, &fit->layout, AT_PROBE_QK, 1, runs, &fit->qk));
+    AT_TRY(at_order_find(runner, variant, &fit->layout, kind, 1, runs, is_product ? &fit->qk : &fit->pv));
+    return at_order_find(runner, variant, &wide, kind, AT_ORDER_APART, runs, &fit->far);
 }
 
 at_status at_fit_variant(struct at_runner *runner, int variant, const struct at_fit_options *options,

@@ -25,9 +25,10 @@ struct at_fit {
     struct at_numerics best;
     struct at_distance distance; /* far = 0: it fits */
     struct at_fit_alike alike[AT_FIT_ALIKE_MAX];
-    int n_alike, more_alike; /* more_alike: those beyond the array */
-    struct at_order_found qk, pv;
-    char left_out[512]; /* probes that it does not take, each with its reason */
+    int n_alike, more_alike;      /* more_alike: those beyond the array */
+    struct at_order_found qk, pv; /* q.k or the sum of a product; P V */
+    struct at_order_found far;    /* of the same, P V or the product, with terms far apart */
+    char left_out[512];           /* probes that it does not take, each with its reason */
     /* Of the declaration that the variant has: */
     int has_declared; /* it claims an order, and was compared */
     struct at_distance declared;

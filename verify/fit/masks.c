@@ -32,6 +32,11 @@ static struct at_pair pair(int64_t c, int64_t n, int all) {
 
 static double term(struct at_pair p, int64_t t, double m, double u) { return t == p.i ? m : t == p.j ? -m : u; }
 
+/* The same where only every `apart`-th term is not 0. */
+static double sparse(struct at_pair p, int64_t t, int64_t apart, double m, double u) {
+    return t % apart ? 0 : term(p, t / apart, m, u);
+}
+
 static int is_softmax(const struct at_op *op) { return op->weights == AT_WEIGHTS_SOFTMAX; }
 
 /* M and the unit of sums of n terms whose first factor is 1. What comes out in f16 must still be readable: beyond 128 terms,
@@ -75,7 +80,7 @@ static void fill_qk(struct at_problem *p, int all) {
 }
 
 /* Every score is 1, or the scale, so that weights are 1; each column of V has a pair. */
-static void fill_pv(struct at_problem *p, int all) {
+static void fill_pv(struct at_problem *p, int all, int64_t apart) {
     const struct at_tensor *q = &p->tensors[AT_ATTN_Q], *k = &p->tensors[AT_ATTN_K], *v = &p->tensors[AT_ATTN_V];
     int64_t c = 0;
     fill(q, 0);
@@ -85,12 +90,12 @@ static void fill_pv(struct at_problem *p, int all) {
         for (int64_t g = 0; g < p->sizes.hk; g++) {
             const int64_t keys = at_tensor_i32(&p->tensors[AT_ATTN_SEQ_LENS], r);
             double m, u;
-            pv_terms(p, keys, &m, &u);
+            pv_terms(p, keys / apart, &m, &u);
             for (int64_t i = 0; i < p->sizes.d; i++, c++)
                 for (int64_t t = 0; t < keys; t++) {
                     const size_t at = (size_t)(at_attn_kv_index(p, r, t, g) + i);
                     at_store(k->format, k->data, at, i == 0);
-                    at_store(v->format, v->data, at, term(pair(c, keys, all), t, m, u));
+                    at_store(v->format, v->data, at, sparse(pair(c, keys / apart, all), t, apart, m, u));
                 }
         }
 }
@@ -102,7 +107,7 @@ static const struct at_tensor *second_factor(const struct at_problem *p, int *by
     return &p->tensors[*by_rows ? rows : columns];
 }
 
-static void fill_product(struct at_problem *p, int all) {
+static void fill_product(struct at_problem *p, int all, int64_t apart) {
     const struct at_tensor *a = &p->tensors[at_op_filled_index(p->op, AT_FILL_LEFT)];
     int by_rows;
     const struct at_tensor *b = second_factor(p, &by_rows);
@@ -112,7 +117,8 @@ static void fill_product(struct at_problem *p, int all) {
     fill(a, 1);
     for (int64_t c = 0; c < n; c++)
         for (int64_t t = 0; t < k; t++)
-            at_store(b->format, b->data, (size_t)(by_rows ? c * k + t : t * n + c), term(pair(c, k, all), t, m, u));
+            at_store(b->format, b->data, (size_t)(by_rows ? c * k + t : t * n + c),
+                     sparse(pair(c, k / apart, all), t, apart, m, u));
 }
 
 /* Keys from an eighth to twice what they were. */
@@ -141,7 +147,7 @@ static void fill_centred(struct at_problem *p) {
                          -log((double)keys) / QUERY / (double)p->params.scale);
 }
 
-void at_masks_fill(struct at_case_data *data, enum at_probe_kind kind, int all) {
+void at_masks_fill(struct at_case_data *data, enum at_probe_kind kind, int all, int64_t apart) {
     struct at_problem *p = &data->problem;
     if (kind == AT_PROBE_RISING)
         fill_rising(p);
@@ -150,9 +156,9 @@ void at_masks_fill(struct at_case_data *data, enum at_probe_kind kind, int all) 
     if (kind == AT_PROBE_QK)
         fill_qk(p, all);
     if (kind == AT_PROBE_PV || kind == AT_PROBE_PARTS)
-        fill_pv(p, all);
+        fill_pv(p, all, apart);
     if (kind == AT_PROBE_PRODUCT)
-        fill_product(p, all);
+        fill_product(p, all, apart);
 }
 
 int64_t at_masks_room(const struct at_problem *p, enum at_probe_kind kind) {
@@ -172,7 +178,7 @@ static double output(const struct at_problem *p, const struct at_outputs *got, i
 }
 
 double at_masks_survivors(const struct at_problem *p, const struct at_outputs *got, enum at_probe_kind kind,
-                          int64_t c) {
+                          int64_t apart, int64_t c) {
     double m, u;
     if (kind == AT_PROBE_PRODUCT) {
         int by_rows;
@@ -183,7 +189,7 @@ double at_masks_survivors(const struct at_problem *p, const struct at_outputs *g
     const int64_t r = head / p->sizes.hk, g = head % p->sizes.hk;
     const int64_t keys = at_tensor_i32(&p->tensors[AT_ATTN_SEQ_LENS], r);
     if (kind == AT_PROBE_PV) {
-        pv_terms(p, keys, &m, &u);
+        pv_terms(p, keys / apart, &m, &u);
         return output(p, got, r, g, c % each) / u * (is_softmax(p->op) ? (double)keys : 1);
     }
     const double one = (double)p->params.scale * QK_U, weight = output(p, got, r, g, 1 + c % each);

@@ -139,9 +139,10 @@ at_status at_probe_open(struct at_runner *runner, int variant, const struct at_p
     *probe = (struct at_probe){ .name = plan->name, .kind = plan->kind };
     AT_TRY(build(layout, plan, &probe->data));
     const struct at_problem *p = &probe->data.problem;
-    const int64_t terms = plan->kind == AT_PROBE_QK ? layout->d : plan->size;
+    const int64_t apart = plan->apart ? plan->apart : 1;
+    const int64_t terms = plan->kind == AT_PROBE_QK ? layout->d : plan->size / apart;
     at_masks_fill(&probe->data, plan->kind,
-                  is_masks(plan->kind) && at_masks_room(p, plan->kind) >= terms * (terms - 1) / 2);
+                  is_masks(plan->kind) && at_masks_room(p, plan->kind) >= terms * (terms - 1) / 2, apart);
     AT_TRY(launch(runner, variant, order, probe));
     for (int t = 0; t < p->op->n_tensors; t++) {
         const size_t n = p->op->tensors[t].role == AT_IN ? 0 : (size_t)at_tensor_count(&probe->got.tensors[t]) + 1;

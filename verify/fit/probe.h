@@ -47,6 +47,7 @@ struct at_probe_plan {
     enum at_probe_kind kind;
     int b, size, rows; /* rows: that models are tried on, at most AT_PROBE_ROWS */
     const char *data;  /* what is drawn, before the kind changes it */
+    int apart;         /* masks: terms that are not 0 are so far apart; 0: 1 */
 };
 
 /* Builds the inputs, runs the variant once with `order` (at_run_mode) and keeps the outputs. AT_UNSUPPORTED when it is declined or

@@ -68,12 +68,15 @@ static void put_alike(const struct at_fit *fit) {
 }
 
 static void put_order(const char *what, const struct at_order_found *o) {
+    char each[40] = "";
     if (!o->n)
         return;
+    if (o->apart > 1)
+        snprintf(each, sizeof each, ", each %dth of %d", o->apart, o->apart * o->n);
     if (o->why[0])
-        printf("  order of %s: not seen: %s\n", what, o->why);
+        printf("  order of %s, %d terms%s: not seen: %s\n", what, o->n, each, o->why);
     else
-        printf("  order of %s, %d terms%s: %s  signature %016" PRIx64 "\n", what, o->n,
+        printf("  order of %s, %d terms%s%s: %s  signature %016" PRIx64 "\n", what, o->n, each,
                o->changes ? ", what two runs share" : "", o->text, o->signature);
 }
 
@@ -122,6 +125,7 @@ void at_fit_put_text(const struct at_fit *fit) {
     const int is_product = at_op_find(l->family->op)->kind == AT_KIND_PRODUCT;
     put_order(is_product ? "the sum" : "q.k", &fit->qk);
     put_order("P V", &fit->pv);
+    put_order(is_product ? "the sum" : "P V", &fit->far);
     put_declared(fit);
 }
 
@@ -132,9 +136,9 @@ static json_t *order_json(const struct at_order_found *o) {
     snprintf(hex, sizeof hex, "%016" PRIx64, o->signature);
     if (!o->n)
         return json_null();
-    return o->why[0] ? json_pack("{s:i, s:s}", "terms", o->n, "why", o->why)
-                     : json_pack("{s:i, s:b, s:s, s:s}", "terms", o->n, "changes", o->changes, "tree", o->text,
-                                 "signature", hex);
+    return o->why[0] ? json_pack("{s:i, s:i, s:s}", "terms", o->n, "apart", o->apart, "why", o->why)
+                     : json_pack("{s:i, s:i, s:b, s:s, s:s}", "terms", o->n, "apart", o->apart, "changes", o->changes,
+                                 "tree", o->text, "signature", hex);
 }
 
 static json_t *alike_json(const struct at_fit *fit) {
@@ -154,13 +158,14 @@ void at_fit_put_json(const struct at_fit *fit) {
         put_declaration(fit, &fit->best, text);
     if (fit->wrong_axis >= 0)
         put_difference(&fit->changed, &fit->v->numerics, instead);
-    json_t *object = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:I, s:o, s:o, s:o, s:s, s:s, s:b}", "family", fit->v->family,
-        "variant", fit->v->name, "dtype", at_format_info(fit->layout.dtype)->name, "state", states[at_fit_state(fit)],
-        "numerics", text, "off", (json_int_t)fit->distance.off, "elements", (json_int_t)fit->distance.looked_at,
-        "probes", fit->search.n_probes, "tried", (json_int_t)fit->search.tried, "not_told_apart", alike_json(fit), "qk",
-        order_json(&fit->qk), "pv", order_json(&fit->pv), "not_probed", fit->left_out, "declared_instead", instead,
-        "declared_fits", fit->has_declared && !(fit->declared.far > 0));
+    json_t *object =
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:I, s:o, s:o, s:o, s:o, s:s, s:s, s:o}", "family",
+                  fit->v->family, "variant", fit->v->name, "dtype", at_format_info(fit->layout.dtype)->name, "state",
+                  states[at_fit_state(fit)], "numerics", text, "off", (json_int_t)fit->distance.off, "elements",
+                  (json_int_t)fit->distance.looked_at, "probes", fit->search.n_probes, "tried",
+                  (json_int_t)fit->search.tried, "not_told_apart", alike_json(fit), "qk", order_json(&fit->qk), "pv",
+                  order_json(&fit->pv), "far", order_json(&fit->far), "not_probed", fit->left_out, "declared_instead",
+                  instead, "declared_fits", fit->has_declared ? json_boolean(!(fit->declared.far > 0)) : json_null());
     char *line = object ? json_dumps(object, JSON_COMPACT) : NULL;
     printf("%s\n", line ? line : "{}");
     free(line);

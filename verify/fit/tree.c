@@ -16,7 +16,7 @@ struct node {
 };
 
 struct drawing {
-    int n;
+    int n, apart;
     const int *lca;
     struct node *node; /* [2 n] */
     int n_nodes;
@@ -32,10 +32,13 @@ static int lca_of(const struct drawing *d, int i, int j) { return d->lca[i * d->
 
 /* Every pair of the k terms is in one class or, by its size, in the whole. */
 static at_status check_classes(const struct drawing *d, const int *set, const int *class, int k) {
+    int classes = 0;
+    for (int a = 0; a < k; a++)
+        classes += class[a] == a;
     for (int a = 0; a < k; a++)
         for (int b = a + 1; b < k; b++) {
             const int size = lca_of(d, set[a], set[b]);
-            if ((class[a] == class[b]) == (size < k) && size <= k && size >= 2)
+            if ((class[a] == class[b]) == (size < k) && size <= k && size >= 2 && classes > 1)
                 continue;
             return AT_FAIL(AT_UNSUPPORTED,
                            "no tree: terms %d and %d share a subtree of %d, among %d terms that belong together",
@@ -122,11 +125,11 @@ static void put_terms(struct drawing *d, const int *t, int n) {
             b = a; /* two terms apart are no row */
         put(d, a ? "," : "");
         if (b == a)
-            put(d, "%d", t[a]);
-        else if (step == 1)
-            put(d, "%d..%d", t[a], t[b]);
+            put(d, "%d", d->apart * t[a]);
+        else if (d->apart * step == 1)
+            put(d, "%d..%d", d->apart * t[a], d->apart * t[b]);
         else
-            put(d, "%d..%d/%d", t[a], t[b], step);
+            put(d, "%d..%d/%d", d->apart * t[a], d->apart * t[b], d->apart * step);
         a = b + 1;
     }
 }
@@ -153,7 +156,7 @@ static void draw_base(struct drawing *d, int node, int inside) {
         int below = 0, of = d->node[c].term < 0 ? count_children(d, c, &below) : 0;
         put(d, first ? "" : sum ? " + " : ", ");
         if (d->node[c].term >= 0)
-            put(d, "%d", d->node[c].term);
+            put(d, "%d", d->apart * d->node[c].term);
         else if (sum && first && of == 2 && below == 0) /* sums from left to right need no brackets */
             draw_base(d, c, 1);
         else
@@ -184,7 +187,7 @@ static void put_steps(struct drawing *d, const int *t, const int *end, int steps
     if (singles)
         put_terms(d, t, end[steps - 1]);
     else if (is_windows(t, end, steps))
-        put(d, "{%d..%d by %d}", t[0], t[end[steps - 1] - 1], end[0]);
+        put(d, "{%d..%d by %d}", d->apart * t[0], d->apart * t[end[steps - 1] - 1], d->apart * end[0]);
     else
         for (int s = 0; s < steps; s++) {
             const int from = s ? end[s - 1] : 0;
@@ -203,7 +206,7 @@ static void draw(struct drawing *d, int node) {
         return;
     }
     if (d->node[node].term >= 0)
-        put(d, "%d", d->node[node].term);
+        put(d, "%d", d->apart * d->node[node].term);
     int down[1024], depth = 0;
     while (d->node[base].term < 0 && count_children(d, base, &leaves) == leaves + 1 && depth < 1024) {
         down[depth++] = base;
@@ -229,8 +232,8 @@ static void draw(struct drawing *d, int node) {
     free(t);
 }
 
-at_status at_tree_draw(int n, const int *lca, char *text, size_t size, uint64_t *signature) {
-    struct drawing d = { .n = n, .lca = lca, .text = text, .size = size };
+at_status at_tree_draw(int n, int apart, const int *lca, char *text, size_t size, uint64_t *signature) {
+    struct drawing d = { .n = n, .apart = apart, .lca = lca, .text = text, .size = size };
     int *all = malloc(((size_t)n + 1) * sizeof *all), root = 0;
     at_status status = AT_OK;
     d.node = malloc((2 * (size_t)n + 1) * sizeof *d.node);

@@ -11,7 +11,7 @@
 
 #include "attest/status.h"
 
-/* Draws the tree of terms 0..n-1 into text and gives the hash of its shape. AT_UNSUPPORTED, with the pair that shows it, when
+/* Draws the tree of terms 0..n-1, written as multiples of `apart`, into text and gives the hash of its shape. AT_UNSUPPORTED, with the pair that shows it, when
  * the sizes are those of no tree. What the drawing says:
  *   a..b         terms a to b, added one after another
  *   a..b/s       every s-th of them, likewise
@@ -19,7 +19,7 @@
  *   {a..b}>{..}  steps, each of which adds its terms to the sum so far; `{a..b by w}`: steps of w terms each
  *   (x + y)      the sum of two subtrees
  * Text that does not fit ends with "...". */
-at_status at_tree_draw(int n, const int *lca, char *text, size_t size, uint64_t *signature);
+at_status at_tree_draw(int n, int apart, const int *lca, char *text, size_t size, uint64_t *signature);
 
 /* The smallest subtrees that two trees share: shared[i * n + j] is the size of the smallest set of terms that is a subtree of both
  * and holds i and j; n where it is the whole. */

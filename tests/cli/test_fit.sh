@@ -1,0 +1,74 @@
+#!/bin/bash
+# attest fit: finds the declarations of kernels without reading them, draws the order of their sums, and names the field of a
+# declaration that is not true.
+# SPDX-License-Identifier: Apache-2.0
+source "$(dirname "$0")/lib.sh"
+
+says() { grep -qF -- "$1" "$scratch/out" || { cat "$scratch/out"; fail "does not say '$1'"; }; }
+
+# Found from outputs alone: the greeting says nothing of arithmetic.
+mute="$BUILD/attest-cpu | sed -u 's/ numerics=[^ ]*/ numerics=free_order%3D1/'"
+wants 0 '3 fit, 0 that no declaration fits, 1 without an order' "$attest" fit gemm/07_mma_skinny_f32_sum gemv/05_cluster_ring \
+    gemv/03_split_atomic asynct_prefill/04_mma_f16_sum --runner "$mute" --quiet
+says 'numerics="qk_unit=tc_f32 split=256"'
+says 'order of the sum, 64 terms: {0..63 by 16}  signature '
+says 'numerics="qk_lanes=64 qk_run=8 qk_tree=butterfly"'
+says 'not told apart, q.k: qk_unit=f32' # products of f16 are exact in f32
+says ': (0..7 + 32..39 + (16..23 + 48..55) + (8..15 + 40..47 + (24..31 + 56..63)))  signature '
+says 'numerics="free_order=1"'
+says 'numerics="qk_unit=tc_f16 fir_fma=1 p=f16 pv_unit=tc_f16 pv_chunk=16"'
+says 'not told apart, guard: guard=isinf'
+grep -q 'declared' <(grep -v 'variants:' "$scratch/out") && fail "nobody asked about declarations"
+
+# A declaration that is true of the kernel is in the class; one wrong field is named with the value that fits.
+wrongly() { # VARIANT FIELD=WRONG FIELD=RIGHT [other fields to change with it]: declared so, the fit names the right one
+    local variant=$1 wrong=$2 right=$3 change='' word; shift 3
+    for word in "$wrong" "$@"; do change+="s/%20${word%%=*}%3D[a-z0-9_]*/%20${word%%=*}%3D${word#*=}/;"; done
+    wants 1 '1 declared wrongly' "$attest" fit "$variant" --check --no-trees --quiet --runner "$BUILD/attest-cpu | sed -u '$change'"
+    grep -E "declared: fits in: .*$right" "$scratch/out" > /dev/null || { cat "$scratch/out"; fail "$variant declared $wrong: $right is not named"; }
+}
+wants 0 'declared: fits' "$attest" fit gemm/03_wgmma_f16_sum --check --no-trees --quiet
+wrongly gemm/01_mma_f32_sum qk_unit=tc_f16 qk_unit=tc_f32
+wrongly gemm/03_wgmma_f16_sum qk_unit=tc_f32 qk_unit=tc_f16
+wrongly gemm/05_wgmma_fp8_promoted split=256 split=128
+wrongly gemv/04_split_ordered split=0 split=256
+wrongly gemv/05_cluster_ring qk_lanes=32 qk_lanes=64
+wrongly gemv/06_tma_ring qk_tree=sequential qk_tree=butterfly
+wrongly asynct_prefill/02_multi_q p=f16 p=f32
+wrongly asynct_prefill/09_mma_bk_8 pv_chunk=16 pv_chunk=8
+wrongly asynct_prefill/23_mma_q_rounded scale_on=score scale_on=q_rounded
+wrongly asynct_decode/11_split_k_of_512 split=256 split=512
+wrongly asynct_decode/06_lane_interleaved_qk qk_run=0 qk_run=1
+if [[ ${AT_EFFORT:-full} == full ]]; then
+    wrongly softmax_prefill/02_fa2 block=128 block=64
+fi
+
+# One format alone, as one object.
+wants 0 '"state":"fits"' "$attest" fit gemm/01_mma_f32_sum --dtype bf16 --json --no-trees --quiet
+says '"dtype":"bf16"'
+says '"declared_fits":null'
+
+wants 2 "nearest is 'gemm/*'" "$attest" fit 'gemn/*'
+wants 2 'wanted' "$attest" fit gemm/01_mma_f32_sum --dtype f15
+wants 4 'only attention and products of matrices are probed' "$attest" fit exp2/00_libm --quiet
+wants 4 'takes no probing problem of f32' "$attest" fit gemm/01_mma_f32_sum --dtype f32 --quiet
+
+# Functions of a stranger who does not know: P in the format of the inputs, and four lanes of a sum.
+python=/usr/bin/python3
+$python -c 'import numpy' 2> /dev/null || { echo "no numpy for $python"; exit 77; }
+cat > "$scratch/mine.py" << 'PY'
+import numpy as np
+from attest_runner import kernel, serve, f64, put
+F = np.float32
+@kernel("gemm", numerics="free_order=1", dtypes="f16 bf16")
+def four_lanes(a, b, d, *, scale):
+    x, y = F(f64(a)), F(f64(b))
+    part = np.zeros((4, x.shape[0], y.shape[0]), F)
+    for k in range(x.shape[1]):
+        part[k % 4] += np.outer(x[:, k], y[:, k])
+    put(d, (part[0] + part[2] + (part[1] + part[3])) * F(scale))
+serve()
+PY
+export PYTHONPATH=$PWD/kernels/runner/python PYTHONDONTWRITEBYTECODE=1
+wants 0 'numerics="qk_lanes=4 qk_run=1 qk_tree=butterfly"' "$attest" fit 'gemm/*' --runner "$python $scratch/mine.py" --quiet
+says ': (0..60/4 + 2..62/4 + (1..61/4 + 3..63/4))  signature '
