@@ -21,10 +21,11 @@ says 'not told apart, guard: guard=isinf'
 grep -q 'declared' <(grep -v 'variants:' "$scratch/out") && fail "nobody asked about declarations"
 
 # A declaration that is true of the kernel is in the class; one wrong field is named with the value that fits.
-wrongly() { # VARIANT FIELD=WRONG FIELD=RIGHT [other fields to change with it]: declared so, the fit names the right one
-    local variant=$1 wrong=$2 right=$3 change='' word; shift 3
-    for word in "$wrong" "$@"; do change+="s/%20${word%%=*}%3D[a-z0-9_]*/%20${word%%=*}%3D${word#*=}/;"; done
-    wants 1 '1 declared wrongly' "$attest" fit "$variant" --check --no-trees --quiet --runner "$BUILD/attest-cpu | sed -u '$change'"
+wrongly() { # VARIANT FIELD=WRONG FIELD=RIGHT: declared so, the fit names the right one
+    local variant=$1 wrong=$2 right=$3
+    local change="s/%20${wrong%%=*}%3D[a-z0-9_]*/%20${wrong%%=*}%3D${wrong#*=}/"
+    wants 1 '1 declared wrongly' "$attest" fit "$variant" --check --no-trees --quiet \
+        --runner "$BUILD/attest-cpu | sed -u '/ family=${variant%%/*} name=${variant#*/} /{$change}'"
     grep -E "declared: fits in: .*$right" "$scratch/out" > /dev/null || { cat "$scratch/out"; fail "$variant declared $wrong: $right is not named"; }
 }
 wants 0 'declared: fits' "$attest" fit gemm/03_wgmma_f16_sum --check --no-trees --quiet
@@ -49,7 +50,7 @@ says '"dtype":"bf16"'
 says '"declared_fits":null'
 
 wants 2 "nearest is 'gemm/*'" "$attest" fit 'gemn/*'
-wants 2 'wanted' "$attest" fit gemm/01_mma_f32_sum --dtype f15
+wants 2 'did you mean "f16"' "$attest" fit gemm/01_mma_f32_sum --dtype f15
 wants 4 'only attention and products of matrices are probed' "$attest" fit exp2/00_libm --quiet
 wants 4 'takes no probing problem of f32' "$attest" fit gemm/01_mma_f32_sum --dtype f32 --quiet
 

@@ -31,6 +31,7 @@ static const struct at_axis groups[] = {
     { .name = "q.k", .n_fields = 4, .field = { AT_FIELD_qk_unit, AT_FIELD_qk_lanes, AT_FIELD_qk_run, AT_FIELD_qk_tree } },
     { .name = "P V", .n_fields = 3, .field = { AT_FIELD_pv_unit, AT_FIELD_pv_chunk, AT_FIELD_pv_spread } },
     { .name = "partial results", .n_fields = 2, .field = { AT_FIELD_splits, AT_FIELD_split } },
+    { .name = "guard", .n_fields = 1, .field = { AT_FIELD_guard } },
     { .name = "p", .n_fields = 1, .field = { AT_FIELD_p } },
     { .name = "scale", .n_fields = 1, .field = { AT_FIELD_scale_on } },
     { .name = "FIR", .n_fields = 2, .field = { AT_FIELD_fir_order, AT_FIELD_fir_fma } },
@@ -41,7 +42,6 @@ static const struct at_axis groups[] = {
     { .name = "quotient", .n_fields = 1, .field = { AT_FIELD_divide } },
     { .name = "logarithm", .n_fields = 1, .field = { AT_FIELD_lse } },
     { .name = "tanh", .n_fields = 1, .field = { AT_FIELD_tanh } },
-    { .name = "guard", .n_fields = 1, .field = { AT_FIELD_guard } },
     { .name = "clamp", .n_fields = 1, .field = { AT_FIELD_clamp } },
     { .name = "zero weights", .n_fields = 1, .field = { AT_FIELD_pv_zero } },
 };
@@ -65,7 +65,8 @@ static int is_redundant(const struct at_numerics *n) {
                       n->qk_unit == AT_UNIT_F16_FMA;
     return (n->qk_tree != AT_TREE_SEQUENTIAL && n->qk_lanes <= 2) || (n->qk_run && n->qk_lanes == 1 && chain) ||
            (n->l_tree != AT_TREE_SEQUENTIAL && n->l_lanes <= 2) || (n->l_run > 1 && n->l_lanes <= 1) ||
-           (n->l_run && !n->l_lanes);
+           (n->l_run && !n->l_lanes) ||
+           (!chain && n->qk_run == 4); /* four threads with four terms each: a step of 16 in order */
 }
 
 int at_axis_apply(const struct at_axis *axis, int i, const struct at_numerics *base, struct at_numerics *out) {

@@ -134,6 +134,22 @@ static void fill_rising(struct at_problem *p) {
                 }
 }
 
+/* Sums of 64 products of N(0,1), which are then of the order of 2^15. */
+static void enlarge(const struct at_tensor *t) {
+    for (int64_t i = 0, n = at_tensor_count(t); i < n; i++)
+        at_store(t->format, t->data, (size_t)i, 64 * at_load(t->format, t->data, (size_t)i));
+}
+
+static void fill_large(struct at_problem *p) {
+    static const enum at_fill factors[] = { AT_FILL_QUERIES, AT_FILL_KEYS, AT_FILL_LEFT, AT_FILL_RIGHT,
+                                            AT_FILL_RIGHT_COLUMNS };
+    for (size_t i = 0; i < sizeof factors / sizeof *factors; i++) {
+        const int t = at_op_filled_index(p->op, factors[i]);
+        if (t >= 0)
+            enlarge(&p->tensors[t]);
+    }
+}
+
 /* Channel 0 takes log(keys) from every score. */
 static void fill_centred(struct at_problem *p) {
     const struct at_tensor *q = &p->tensors[AT_ATTN_Q], *k = &p->tensors[AT_ATTN_K];
@@ -151,6 +167,8 @@ void at_masks_fill(struct at_case_data *data, enum at_probe_kind kind, int all, 
     struct at_problem *p = &data->problem;
     if (kind == AT_PROBE_RISING)
         fill_rising(p);
+    if (kind == AT_PROBE_LARGE)
+        fill_large(p);
     if (kind == AT_PROBE_CENTRED && is_softmax(p->op))
         fill_centred(p);
     if (kind == AT_PROBE_QK)

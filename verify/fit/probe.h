@@ -13,8 +13,9 @@ enum at_probe_kind {
     AT_PROBE_DRAWN,  /* as the case language draws them */
     AT_PROBE_RISING, /* attention: keys grow along the request, so that the maximum rises from step to step */
     AT_PROBE_CENTRED, /* attention: scores lower by the logarithm of the number of keys, so that the log-sum-exp is near 0 */
-    AT_PROBE_QK,      /* attention: +M and -M among units in each q.k; a key's weight shows what survived */
-    AT_PROBE_PV,      /* attention: weights equal; +M and -M among units down each column of V */
+    AT_PROBE_LARGE,  /* both factors of a product, or q and k, so large that sums in f16 overflow now and then */
+    AT_PROBE_QK,     /* attention: +M and -M among units in each q.k; a key's weight shows what survived */
+    AT_PROBE_PV,     /* attention: weights equal; +M and -M among units down each column of V */
     AT_PROBE_PARTS,  /* the same over so many keys that partial results show */
     AT_PROBE_PRODUCT /* of matrices: +M and -M among units down each column of the second factor */
 };

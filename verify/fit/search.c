@@ -76,6 +76,9 @@ static at_status settle(struct at_search *s, int field, int other, enum at_probe
     return two >= 0 && two != axis && kind != AT_PROBE_QK ? sweep_two(s, two, axis, probes, 0, best, &distance) : AT_OK;
 }
 
+/* All but those whose sums overflow: what an overflow does is one field's, and hides the others. */
+static unsigned ordinary(const struct at_search *s) { return ~of_kind(s, AT_PROBE_LARGE); }
+
 /* Pairs of axes of which neither may be seen while the other is wrong. */
 static at_status sweep_pairs(struct at_search *s, struct at_numerics *best, struct at_distance *distance) {
     static const int pairs[][2] = { { AT_FIELD_p, AT_FIELD_block },         { AT_FIELD_exp, AT_FIELD_block },
@@ -85,7 +88,7 @@ static at_status sweep_pairs(struct at_search *s, struct at_numerics *best, stru
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs && distance->far > 0; i++) {
         const int one = at_axes_of(&s->axes, pairs[i][0]), two = at_axes_of(&s->axes, pairs[i][1]);
         if (one >= 0 && two >= 0 && one != two)
-            AT_TRY(sweep_two(s, one, two, ~0u, 0, best, distance));
+            AT_TRY(sweep_two(s, one, two, ordinary(s), 0, best, distance));
     }
     return AT_OK;
 }
@@ -100,12 +103,30 @@ static at_status tighten(struct at_search *s, struct at_numerics *best, struct a
         struct at_distance found = *distance;
         if (!at_axis_apply(&s->axes.axis[lse], i, best, &candidate))
             continue;
-        AT_TRY(sweep_two(s, exp, sum, ~0u, 1, &candidate, &found));
+        AT_TRY(sweep_two(s, exp, sum, ordinary(s), 1, &candidate, &found));
         if (is_better(&found, distance)) {
             *best = candidate;
             *distance = found;
         }
     }
+    return AT_OK;
+}
+
+/* Of candidates that fit alike the first, which is nearest to the defaults. */
+static at_status simplify(struct at_search *s, struct at_numerics *best, struct at_distance *distance) {
+    for (int axis = 0; axis < s->axes.n && !(distance->far > 0); axis++)
+        for (int i = 0; i < s->axes.axis[axis].n; i++) {
+            struct at_numerics candidate;
+            struct at_distance found;
+            if (!at_axis_apply(&s->axes.axis[axis], i, best, &candidate))
+                continue;
+            AT_TRY(at_search_distance(s, &candidate, ~0u, 0, &found));
+            if (found.far > 0 || (found.width > 0 && !(distance->width > 0)))
+                continue;
+            *best = candidate;
+            *distance = found;
+            break;
+        }
     return AT_OK;
 }
 
@@ -128,7 +149,7 @@ at_status at_search_run(struct at_search *s, struct at_numerics *best, struct at
         const struct at_distance before = *distance;
         for (int axis = 0; axis < s->axes.n; axis++)
             if (round > 0 || !is_of_sums(s, axis))
-                AT_TRY(sweep(s, axis, ~0u, best, distance));
+                AT_TRY(sweep(s, axis, ordinary(s), best, distance));
         if (round > 0 && !is_better(distance, &before) && distance->far > 0)
             AT_TRY(sweep_pairs(s, best, distance));
         if (round > 0 && !is_better(distance, &before))
@@ -136,6 +157,10 @@ at_status at_search_run(struct at_search *s, struct at_numerics *best, struct at
         if (round > 0 && !is_better(distance, &before))
             break;
     }
+    AT_TRY(at_search_distance(s, best, ~0u, INFINITY, distance));
+    if (at_axes_of(&s->axes, AT_FIELD_guard) >= 0)
+        AT_TRY(sweep(s, at_axes_of(&s->axes, AT_FIELD_guard), ~0u, best, distance));
+    AT_TRY(simplify(s, best, distance));
     at_error_clear();
     return AT_OK;
 }
