@@ -26,9 +26,9 @@ static void attention_line(const struct at_probe_layout *l, const struct at_prob
         scale = 0.45;
     snprintf(line, size, "%s b=%d h=2 hk=1%s sk=%d d=%lld page=%lld%s dtype=%s data=%s seed=11 scale=%.9g%s",
              l->family->name, plan->b,
-             l->family->decode ? ""
-             : plan->size < 3  ? " sq=1"
-                               : " sq=3",
+             l->family->decode              ? ""
+             : plan->kind == AT_PROBE_DRAWN ? " sq=3"
+                                            : " sq=1",
              plan->size, (long long)l->d, (long long)l->page, l->causal ? " causal=1" : "",
              at_format_info(l->dtype)->name, plan->data, scale, own);
 }
@@ -87,7 +87,7 @@ static at_status find_attention(struct at_runner *runner, int variant, struct at
 
 at_status at_probe_find_layout(struct at_runner *runner, int variant, enum at_format only,
                                struct at_probe_layout *layout) {
-    /* What shows most of a sum first: an output in f32, then the format with the most bits that tensor cores take. */
+    /* First what tensor cores take with the most bits. */
     static const enum at_format order[] = { AT_F16, AT_BF16, AT_F32, AT_E4M3, AT_E5M2 };
     const struct at_variant *v = at_runner_variant(runner, variant);
     const struct at_family *family = at_family_find(v->family);
