@@ -69,22 +69,38 @@ wants 2 'did you mean "f16"' "$attest" fit gemm/01_mma_f32_sum --dtype f15
 wants 4 'only attention and products of matrices are probed' "$attest" fit exp2/00_libm --quiet
 wants 4 'takes no probing problem of f32' "$attest" fit gemm/01_mma_f32_sum --dtype f32 --quiet
 
-# Functions of a stranger who does not know: P in the format of the inputs, and four lanes of a sum.
+# Functions of a stranger who does not know: four lanes of a sum, in f16 alone, or in all formats, and a sum in double.
 python=/usr/bin/python3
 $python -c 'import numpy' 2> /dev/null || { echo "no numpy for $python"; exit 77; }
 cat > "$scratch/mine.py" << 'PY'
 import numpy as np
 from attest_runner import kernel, serve, f64, put
 F = np.float32
-@kernel("gemm", numerics="free_order=1", dtypes="f16 bf16")
-def four_lanes(a, b, d, *, scale):
+def add(a, b, d, lanes):
     x, y = F(f64(a)), F(f64(b))
     part = np.zeros((4, x.shape[0], y.shape[0]), F)
     for k in range(x.shape[1]):
-        part[k % 4] += np.outer(x[:, k], y[:, k])
-    put(d, (part[0] + part[2] + (part[1] + part[3])) * F(scale))
+        part[k % lanes] += np.outer(x[:, k], y[:, k])
+    put(d, part[0] + part[2] + (part[1] + part[3]))
+@kernel("gemm", dtypes="f16 bf16")
+def four_lanes(a, b, d, *, scale):
+    add(a, b, d, 4)
+@kernel("gemm", dtypes="f16 bf16")
+def by_format(a, b, d, *, scale):
+    add(a, b, d, 4 if a.format == "f16" else 1)
+@kernel("gemm", dtypes="f16")
+def doubles_of_parts(a, b, d, *, scale):
+    x, y, n = f64(a), f64(b), a.shape[1] // 3
+    put(d, F(x[:, :n] @ y[:, :n].T) + F(x[:, n:] @ y[:, n:].T))
 serve()
 PY
 export PYTHONPATH=$PWD/kernels/runner/python PYTHONDONTWRITEBYTECODE=1
-wants 0 'numerics="qk_lanes=4 qk_run=1 qk_tree=butterfly"' "$attest" fit 'gemm/*' --runner "$python $scratch/mine.py" --quiet
+mine="$python $scratch/mine.py"
+wants 0 'numerics="qk_lanes=4 qk_run=1 qk_tree=butterfly"' "$attest" fit gemm/01_four_lanes --runner "$mine" --quiet
 says ': (0..60/4 + 2..62/4 + (1..61/4 + 3..63/4))  signature '
+grep -q 'alone' "$scratch/out" && fail "one declaration fits all formats, and it says otherwise"
+wants 0 'of f16 alone: with its other formats no declaration fits' "$attest" fit gemm/02_by_format --runner "$mine" --quiet --no-trees
+says 'numerics="qk_lanes=4 qk_run=1 qk_tree=butterfly"'
+wants 0 'numerics=""' "$attest" fit gemm/02_by_format --dtype bf16 --runner "$mine" --quiet --no-trees
+wants 1 'none fits; the nearest: ' "$attest" fit gemm/03_doubles_of_parts --runner "$mine" --quiet
+says 'not seen: '
