@@ -44,7 +44,7 @@ if [[ ${AT_EFFORT:-full} == full ]]; then
     wrongly softmax_prefill/02_fa2 block=128 block=64
 fi
 
-# A run that finds such a kernel WRONG says which declaration its bits are those of.
+# Such a kernel is WRONG, and its cause has the declaration that its bits are those of.
 hints() { # VARIANT FIELD=WRONG CASE 'text': declared so, the cause has the text
     wants 1 "$4" "$attest" verify "$1" --case "$3" --quiet \
         --runner "$BUILD/attest-cpu | sed -u '/ family=${1%%/*} name=${1#*/} /{s/%20${2%%=*}%3D[a-z0-9_]*/%20${2%%=*}%3D${2#*=}/}'"
