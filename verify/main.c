@@ -20,6 +20,7 @@ const struct at_command *const at_commands[] = {
     &at_command_replay,
     &at_command_declarations,
     &at_command_certify,
+    &at_command_fit,
     &at_command_coverage,
     &at_command_stack,
     &at_command_show,

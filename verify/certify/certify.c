@@ -214,7 +214,7 @@ static at_status fill_request(struct certifying *k, struct at_run_record *record
     session.selection = k->options->selection;
     session.runner = k->options->runner;
     session.seed = k->options->seed;
-    AT_TRY(at_provenance_fill(&session, &k->plan, k->runners[0], record));
+    AT_TRY(at_provenance_fill(&session, &k->plan, k->runners[0], NULL, record));
     json_t *request = json_loads(record->request, 0, NULL), *settings = json_object();
     const struct {
         const char *name;

@@ -11,6 +11,7 @@ extern const struct at_command at_command_verify;
 extern const struct at_command at_command_replay;
 extern const struct at_command at_command_declarations;
 extern const struct at_command at_command_certify;
+extern const struct at_command at_command_fit;
 extern const struct at_command at_command_stack;
 extern const struct at_command at_command_show;
 extern const struct at_command at_command_selftest;

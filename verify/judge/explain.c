@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "attest/attention.h"
+#include "verify/judge/hint.h"
 
 /* A wrong kernel rounds too: agreement with a decoy is within twice the limit and four units in the last place. */
 static int agrees(const struct at_evidence *e, int decoy) {
@@ -81,6 +82,12 @@ void at_explain_wrong(const struct at_evidence *e, char *text, size_t size) {
         }
     const struct at_comparison *c = e->comparison;
     int64_t nan_only = 0;
+    char hint[160];
+    at_hint_declaration(e, hint, sizeof hint);
+    if (hint[0]) {
+        snprintf(text + at, size - at, "; hint: %s", hint);
+        return;
+    }
     for (int64_t i = 0; i < c->count; i++)
         nan_only += isnan(at_tensor_get(c->got, i)) && !isnan(c->want[i]);
     if (nan_only)
