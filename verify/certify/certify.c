@@ -10,7 +10,7 @@
 #include <jansson.h>
 
 #include "attest/env.h"
-#include "verify/certify/measure.h"
+#include "verify/certify/certify_measure.h"
 #include "verify/cli/progress.h"
 #include "verify/run/provenance.h"
 

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
-#include "verify/certify/measure.h"
+#include "verify/certify/certify_measure.h"
 
 /* A row's values as a declaration has them, of the whole output. */
 struct modelled {

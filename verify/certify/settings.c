@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "attest/attention.h"
-#include "verify/certify/measure.h"
+#include "verify/certify/certify_measure.h"
 
 /* Settings of another kind come behind those that are counted in keys or requests. */
 static const int64_t LATER = INT64_C(1) << 40;

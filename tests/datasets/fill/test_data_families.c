@@ -328,51 +328,6 @@ static void test_norm_families(void **state) {
     at_drop_case(&built);
 }
 
-enum { REGIMES = 4 };
-
-/* Of a block of rows: 0 ordinary, 1 large, 2 subnormal, 3 cancelling, by its mean square. */
-static int regime_of(double square) { return square < 1e-10 ? 2 : square < 2 ? 0 : square > 1000 ? 1 : 3; }
-
-/* Blocks of eight keys of a request and head are of one regime each, all four are there, and another seed has others. */
-static void test_mixed(void **state) {
-    (void)state;
-    enum { BLOCKS = 24, HEADS = 2, D = 64, KEYS = 8 };
-    int blocks[2][HEADS][BLOCKS], seen[REGIMES] = { 0 };
-    for (int seed = 0; seed < 2; seed++) {
-        char line[160];
-        snprintf(line, sizeof line, "softmax_decode b=1 h=2 hk=2 sk=192 d=64 dtype=f32 data=mixed seed=%d", 5 + seed);
-        struct at_built_case built = at_build_line(line);
-        const struct at_tensor *v = at_built_tensor(&built, "v");
-        for (int head = 0; head < HEADS; head++)
-            for (int block = 0; block < BLOCKS; block++) {
-                double square = 0;
-                for (int key = block * KEYS; key < (block + 1) * KEYS; key++)
-                    square += facts_of(v, ((int64_t)key * HEADS + head) * D, D).square / KEYS;
-                blocks[seed][head][block] = regime_of(square);
-                seen[regime_of(square)]++;
-                for (int key = block * KEYS; key < (block + 1) * KEYS; key++)
-                    assert_int_equal(regime_of(facts_of(v, ((int64_t)key * HEADS + head) * D, D).square),
-                                     regime_of(square));
-            }
-        at_drop_case(&built);
-    }
-    for (int r = 0; r < REGIMES; r++)
-        at_assert_true(seen[r] >= 8 && seen[r] <= 48, "regime %d: %d of 96 blocks", r, seen[r]);
-    assert_memory_not_equal(blocks[0][0], blocks[0][1], sizeof blocks[0][0]);
-    assert_memory_not_equal(blocks[0][0], blocks[1][0], sizeof blocks[0][0]);
-    /* rows of a norm, and a residual of its regime */
-    struct at_built_case built = at_build_line("add_rms_norm tokens=256 channels=64 data=mixed dtype=f32 seed=2");
-    int rows[REGIMES] = { 0 };
-    for (int row = 0; row < 256; row++) {
-        const int x = regime_of(facts_of(at_built_tensor(&built, "x"), row * 64, 64).square);
-        assert_int_equal(x, regime_of(facts_of(at_built_tensor(&built, "res"), row * 64, 64).square));
-        rows[x]++;
-    }
-    for (int r = 0; r < REGIMES; r++)
-        at_assert_true(rows[r] >= 20 && rows[r] % 4 == 0, "regime %d: %d of 256 rows", r, rows[r]);
-    at_drop_case(&built);
-}
-
 /* Arguments of 2^x: each family where results change their nature. */
 static void test_elements(void **state) {
     (void)state;
@@ -460,7 +415,6 @@ int main(void) {
         cmocka_unit_test(test_random_bits),
         cmocka_unit_test(test_adversarial),
         cmocka_unit_test(test_norm_families),
-        cmocka_unit_test(test_mixed),
         cmocka_unit_test(test_elements),
         cmocka_unit_test(test_elements_of_16_bits),
         cmocka_unit_test(test_hot_stays_finite),

@@ -347,7 +347,7 @@ static void test_help_ends(void **state) {
     for (; at_case_data_help(families); families++)
         exact += strstr(at_case_data_help(families), "exact ") == at_case_data_help(families);
     assert_true(keys >= 40 && keys < 100);
-    assert_int_equal(families, 25);
+    assert_int_equal(families, 26);
     assert_int_equal(exact, 1);
     assert_null(at_case_key_help(-1));
 }

@@ -7,7 +7,7 @@
 
 #include "tests/support/attention_problem.h"
 #include "tests/support/built_case.h"
-#include "verify/certify/measure.h"
+#include "verify/certify/certify_measure.h"
 
 /* ---- bits ---- */
 

@@ -1,6 +1,6 @@
 /* Launches of a certificate, and their bits beside the first launch's.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "verify/certify/measure.h"
+#include "verify/certify/certify_measure.h"
 
 #include <stdarg.h>
 #include <stdio.h>
