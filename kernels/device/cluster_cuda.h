@@ -33,17 +33,11 @@ template <class T> __device__ T *at_cluster_map(T *own, int rank) {
 template <class... P, class... A>
 int at_launch_cluster(void (*kernel)(P...), dim3 grid, dim3 block, int size, int64_t dynamic_shared, void *stream,
                       A... args) {
-    if (dynamic_shared > 48 * 1024) {
-        const cudaError_t code =
-            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)dynamic_shared);
-        if (code != cudaSuccess)
-            return (int)code;
-    }
-    if (size > 8) { /* Hopper has 16 */
-        const cudaError_t code = cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
-        if (code != cudaSuccess)
-            return (int)code;
-    }
+    int code = at_ask_for_shared(kernel, dynamic_shared);
+    if (!code && size > 8) /* Hopper has 16 */
+        code = (int)cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+    if (code)
+        return code;
     cudaLaunchAttribute attribute{};
     attribute.id = cudaLaunchAttributeClusterDimension;
     attribute.val.clusterDim.x = (unsigned)size;

@@ -260,14 +260,18 @@ static inline unsigned at_multiprocessors() {
     return (unsigned)n;
 }
 
+/* More than 48 KiB a block must be asked for, and static arrays count: 48 KiB of dynamic memory beside one are too much. */
+template <class... P> int at_ask_for_shared(void (*kernel)(P...), int64_t dynamic_shared) {
+    return dynamic_shared > 0
+               ? (int)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)dynamic_shared)
+               : 0;
+}
+
 template <class... P, class... A>
 int at_launch(void (*kernel)(P...), dim3 grid, dim3 block, int64_t dynamic_shared, void *stream, A... args) {
-    if (dynamic_shared > 48 * 1024) {
-        const cudaError_t code =
-            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)dynamic_shared);
-        if (code != cudaSuccess)
-            return (int)code;
-    }
+    const int code = at_ask_for_shared(kernel, dynamic_shared);
+    if (code)
+        return code;
     kernel<<<grid, block, (size_t)dynamic_shared, static_cast<cudaStream_t>(stream)>>>(static_cast<P>(args)...);
     return (int)cudaGetLastError();
 }
