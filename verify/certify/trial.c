@@ -127,7 +127,7 @@ static at_status place_pieces(struct at_trial *t) {
 /* The order in which pages are dealt: a permutation of all there are. */
 static at_status deal(const struct at_problem *p, uint64_t seed, int32_t **order) {
     const int64_t pages = p->sizes.page ? p->sizes.slots / p->sizes.page : 0;
-    *order = malloc(((size_t)pages + 1) * sizeof **order);
+    *order = calloc((size_t)pages + 1, sizeof **order);
     if (!*order)
         return AT_FAIL(AT_NO_MEMORY, "no memory for %lld pages", (long long)pages);
     for (int64_t i = 0; i < pages; i++)

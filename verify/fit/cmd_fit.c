@@ -121,11 +121,11 @@ static int run(const struct at_args *args) {
         at_runner_close(runner);
     if (status != AT_OK)
         return at_report_failure(status);
+    const int all = sum.fits + sum.none + sum.free + sum.wrong + sum.declined;
     if (!at_args_has(args, "--json"))
-        printf("%d variants: %d fit, %d that no declaration fits, %d without an order, %d declared wrongly; %d not "
+        printf("%d variant%s: %d fit, %d that no declaration fits, %d without an order, %d declared wrongly; %d not "
                "probed\n",
-               sum.fits + sum.none + sum.free + sum.wrong + sum.declined, sum.fits, sum.none, sum.free, sum.wrong,
-               sum.declined);
+               all, all == 1 ? "" : "s", sum.fits, sum.none, sum.free, sum.wrong, sum.declined);
     return exit_code(&sum);
 }
 

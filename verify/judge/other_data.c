@@ -31,16 +31,24 @@ static void rows_close(struct rows *r) {
     r->eval = (struct at_eval){ .ledger = NULL };
 }
 
+static int is_output(const struct at_answer *a, int t) {
+    for (int o = 0; o < a->n_outputs; o++)
+        if (a->outputs[o] == t)
+            return 1;
+    return 0;
+}
+
 static at_status evaluate(const struct at_job *j, const struct at_problem *p, struct rows *r) {
     const struct at_answer *a = &j->context->answer;
-    for (int o = 0; o < a->n_outputs; o++) {
-        const int t = a->outputs[o];
+    for (int t = 0; t < AT_MAX_TENSORS; t++) {
+        if (!is_output(a, t))
+            continue;
         r->eval.value[t] = calloc((size_t)a->count[t] + 1, sizeof(double));
         r->eval.limit[t] = calloc((size_t)a->count[t] + 1, sizeof(double));
         if (!r->eval.value[t] || !r->eval.limit[t])
             return AT_FAIL(AT_NO_MEMORY, "no memory for %lld outputs", (long long)a->count[t]);
-        for (int i = 0; i < r->n;
-             i++) { /* of a cache, the evaluation of a row leaves elements out that are not its own */
+        /* Of a cache, the evaluation of a row leaves elements out that are not its own. */
+        for (int i = 0; i < r->n; i++) {
             int64_t first, count;
             p->op->row_span(p, t, r->row[i], &first, &count);
             for (int64_t k = first; k < first + count; k++)
@@ -148,14 +156,15 @@ static int is_key_or_value(const struct at_problem *p, int t) {
 }
 
 /* The element, and the rows it may show in: of keys and values the last key that the last query sees, of its heads; else one
- * of the tensor's last. -1: the last request has no key. */
+ * of the tensor's last. -1: the last request has no key, the tensor no element. */
 static int64_t late_element(const struct at_problem *p, int t, uint64_t draw, struct rows *rows) {
     const int64_t all = p->op->rows(p), n = at_tensor_count(&p->tensors[t]);
     rows->n = 0;
     if (!is_key_or_value(p, t) || !p->op->request_of_row) {
         for (int64_t row = all - 1; row >= 0 && row >= all - LATE_ROWS; row--)
             add_row(rows, row);
-        return n - 1 - (int64_t)(draw % (uint64_t)(n < LATE_PLACES ? n : LATE_PLACES));
+        const uint64_t places = n < LATE_PLACES ? (uint64_t)n : LATE_PLACES;
+        return places ? n - 1 - (int64_t)(draw % places) : -1;
     }
     const int64_t request = p->op->request_of_row(p, all - 1),
                   keys = at_tensor_i32(&p->tensors[AT_ATTN_SEQ_LENS], request);
@@ -238,11 +247,13 @@ static at_status open_tensor(struct at_job *j, const struct at_problem *p, int t
     l->problem = *p;
     l->problem.tensors[t].data = malloc(bytes + 1);
     l->tensor = t;
-    for (int o = 0; o < a->n_outputs; o++)
-        l->must[a->outputs[o]] = calloc((size_t)a->count[a->outputs[o]] + 1, sizeof(double));
-    for (int o = 0; o < a->n_outputs; o++)
-        if (!l->must[a->outputs[o]])
-            return AT_FAIL(AT_NO_MEMORY, "no memory for %lld outputs", (long long)a->count[a->outputs[o]]);
+    for (int o = 0; o < AT_MAX_TENSORS; o++) {
+        if (!is_output(a, o))
+            continue;
+        l->must[o] = calloc((size_t)a->count[o] + 1, sizeof(double));
+        if (!l->must[o])
+            return AT_FAIL(AT_NO_MEMORY, "no memory for %lld outputs", (long long)a->count[o]);
+    }
     if (!l->problem.tensors[t].data)
         return AT_FAIL(AT_NO_MEMORY, "no memory for %zu bytes of an input", bytes);
     memcpy(l->problem.tensors[t].data, p->tensors[t].data, bytes);
