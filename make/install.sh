@@ -17,7 +17,7 @@ for name in "${data[@]}"; do # with the folders in them
 done
 install -m 644 kernels/runner/PROTOCOL.md README.md LICENSE "$share"
 install -D -m 755 -t "$share/python" tests/python/runner_client.py
-install -m 644 -t "$share/python" kernels/runner/python/{attest_runner.py,attest_runner_cuda.py,examples/*.py,peers/*.py}
+install -m 644 -t "$share/python" kernels/runner/python/{*.py,examples/*.py,peers/*.py}
 for file in "$@"; do
     [[ "$file" != */mutants.tsv ]] || install -D -m 644 -t "$share/cheats" tests/cheats/*.py # other wrong things that selftest wants
     if [[ "$file" == *.tsv ]]; then install -m 644 "$file" "$share"; else install -D -m 755 -t "$prefix/bin" "$file"; fi
