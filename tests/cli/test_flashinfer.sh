@@ -1,5 +1,5 @@
 #!/bin/bash
-# Solutions of flashinfer-bench: of paged decode, ragged prefill and rmsnorm the Definition's reference, a right and a wrong one, Traces as
+# Solutions of flashinfer-bench: of paged decode and prefill, ragged prefill, rmsnorm and gemm the Definition's reference, a right and a wrong one, Traces as
 # their schema has them, and refusals by name.
 # SPDX-License-Identifier: Apache-2.0
 source "$(dirname "$0")/lib.sh"
@@ -14,7 +14,7 @@ judge() { # EXIT 'text' KIND options
         --workloads "$scratch/W_$kind.jsonl" --traces "$scratch/T.jsonl" "$@"
 }
 traces() { "$python" $files check "$scratch/T.jsonl" "$@" || { cat "$scratch/T.jsonl"; fail "Traces"; }; }
-for kind in decode ragged norm; do
+for kind in decode paged ragged product norm; do
     n=$(wc -l < "$scratch/W_$kind.jsonl")
     mapfile -t passed < <(yes PASSED | head -n "$n"); mapfile -t wrong < <(yes INCORRECT_NUMERICAL | head -n "$n")
     judge 0 "$n of $n PASSED" $kind --reference && traces "${passed[@]}"
@@ -27,6 +27,8 @@ grep -q 'sk=48/0/80 d=64 pad_d=0 page=16 ' "$scratch/T.jsonl" || { cat "$scratch
 grep -q '"log": ".*last_key_dropped' "$scratch/T.jsonl" || { cat "$scratch/T.jsonl"; fail "no cause in the log"; }
 judge 0 '' ragged --reference
 grep -q 'sq=5/0/1 sk=20/0/1 ' "$scratch/T.jsonl" || { cat "$scratch/T.jsonl"; fail "lengths of prefill"; }
+judge 0 '' paged --reference
+grep -q 'sq=5/0/1 sk=73/0/64 .* page=64 causal=1 dtype=f16' "$scratch/T.jsonl" || { cat "$scratch/T.jsonl"; fail "the last page of a request"; }
 judge 0 '' norm --reference
 grep -q ' eps=1.*e-05' "$scratch/T.jsonl" || { cat "$scratch/T.jsonl"; fail "the reference's eps"; }
 

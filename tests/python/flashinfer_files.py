@@ -55,6 +55,21 @@ def run(q, k, v, qo_indptr, kv_indptr, sm_scale):
         o[a:b], lse[a:b] = attend(q[a:b], k[c:d], v[c:d], float(sm_scale), [d - c - (b - a) + 1 + i - DROPPED for i in range(b - a)])
     return {"output": o, "lse": lse}
 """
+PAGED = PLAIN + """
+def run(q, k_cache, v_cache, qo_indptr, kv_indptr, kv_indices, kv_last_page_len, sm_scale):
+    q, k, v = plain(q), plain(k_cache), plain(v_cache)
+    o, lse = np.zeros(q.shape), np.zeros(q.shape[:2])
+    for r in range(len(kv_last_page_len)):
+        a, b, c, d = (int(x) for x in (qo_indptr[r], qo_indptr[r + 1], kv_indptr[r], kv_indptr[r + 1]))
+        keys = (d - c - 1) * k.shape[1] + int(kv_last_page_len[r]) if d > c else 0
+        mine = [x[np.asarray(kv_indices[c:d])].reshape((-1,) + x.shape[2:])[:keys] for x in (k, v)]
+        o[a:b], lse[a:b] = attend(q[a:b], *mine, float(sm_scale), [keys - (b - a) + 1 + i - DROPPED for i in range(b - a)])
+    return o, lse
+"""
+PRODUCT = PLAIN + """
+def run(A, B):
+    return plain(A) @ plain(B).T * (1 + DROPPED / 16)
+"""
 NORM = PLAIN + """
 EPS = 1e-5
 def run(hidden_states, weight):
@@ -87,20 +102,32 @@ DEFINITIONS = {
                                  v=("bfloat16", "total_kv", "num_kv_heads", "head_dim"), qo_indptr=("int32", "len_indptr"),
                                  kv_indptr=("int32", "len_indptr"), sm_scale=("float32",)),
                "outputs": tensors(**ATTENTION), "reference": RAGGED.replace("DROPPED", "0")},
+    "paged": {"name": "gqa_paged_prefill_causal_h4_kv1_d64_ps64", "op_type": "gqa_paged",
+              "axes": axes(n=0, num_qo_heads=4, num_kv_heads=1, head_dim=64, page_size=64, num_pages=0, len_indptr=0, num_kv_indices=0, batch_size=0),
+              "inputs": tensors(q=("float16", "n", "num_qo_heads", "head_dim"), k_cache=("float16", "num_pages", "page_size", "num_kv_heads", "head_dim"),
+                                v_cache=("float16", "num_pages", "page_size", "num_kv_heads", "head_dim"), qo_indptr=("int32", "len_indptr"),
+                                kv_indptr=("int32", "len_indptr"), kv_indices=("int32", "num_kv_indices"),
+                                kv_last_page_len=("int32", "batch_size"), sm_scale=("float32",)),
+              "outputs": tensors(**{name: ("float16", *shape[1:]) if name == "output" else shape for name, shape in ATTENTION.items()}),
+              "reference": PAGED.replace("DROPPED", "0")},
+    "product": {"name": "gemm_n48_k64", "op_type": "gemm", "axes": axes(M=0, N=48, K=64),
+                "inputs": tensors(A=("float16", "M", "K"), B=("float16", "N", "K")), "outputs": tensors(C=("float16", "M", "N")),
+                "reference": PRODUCT.replace("DROPPED", "0")},
     "norm": {"name": "rmsnorm_h256", "op_type": "rmsnorm", "axes": axes(batch_size=0, hidden_size=256),
              "inputs": tensors(hidden_states=("bfloat16", "batch_size", "hidden_size"), weight=("bfloat16", "hidden_size")),
              "outputs": tensors(output=("bfloat16", "batch_size", "hidden_size")), "reference": NORM.replace("DROPPED", "0")},
 }
-SOURCES = {"decode": DECODE, "ragged": RAGGED, "norm": NORM}
-BOUNDS = {"kv_indptr": [0, 3, 3, 8], "qo_indptr": [0, 5, 5, 6], "kv_tokens": [0, 20, 20, 21]}
+SOURCES = {"decode": DECODE, "ragged": RAGGED, "paged": PAGED, "product": PRODUCT, "norm": NORM}
+BOUNDS = {"kv_indptr": [0, 3, 3, 8], "qo_indptr": [0, 5, 5, 6], "kv_tokens": [0, 20, 20, 21], "pages": [0, 2, 2, 3], "last": [9, 0, 64]}
 
 
 def workload(kind, uuid, drawn, given):
     """A line."""
-    sizes = {"decode": {"n": 3, "num_pages": 20, "len_indptr": 4, "num_kv_indices": 8}, "ragged": {"n": 6, "len_indptr": 4, "total_kv": 21}, "norm": {"batch_size": 7}}
+    sizes = {"decode": {"n": 3, "num_pages": 20, "len_indptr": 4, "num_kv_indices": 8}, "ragged": {"n": 6, "len_indptr": 4, "total_kv": 21}, "norm": {"batch_size": 7},
+             "paged": {"n": 6, "num_pages": 9, "len_indptr": 4, "num_kv_indices": 3, "batch_size": 3}, "product": {"M": 33}}
     inputs = {**{name: {"type": "random"} for name in drawn},
               **{name: {"type": "safetensors", "path": "./bounds.safetensors", "tensor_key": key} for name, key in given.items()}}
-    if kind != "norm":
+    if "sm_scale" in DEFINITIONS[kind]["inputs"]:
         inputs["sm_scale"] = {"type": "scalar", "value": 0.125}
     return {"definition": DEFINITIONS[kind]["name"], "workload": {"uuid": uuid, "axes": sizes[kind], "inputs": inputs}}
 
@@ -121,6 +148,8 @@ def write(folder):
         file.write(struct.pack("<Q", len(text)) + text + b"".join(data.values()))
     put("W_decode.jsonl", workload("decode", "a1", ["q", "k_cache", "v_cache", "kv_indices"], {"kv_indptr": "kv_indptr"}))
     put("W_ragged.jsonl", workload("ragged", "b1", ["q", "k", "v"], {"kv_indptr": "kv_tokens", "qo_indptr": "qo_indptr"}))
+    put("W_paged.jsonl", workload("paged", "d1", ["q", "k_cache", "v_cache", "kv_indices"], {"kv_indptr": "pages", "qo_indptr": "qo_indptr", "kv_last_page_len": "last"}))
+    put("W_product.jsonl", workload("product", "e1", ["A", "B"], {}))
     put("W_norm.jsonl", *(workload("norm", "c%d" % i, ["hidden_states", "weight"], {}) for i in range(2)))
     for kind, definition in DEFINITIONS.items():
         put("D_%s.json" % kind, definition)
