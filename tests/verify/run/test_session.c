@@ -102,7 +102,7 @@ static void a_variant_can_be_judged_up_to_its_first_failure(void **state) {
     (void)state;
     static const enum at_launch_kernel kernels[] = { AT_LK_PAST, AT_LK_ZEROS, AT_LK_UNWRITTEN, AT_LK_FAILS };
     static const char line[] =
-        "asynct_prefill b=3 h=2 hk=1 sq=2/0/3 sk=5/0/9 d=16,8,24 page=4 dtype=f32 data=all_masked";
+        "asynct_prefill b=3 h=2 hk=1 sq=2/0/3 sk=5/0/9 d=16,8,24 page=4 dtype=f32 data=all_masked gamma=0";
     static const int jobs[] = { 1, 5 };
     struct at_run_record record;
     run(kernels, 4, line, 1, ALL, &record);
