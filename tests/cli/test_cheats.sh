@@ -12,7 +12,7 @@ for file in tests/cheats/[0-9][0-9]_*.py; do
     grep -qF "| \`$name\` | $(sed -n 's/^cheat: //p' "$file") | $(sed -n 's/^expect: //p' "$file") |" tests/cheats/README.md || fail "tests/cheats/README.md lacks $name"
 done
 # What this system's sandbox lacks cannot be shown here.
-wants 0 'sandbox: no new privileges' "$attest" verify '*/*' --runner "$python tests/cheats/62_honest_inline.py" --case 'uclip_norm tokens=9 channels=64 dtype=bf16' --sandbox --quiet
+wants 0 'sandbox: no new privileges' "$attest" verify '*/*' --runner "$python tests/cheats/62_honest_inline.py" --case 'uclip_norm tokens=9 channels=64 dtype=bf16' --sandbox
 whole=1
 grep -q 'not to be had here' "$scratch/out" && { whole=''; grep '^sandbox' "$scratch/out"; }
 if [[ ${AT_EFFORT:-full} == fast ]]; then
