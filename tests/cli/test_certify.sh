@@ -68,7 +68,7 @@ wants 2 'exclude each other' "$attest" certify '*' --case 'x' --cases 'y:*'
 wants 2 'computes another operator' "$attest" certify 'asynct_decode/05*' --with softmax_prefill/01_naive
 wants 2 'names several variants' "$attest" certify 'asynct_decode/05*' --with 'asynct_prefill/*'
 wants 2 'no variant of the runner' "$attest" certify 'asynct_decode/05*' --with 'asynct_prefill/nobody'
-wants 2 'usage' "$attest" certify 2> /dev/null || true
+wants 2 'found 0 arguments; usage: attest certify GLOB' "$attest" certify
 
 # A kernel for each property that breaks it, and honest ones beside.
 python=/usr/bin/python3

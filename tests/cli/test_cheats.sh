@@ -71,6 +71,8 @@ seed=$(sed -n 's/.*(--rows-seed \([0-9]*\)).*/\1/p' "$scratch/out")
 found=$(grep -o 'WRONG: .*' "$scratch/out")
 wants 1 "$found" bench --rows-seed "$seed"
 
+# A TMPDIR that there is no room for is refused, not cut off.
+wants 3 'cannot make a scratch folder: TMPDIR has 3001 bytes' env TMPDIR="/tmp/$(printf '%02996d' 0)" "$attest" verify '*/*' --runner "$python tests/cheats/62_honest_inline.py" "${case[@]}" --sandbox
 # The sandbox is said, kept in the archive, and gone with what was written there.
 mkdir "$scratch/tmp"
 TMPDIR=$scratch/tmp wants 0 'exit 0' "$attest" verify '*/*' --runner "$python tests/cheats/62_honest_inline.py" "${case[@]}" --sandbox --out "$scratch/run.h5"

@@ -189,7 +189,12 @@ at_status at_sandbox_open(struct at_sandbox **out) {
         return AT_FAIL(AT_NO_MEMORY, "no memory for a sandbox");
     box->rules = -1;
     box->was_dumpable = prctl(PR_GET_DUMPABLE) == 1;
-    snprintf(box->scratch, sizeof box->scratch, "%.3900s/attest-scratch-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    tmp = tmp && *tmp ? tmp : "/tmp";
+    if (strlen(tmp) > sizeof box->scratch / 2) { /* cut off, it would be another folder */
+        AT_FAIL_OUT(AT_IO, "cannot make a scratch folder: TMPDIR has %zu bytes, room is for %zu", strlen(tmp),
+                    sizeof box->scratch / 2);
+    }
+    snprintf(box->scratch, sizeof box->scratch, "%s/attest-scratch-XXXXXX", tmp);
     if (!mkdtemp(box->scratch)) {
         const int error = errno;
         char path[sizeof box->scratch];
