@@ -101,6 +101,8 @@ static at_status emit(void *context, const struct at_result *results, int n) {
     for (int i = 0; i < n; i++) {
         AT_TRY_OUT(at_run_record_add(s->record, &results[i]));
         failed |= at_state_fails(results[i].state, results[i].expect, s->options->strict);
+        if (s->options->is_enough && s->options->is_enough(&results[i], s->options->looked_for))
+            s->stop = 1;
     }
     if (failed)
         note_failed(s, &results[0]);

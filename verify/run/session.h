@@ -12,6 +12,9 @@ struct at_session_options {
     const char *out;    /* RUN.h5; NULL: no archive, no journal */
     int resume, fail_fast, first_failure, strict, jobs, quiet, counters;
     /* first_failure: a variant is judged no further once a result of it fails, small cases first; no shards */
+    /* Ends the run once a result is what was looked for; NULL: it ends with its plan. */
+    int (*is_enough)(const struct at_result *result, const void *looked_for);
+    const void *looked_for;
     int sandbox;     /* runners, but for predictors, are kept in one (verify/runner/sandbox.h) */
     int launch_only; /* as in struct at_judge_options */
     uint64_t seed;
