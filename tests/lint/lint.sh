@@ -68,7 +68,7 @@ format() { sources | xargs clang-format --dry-run -Werror; }
 # to four times as long.
 tidy_some() { # files...; clang-tidy wants them before the compiler's own words
     # shellcheck disable=SC2046
-    clang-tidy --quiet --extra-arg={-Xclang,-analyzer-config,-Xclang,max-nodes=75000} "$@" -- -std=c11 -D_GNU_SOURCE -DAT_VERSION='"x"' -DAT_SOURCE_DIR='"."' -DAT_BUILD_DIR='"."' -Ireference -I. \
+    clang-tidy --quiet --extra-arg={-Xclang,-analyzer-config,-Xclang,max-nodes=75000} "$@" -- -std=c11 -D_GNU_SOURCE -DAT_VERSION='"x"' -DAT_SOURCE_DIR='"."' -DAT_BUILD_DIR='"."' -Ireference -I. -Ikernels/runner \
         -I"$BUILD/gen" $(pkg-config --cflags openblas hdf5 gsl jansson) 2> /dev/null | grep -E 'warning:|error:'
 }
 export -f tidy_some
