@@ -26,6 +26,7 @@ const struct at_command *const at_commands[] = {
     &at_command_coverage,
     &at_command_stack,
     &at_command_show,
+    &at_command_compare,
     &at_command_selftest,
     &at_command_bench,
     &at_command_reproduce,
