@@ -7,7 +7,7 @@ examples=$PWD/kernels/runner/examples
 cc=${CC:-gcc}
 command -v "$cc" > /dev/null || { echo "no $cc"; exit 77; }
 
-# library NAME [sed program that plants a fault in every source]: $scratch/NAME.so of examples/softmax_${NAME%%.*}.c
+# library NAME [sed program that plants a fault in every source]: NAME.so in the scratch folder, of the example that NAME begins with.
 library() {
     local from=$scratch/src.$1
     mkdir -p "$from"
