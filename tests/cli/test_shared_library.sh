@@ -80,6 +80,10 @@ printf '%s\n' "$section" 'launch = softmax' 'dtypes = f32' 'numerics = free_orde
     '[softmax_prefill/02_mine]' 'launch = softmax' 'dtypes = f32' > "$scratch/launch.so.attest"
 wants 1 'the declared numerics do not fit this case' judge launch --case "$ragged"
 grep -q '"state":"PASS".*"variant":"02_mine"' "$scratch/r.jsonl" || fail "the second variant is not judged beside the first"
+# A later parameter goes to the variant that says it takes it, which here does not compute it, and not to the one beside it.
+printf '%s\n' "$section" 'launch = softmax' 'takes = softcap' '[softmax_prefill/02_mine]' 'launch = softmax' > "$scratch/launch.so.attest"
+wants 1 'looks like cap_ignored' judge launch --case "$ragged softcap=2"
+grep -q 'its declaration does not say that it takes softcap' "$scratch/r.jsonl" || fail "02_mine does not decline the softcap"
 # Without any declaration, without a library, and one that wants a library that is not there.
 rm "$scratch/launch.so.attest"
 library launch.mute '/^ATTEST_DECLARATION/,/;$/d'
@@ -95,6 +99,9 @@ wants 2 'wanted LIBRARY.so' "$BUILD/attest-so"
 wants 2 'wanted LIBRARY.so' "$BUILD/attest-so" --listen
 wants 0 'runner protocol' "$BUILD/attest-so" --version
 wants 0 'usage: attest-so LIBRARY.so' "$BUILD/attest-so" --help
+# What a library prints when it is loaded and when it is called stays out of the conversation.
+library launch.prints 's/^int softmax(const struct attest_launch \*launch) {$/__attribute__((constructor)) static void loaded(void) { puts("loaded"); fflush(stdout); }\n&\n    puts("called"); fflush(stdout);/'
+wants 0 '2 PASS' judge launch.prints --case "$ragged"
 # A reason that the function gives, and one that its supports does.
 library launch.says 's/if (!all.score)/if (all.d == 64)/; s/head sizes to 256/head sizes to 16/; s/> 256/> 16 \&\& attest_int(launch, "d") < 64/'
 wants 1 'softmax returned it: no memory for scores' judge launch.says --case "$ragged"
