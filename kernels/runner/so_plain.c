@@ -53,8 +53,8 @@ static void describe(const struct at_problem *problem, const struct at_so_place 
                                         .tensors = d->tensors,
                                         .numbers = d->numbers,
                                         .stream = place->stream,
-                                        .why = why,
                                         .why_bytes = (int64_t)size };
+    d->launch.why = why;
     describe_tensors(problem, d);
     describe_numbers(problem, d);
 }
@@ -62,24 +62,20 @@ static void describe(const struct at_problem *problem, const struct at_so_place 
 int at_so_call_plain(const struct at_so_variant *v, const struct at_problem *problem, const struct at_so_place *place,
                      char *why, size_t size) {
     struct described d;
-    const union {
-        void *object;
-        int (*call)(const struct attest_launch *launch);
-    } callee = { v->function };
+    int (*call)(const struct attest_launch *launch);
+    memcpy(&call, &v->function, sizeof call); /* ISO C has no conversion between pointers to objects and to functions */
     describe(problem, place, &d, why, size);
-    return callee.call(&d.launch);
+    return call(&d.launch);
 }
 
 const char *at_so_ask_plain(const struct at_so_variant *v, const struct at_problem *problem,
                             const struct at_so_place *place) {
     struct described d;
     char unused[8];
-    const union {
-        void *object;
-        const char *(*call)(const struct attest_launch *launch);
-    } callee = { v->supports_function };
-    if (!callee.call)
+    const char *(*call)(const struct attest_launch *launch);
+    if (!v->supports_function)
         return NULL;
+    memcpy(&call, &v->supports_function, sizeof call);
     describe(problem, place, &d, unused, sizeof unused);
-    return callee.call(&d.launch);
+    return call(&d.launch);
 }

@@ -144,17 +144,16 @@ int at_so_call_tvm_ffi(const struct at_so_variant *v, void *handle, const struct
                        const struct at_so_place *place, char *why, size_t size) {
     struct value arguments[AT_SO_ARGUMENTS], result = { .type = TYPE_NONE };
     struct tensors tensors;
-    const union {
-        void *object;
-        function *call;
-    } callee = { v->function };
+    function *callee;
+    memcpy(&callee, &v->function,
+           sizeof callee); /* ISO C has no conversion between pointers to objects and to functions */
     for (int i = 0; i < v->n_arguments; i++) {
         const struct at_so_argument *a = &v->arguments[i];
         arguments[i] = a->field ? number_value(problem, a->field)
                                 : tensor_value(&problem->tensors[a->tensor], i, place->device_type, &tensors);
     }
     put_on(handle, place);
-    const int code = callee.call(NULL, arguments, v->n_arguments, &result);
+    const int code = callee(NULL, arguments, v->n_arguments, &result);
     if (code)
         explain(handle, why, size);
     else if (result.type >= TYPE_FIRST_OBJECT)

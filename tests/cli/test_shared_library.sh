@@ -32,7 +32,7 @@ for way in launch tvm_ffi; do
     wants 0 '2 PASS' judge $way --case "$paged" --strict --sandbox
     wants 0 'exit 0' judge $way --cases "$cases"
     grep -q "dtypes do not have bf16" "$scratch/r.jsonl" || fail "$way: bf16 is not declined for its declaration"
-    grep -q "does not say that it takes softcap" "$scratch/r.jsonl" || fail "$way: a softcap is not declined"
+    grep -q "the runner does not say that it takes softcap" "$scratch/r.jsonl" || fail "$way: a softcap is not declined"
     # The last key left out; a value past the end of o; a crash on one shape alone, behind which the run goes on; an exit.
     library $way.wrong 's/? keys - behind/? keys - behind - 1/'
     wants 1 'last_key_dropped' judge $way.wrong --case "$ragged"

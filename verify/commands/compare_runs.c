@@ -18,7 +18,8 @@ struct job {
 /* ---- jobs ---- */
 
 static int same_job(const struct at_result *a, const struct at_result *b) {
-    return strcmp(a->case_id, b->case_id) == 0 && strcmp(a->variant, b->variant) == 0 && strcmp(a->family, b->family) == 0;
+    return strcmp(a->case_id, b->case_id) == 0 && strcmp(a->variant, b->variant) == 0 &&
+           strcmp(a->family, b->family) == 0;
 }
 
 static int by_name(const void *x, const void *y) {
@@ -91,9 +92,11 @@ static void compare_outputs(const struct job *a, const struct job *b, double tim
         change->a = x;
         change->b = y;
         if (lost)
-            snprintf(change->why, sizeof change->why, "%s %s MODEL-EXACT", y->tensor, lost > 0 ? "is no longer" : "is now");
+            snprintf(change->why, sizeof change->why, "%s %s MODEL-EXACT", y->tensor,
+                     lost > 0 ? "is no longer" : "is now");
         else
-            snprintf(change->why, sizeof change->why, "error over limit of %s %.2g -> %.2g", y->tensor, x->ratio_max, y->ratio_max);
+            snprintf(change->why, sizeof change->why, "error over limit of %s %.2g -> %.2g", y->tensor, x->ratio_max,
+                     y->ratio_max);
     }
 }
 
@@ -139,7 +142,8 @@ static void add_gone(struct at_run_comparison *c, const struct job *job, int str
 at_status at_compare_runs(const struct at_run_record *a, const struct at_run_record *b, int strict, double times,
                           struct at_run_comparison *comparison) {
     struct job *of_a = calloc((size_t)a->n + 1, sizeof *of_a), *of_b = calloc((size_t)b->n + 1, sizeof *of_b);
-    struct job *sorted_a = calloc((size_t)a->n + 1, sizeof *sorted_a), *sorted_b = calloc((size_t)b->n + 1, sizeof *sorted_b);
+    struct job *sorted_a = calloc((size_t)a->n + 1, sizeof *sorted_a),
+               *sorted_b = calloc((size_t)b->n + 1, sizeof *sorted_b);
     at_status status = AT_OK;
     memset(comparison, 0, sizeof *comparison);
     comparison->jobs = calloc((size_t)(a->n + b->n) + 1, sizeof *comparison->jobs);

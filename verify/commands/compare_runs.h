@@ -8,7 +8,7 @@
 /* What became of a job, a variant on a case, from run A to run B. */
 enum at_change {
     AT_CHANGE_NONE,
-    AT_CHANGE_WORSE,  /* its state, the bits of its model, or an error that has come so many times nearer to its limit */
+    AT_CHANGE_WORSE, /* its state, the bits of its model, or an error that has come so many times nearer to its limit */
     AT_CHANGE_BETTER, /* the reverse */
     AT_CHANGE_GONE,   /* judged in A, and not there in B */
     AT_CHANGE_NEW,    /* not there in A, and not failing in B */

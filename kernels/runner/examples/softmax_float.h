@@ -52,13 +52,15 @@ struct batch {
 };
 
 static inline void attend_all(const struct batch *all) {
+    const float *k = all->k ? all->k : all->q,
+                *v = all->v ? all->v : all->q; /* without any keys nothing is read of them */
     for (int64_t b = 0; b < all->b; b++)
         for (int64_t i = all->query_start[b]; i < all->query_start[b + 1]; i++)
             for (int64_t x = 0; x < all->h; x++) {
                 const int64_t at = x / (all->h / all->hk) * all->d, row = i * all->h + x;
                 const int64_t behind = all->causal ? all->query_start[b + 1] - 1 - i : 0, keys = all->seq_lens[b];
-                const struct request r = { .k = all->k ? all->k + at : 0,
-                                           .v = all->v ? all->v + at : 0,
+                const struct request r = { .k = k + at,
+                                           .v = v + at,
                                            .pages = all->block_table ? all->block_table + b * all->max_pages : 0,
                                            .first = all->key_start ? all->key_start[b] : 0,
                                            .page = all->page,
