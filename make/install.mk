@@ -25,8 +25,8 @@ CUDA ?= auto
 ifneq ($(filter-out auto 0 1,$(CUDA)),)
 $(error CUDA=$(CUDA): wanted auto, 0 or 1)
 endif
-BUNDLED := $(BUILD)/attest $(BUILD)/attest-cpu $(WRONG_KERNELS)
-BUNDLED_CUDA := $(if $(filter auto0 0%,$(CUDA)$(if $(NVCC),1,0)),,$(addprefix $(BUILD)/bundle/,attest-cuda $(if $(WRONG_KERNELS),attest-cuda-mutants)))
+BUNDLED := $(BUILD)/attest $(BUILD)/attest-cpu $(BUILD)/attest-so $(WRONG_KERNELS)
+BUNDLED_CUDA := $(if $(filter auto0 0%,$(CUDA)$(if $(NVCC),1,0)),,$(addprefix $(BUILD)/bundle/,attest-cuda attest-so-cuda $(if $(WRONG_KERNELS),attest-cuda-mutants)))
 # Lines of kernels go along with the wrong ones alone, for compute-sanitizer.
 # What a kernel is compiled to is packed within the program: unpacked, it would be six times as much.
 COMPRESSED = $(if $(findstring compress-mode,$(shell $(NVCC) --help)),--compress-mode=size,-Xfatbin -compress-all)

@@ -52,6 +52,8 @@ int __tvm_ffi_softmax(void *self, const struct value *arguments, int32_t n, stru
         return -1;
     if (arguments[O].type == NONE) /* a problem without queries has nothing to write */
         return 0;
+    if (arguments[KEY_START].type == TENSOR && arguments[BLOCK_TABLE].type == TENSOR) /* contiguous or in pages */
+        return -1;
     const struct tensor *q = arguments[Q].as.tensor, *lens = arguments[SEQ_LENS].as.tensor;
     const struct tensor *k = arguments[K].type == TENSOR ? arguments[K].as.tensor : NULL;
     const struct tensor *table = arguments[BLOCK_TABLE].type == TENSOR ? arguments[BLOCK_TABLE].as.tensor : NULL;
