@@ -39,8 +39,9 @@ verify() { "$attest" verify 'uclip_norm/*' --runner "attest-so $scratch/faulty.s
 
 # --last-failed: the archive of before, or the last one of --out; each run has what the one before left failing.
 WRONG=3+ wants 1 '8 PASS, 4 WRONG' verify --out "$scratch/run.h5"
-WRONG=3+ wants 1 '4 WRONG' verify --last-failed "$scratch/run.h5"
-grep -q 'PASS' "$scratch/out" && fail "what had passed is judged again"
+WRONG=3+ wants 1 '4 WRONG' verify --last-failed "$scratch/run.h5" --json "$scratch/r.jsonl"
+[[ $(grep -o '"plan_index":[0-9]*' "$scratch/r.jsonl" | cut -d: -f2 | tr '\n' ' ') == '0 1 2 3 ' ]] || fail "places in the plan are not those of a run of its own"
+grep -q ' PASS' "$scratch/out" && fail "what had passed is judged again"
 WRONG=5+ wants 1 '2 PASS, 2 WRONG' verify --out "$scratch/run.h5" --last-failed
 WRONG=1+ wants 1 '2 WRONG' verify --out "$scratch/run.h5" --last-failed
 wants 0 '2 PASS' verify --out "$scratch/run.h5" --last-failed
