@@ -84,7 +84,8 @@ static int flush_stdout(int code) {
 static void extend_path(void) {
     char longer[8192];
     const char *path = getenv("PATH");
-    const int n = snprintf(longer, sizeof longer, "%s%s%s", path ? path : "", path && *path ? ":" : "", at_program_dir());
+    const int n =
+        snprintf(longer, sizeof longer, "%s%s%s", path ? path : "", path && *path ? ":" : "", at_program_dir());
     if (n < (int)sizeof longer)
         setenv("PATH", longer, 1);
 }
