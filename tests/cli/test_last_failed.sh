@@ -37,21 +37,23 @@ C
 case='uclip_norm tokens=1,2,3,4,5,6 channels=64 dtype=f32'
 verify() { "$attest" verify 'uclip_norm/*' --runner "attest-so $scratch/faulty.so" --case "$case" --jobs 1 "$@"; }
 
-# --last-failed: the archive of before, or the last one of --out; each run has what the one before left failing.
+# --last-failed: what failed in the archive before, and of it what failed in the one behind.
 WRONG=3+ wants 1 '8 PASS, 4 WRONG' verify --out "$scratch/run.h5"
 WRONG=3+ wants 1 '4 WRONG' verify --last-failed "$scratch/run.h5" --json "$scratch/r.jsonl"
 [[ $(grep -o '"plan_index":[0-9]*' "$scratch/r.jsonl" | cut -d: -f2 | tr '\n' ' ') == '0 1 2 3 ' ]] || fail "places in the plan are not those of a run of its own"
-grep -q ' PASS' "$scratch/out" && fail "what had passed is judged again"
-WRONG=5+ wants 1 '2 PASS, 2 WRONG' verify --out "$scratch/run.h5" --last-failed
-WRONG=1+ wants 1 '2 WRONG' verify --out "$scratch/run.h5" --last-failed
-wants 0 '2 PASS' verify --out "$scratch/run.h5" --last-failed
-wants 4 'nothing failed in ' verify --out "$scratch/run.h5" --last-failed
-WRONG=3+ wants 1 '8 PASS, 4 WRONG' verify --out "$scratch/run.h5"
+grep -q 'PASS' "$scratch/out" && fail "what had passed is judged again"
+WRONG=5+ wants 1 '2 PASS, 2 WRONG' verify --out "$scratch/two.h5" --last-failed "$scratch/run.h5"
+WRONG=1+ wants 1 '2 WRONG' verify --out "$scratch/three.h5" --last-failed "$scratch/two.h5"
+wants 0 '2 PASS' verify --out "$scratch/four.h5" --last-failed "$scratch/three.h5"
+wants 4 'nothing failed in ' verify --last-failed "$scratch/four.h5"
 wants 4 'nothing is selected; --cases and GLOBs as in that run' "$attest" verify 'uclip_norm/01*' --runner "attest-so $scratch/faulty.so" --case "$case" --last-failed "$scratch/run.h5"
-wants 2 'found no RUN.h5 and no --out' verify --last-failed
-wants 2 '--last-failed and --resume exclude each other' verify --out "$scratch/run.h5" --last-failed --resume
-wants 2 '--last-failed and shards exclude each other' verify --out "$scratch/run.h5" --last-failed --shard 1/2
+wants 2 'run.h5' verify --out "$scratch/run.h5" --last-failed "$scratch/run.h5" # it would be overwritten before it is done with
+wants 2 '--last-failed and shards exclude each other' verify --out "$scratch/x.h5" --last-failed "$scratch/run.h5" --shard 1/2
 wants 2 'no.h5.jsonl' verify --last-failed "$scratch/no.h5"
+# One that was killed goes on, from the same run alone.
+WRONG=3+ SLEEP=5 killed "$scratch/part.h5" 3 "$attest" verify 'uclip_norm/*' --runner "attest-so $scratch/faulty.so" --case "$case" --jobs 1 --quiet --out "$scratch/part.h5" --last-failed "$scratch/run.h5"
+wants 2 'part.h5.jsonl' verify --out "$scratch/part.h5" --last-failed "$scratch/two.h5" --resume
+WRONG=6 wants 1 '1 PASS, 3 WRONG' verify --out "$scratch/part.h5" --last-failed "$scratch/run.h5" --resume
 
 # compare: exit 1 where something got worse, with its cause and its line; what is gone only with --strict.
 compare() { "$attest" compare "$scratch/$1.h5" "$scratch/$2.h5" "${@:3}"; }

@@ -51,10 +51,10 @@ static const struct at_option options[] = {
       "judge each variant up to its first failing result, on small cases first; not with --shard, where each would "
       "have "
       "its own" },
-    { "--last-failed", "[RUN.h5]",
-      "of what is selected, judge only the jobs that failed in that run (default: the last run with this --out); "
-      "nothing "
-      "failed: exit 4" },
+    { "--last-failed", "RUN.h5",
+      "of what is selected, judge only the jobs that failed in that run, by the journal beside it (exit 4: nothing "
+      "did); "
+      "--out is another file" },
     { "--set-aside", "N",
       "judge a variant no further once N of its jobs have CRASHED or HUNG: the others are SKIPPED, with that reason" },
     { "--again", "N",
@@ -68,17 +68,15 @@ static const struct at_option options[] = {
     { NULL, NULL, NULL },
 };
 
-/* The archive that it speaks of. Its places in the plan are those of no shard and of no run to go on with. */
+/* A run cut short would have overwritten what it had yet to judge: the archive is another than that of --out. Its places in the
+ * plan are those of no shard. */
 static at_status read_last_failed(const struct at_args *args, struct at_session_options *o) {
-    const char *archive = at_args_get(args, "--last-failed");
-    if (!archive)
+    o->last_failed = at_args_get(args, "--last-failed");
+    if (!o->last_failed)
         return AT_OK;
-    if (!*archive && !o->out)
-        return AT_FAIL(AT_USAGE, "--last-failed: found no RUN.h5 and no --out, wanted one of them");
-    if (o->resume || o->selection.shards > 1)
-        return AT_FAIL(AT_USAGE, "--last-failed and %s exclude each other", o->resume ? "--resume" : "shards");
-    o->last_failed = *archive ? archive : o->out;
-    return AT_OK;
+    if (o->selection.shards > 1)
+        return AT_FAIL(AT_USAGE, "--last-failed and shards exclude each other");
+    return o->out ? at_atomic_check_apart(o->out, o->last_failed) : AT_OK;
 }
 
 static at_status read_options(const struct at_args *args, struct at_session_options *o) {

@@ -52,7 +52,8 @@ static int has(const struct keys *keys, const struct at_variant *v, const struct
     return bsearch(key, keys->items, (size_t)keys->n, sizeof *keys->items, by_text) != NULL;
 }
 
-/* Places in the plan are counted anew: it is a run of its own. */
+/* Places in the plan are counted anew: it is a run of its own. What it goes on from, with --resume, must have the same ones, so
+ * the variants are part of the hash. */
 static void keep(const struct keys *keys, const struct at_runner *runner, struct at_plan *plan) {
     int64_t kept = 0;
     plan->n_jobs = 0;
@@ -61,8 +62,11 @@ static void keep(const struct keys *keys, const struct at_runner *runner, struct
         struct at_plan_case item = plan->items[i];
         int n = 0;
         for (int v = 0; v < item.n_variants; v++)
-            if (has(keys, at_runner_variant(runner, item.variants[v]), item.c))
+            if (has(keys, at_runner_variant(runner, item.variants[v]), item.c)) {
+                const char *name = at_runner_variant(runner, item.variants[v])->name;
                 item.variants[n++] = item.variants[v];
+                plan->cases_hash = at_hash_bytes(name, strlen(name) + 1, plan->cases_hash);
+            }
         if (n == 0) {
             free(item.variants);
             continue;
