@@ -86,7 +86,7 @@ tidy_sees() { # an uninitialised value in a file of its own must be named
 }
 shell() { git ls-files '*.sh' .ci/run | xargs shellcheck -S warning; }
 # In a folder of its own, whatever BUILD says, and without moving the links in build/.
-second_compiler() { env -u BUILD make --no-print-directory CC=clang DEV=1 -j"$(nproc)" build/cpu-clang/attest build/cpu-clang/attest-cpu; }
+second_compiler() { env -u BUILD make --no-print-directory CC=clang DEV=1 -j"$(nproc)" build/cpu-clang/attest build/cpu-clang/attest-cpu build/cpu-clang/attest-so; }
 other_compiler_name='clang builds it without a warning'
 
 step 'layers: who may include whom' tests/lint/layers.sh
