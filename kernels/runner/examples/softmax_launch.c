@@ -48,7 +48,7 @@ int softmax(const struct attest_launch *launch) {
                                .scale = (float)attest_real(launch, "scale") };
     if (!all.score)
         return attest_fail(launch, "no memory for scores");
-    if (all.o) /* a problem without queries has nothing to write */
+    if (all.o && all.lse && all.query_start && all.seq_lens) /* a problem without queries has nothing to write */
         attend_all(&all);
     free(all.score);
     return 0;

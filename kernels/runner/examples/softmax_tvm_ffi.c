@@ -29,7 +29,7 @@ struct tensor {
     int64_t *shape, *stride;
     uint64_t byte_offset;
 };
-enum { NONE = 0, WHOLE = 1, REAL = 3, TENSOR = 7, HOST = 1, FLOAT_CODE = 2 };
+enum { WHOLE = 1, REAL = 3, TENSOR = 7, HOST = 1, FLOAT_CODE = 2 };
 
 extern const char attest_declaration[];
 const char attest_declaration[] =
@@ -50,7 +50,8 @@ int __tvm_ffi_softmax(void *self, const struct value *arguments, int32_t n, stru
     (void)result;
     if (n != ALL || arguments[PAGE].type != WHOLE || arguments[SCALE].type != REAL)
         return -1;
-    if (arguments[O].type == NONE) /* a problem without queries has nothing to write */
+    if (arguments[O].type != TENSOR || arguments[LSE].type != TENSOR ||
+        arguments[QUERY_START].type != TENSOR) /* a problem without queries has nothing to write */
         return 0;
     if (arguments[KEY_START].type == TENSOR && arguments[BLOCK_TABLE].type == TENSOR) /* contiguous or in pages */
         return -1;
