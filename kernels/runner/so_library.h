@@ -8,6 +8,7 @@
 struct at_so_library {
     void *handle; /* of dlopen */
     const char *path;
+    char sha256[65];
     char source[64]; /* the file's name, for the variants' `source` */
     struct at_so_declaration declaration;
 };
