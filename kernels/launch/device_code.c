@@ -123,6 +123,39 @@ static void say_dtypes(unsigned dtypes, char *why, size_t size) {
     snprintf(why + strlen(why), size - strlen(why), " alone");
 }
 
+/* Does the file look at a parameter of its operator, in an argument or in any expression? */
+static int has_scalar(const struct at_expression *e, const struct at_scalar *scalar) {
+    for (int i = 0; i < e->n; i++)
+        if (e->steps[i].what == AT_DO_SCALAR && e->steps[i].scalar == scalar)
+            return 1;
+    return 0;
+}
+
+static int looks_at(const struct at_plan *plan, const struct at_scalar *scalar) {
+    int found = has_scalar(&plan->workspace, scalar);
+    for (int i = 0; i < plan->n_requires; i++)
+        found |= has_scalar(&plan->needs[i], scalar);
+    for (int i = 0; i < plan->scope.n; i++)
+        found |= has_scalar(&plan->named[i], scalar);
+    for (int k = 0; k < plan->n_kernels; k++)
+        for (int a = 0; a < plan->kernels[k].n_args; a++)
+            found |= plan->kernels[k].args[a].param == scalar || has_scalar(&plan->kernels[k].args[a].value, scalar);
+    return found;
+}
+
+/* A parameter that operators came to have later, which this job sets and the file passes over: a right kernel without it would
+ * look wrong. NULL: none. */
+static const char *passed_over(const struct at_plan *plan, const struct at_problem *problem) {
+    const struct at_scalar *s;
+    for (int i = 0; (s = at_op_scalar_at(plan->op, i)) != NULL; i++) {
+        const double value = s->announced ? at_scalar_get(problem, s) : 0;
+        const int is_default = s->announced && value <= s->value && value >= s->value;
+        if (s->announced && !is_default && !looks_at(plan, s))
+            return s->name;
+    }
+    return NULL;
+}
+
 at_status at_device_code_declines(const struct at_device_code *code, const struct at_problem *problem, int *declines,
                                   char *why, size_t size) {
     const struct at_plan *plan = code->plan;
@@ -138,6 +171,10 @@ at_status at_device_code_declines(const struct at_device_code *code, const struc
     }
     if (!is_for(plan, code->driver->sm)) {
         snprintf(why, size, "for sm_%d%.1s, and this device is sm_%d", plan->sm, &plan->sm_class, code->driver->sm);
+        return AT_OK;
+    }
+    if (passed_over(plan, problem)) {
+        snprintf(why, size, "no argument and no expression of it has %s", passed_over(plan, problem));
         return AT_OK;
     }
     AT_TRY(fill_values(code, problem, &values));
