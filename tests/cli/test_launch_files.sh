@@ -67,6 +67,13 @@ wants 0 '01_right' "$attest" list kernels --runner "$runner --load $scratch/01_r
 wants 0 'exit 0' "$attest" verify 'uclip_norm/*' --runner "$runner --load $scratch/01_right.json" --cases '@(smoke|edge|exact):uclip_norm*'
 wants 0 'peer 06_poisoned' "$attest" bench 'uclip_norm/*' --runner "$runner --load $scratch/01_right.json" \
     --peer "$runner --load $scratch/06_poisoned.json" --case 'uclip_norm tokens=7 channels=40 dtype=f32'
+# `cuda` with arguments is the attest-cuda beside attest; without one it says so, and other words are a shell's.
+copy_programs attest
+cp "$runner" "$scratch/attest-cuda" && cp "${runner%/*}/fake_driver.so" "$scratch/" || fail 'no copies'
+wants 0 'PASS  01_right' "$scratch/attest" verify 'uclip_norm/*' --runner "cuda --load '$scratch/01_right.json'" --case "uclip_norm tokens=7 channels=40 dtype=f32"
+rm "$scratch/attest-cuda"
+wants 3 "runner cuda: there is no $scratch/attest-cuda" "$scratch/attest" verify 'uclip_norm/*' --runner "cuda --load $scratch/01_right.json"
+wants 3 'cudagraph --load x' "$scratch/attest" verify 'uclip_norm/*' --runner 'cudagraph --load x'
 sed -i 's/"grid"/"gird"/' "$scratch/01_right.json"
 wants 3 '01_right.json: kernels[0]: has no field gird; did you mean grid' "$attest" verify 'uclip_norm/*' --runner "$runner --load $scratch/01_right.json" \
     --case 'uclip_norm tokens=7 channels=40 dtype=f32'

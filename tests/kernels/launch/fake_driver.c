@@ -103,6 +103,13 @@ static void before_x(struct module *m, const struct at_driver_launch *l, void **
     *(float *)((uintptr_t)a.x - 8) = 1; /* NOLINT(performance-no-int-to-ptr): behind the compiler's back */
 }
 
+/* In the half of a band that is further from the tensor behind it. */
+static void far_before_x(struct module *m, const struct at_driver_launch *l, void **at) {
+    const struct arguments a = read_arguments(at);
+    right(m, l, at);
+    *(float *)((uintptr_t)a.x - 12000) = 1; /* NOLINT(performance-no-int-to-ptr): as above */
+}
+
 static void input_written(struct module *m, const struct at_driver_launch *l, void **at) {
     const struct arguments a = read_arguments(at);
     right(m, l, at);
@@ -154,10 +161,15 @@ static const struct kernel {
     size_t last; /* bytes of parameter 9 */
     void (*run)(struct module *m, const struct at_driver_launch *l, void **at);
 } kernels[] = {
-    { "right", 9, 0, right },        { "wrong", 9, 0, wrong },
-    { "past_y", 9, 0, past_y },      { "before_x", 9, 0, before_x },
-    { "keeps", 9, 0, keeps },        { "input_written", 9, 0, input_written },
-    { "poisoned", 10, 8, poisoned }, { "past_workspace", 10, 8, past_workspace },
+    { "right", 9, 0, right },
+    { "wrong", 9, 0, wrong },
+    { "past_y", 9, 0, past_y },
+    { "before_x", 9, 0, before_x },
+    { "far_before_x", 9, 0, far_before_x },
+    { "keeps", 9, 0, keeps },
+    { "input_written", 9, 0, input_written },
+    { "poisoned", 10, 8, poisoned },
+    { "past_workspace", 10, 8, past_workspace },
     { "by_map", 10, 128, by_map },
 };
 enum { KERNELS = sizeof kernels / sizeof kernels[0], FUNCTIONS_MAX = 4096 };

@@ -217,6 +217,7 @@ static void test_bands(void **state) {
     } all[] = {
         { { .kernel = "past_y" }, "bytes past y, the first 20 behind its end" },
         { { .kernel = "before_x" }, "bytes before x, the first 8 before its start" },
+        { { .kernel = "far_before_x" }, "bytes before x, the first 12000 before its start" },
         { { .kernel = "past_workspace", .args = ", \"ptr:workspace\"" },
           "bytes past the workspace, the first 100 behind its end" },
     };

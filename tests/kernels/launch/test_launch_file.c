@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/at_test.h"
 
+#include "kernels/launch/device_code.h"
 #include "kernels/launch/launch_device.h"
 #include "kernels/launch/launch_plan.h"
 
@@ -198,6 +199,39 @@ static void test_too_many(void **state) {
     }
 }
 
+/* A parameter that operators came to have later: declined where the file has no place for it. */
+static void test_later_parameters(void **state) {
+    static const struct {
+        const char *from, *to;
+        double softcap;
+        const char *why;
+    } all[] = {
+        { "f32:scale*1.5", "f32:scale*1.5", 0, NULL },
+        { "f32:scale*1.5", "f32:scale*1.5", 2, "no argument and no expression of it has softcap" },
+        { "f32:scale*1.5", "f32:softcap*1.5", 2, NULL },
+    };
+    struct at_driver driver = { .sm = 90, .multiprocessors = 132 };
+    struct at_problem problem;
+    char path[256], why[256];
+    (void)state;
+    path_of("launch.json", path, sizeof path);
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        struct at_plan *plan;
+        int declines;
+        write_text("launch.json", changed(all[i].from, all[i].to));
+        at_assert_ok(at_plan_read(path, &plan));
+        const struct at_device_code code = { .plan = plan, .driver = &driver };
+        at_problem_init(&problem, plan->op, AT_BF16);
+        problem.sizes.d = 64;
+        at_scalar_set(&problem, at_op_scalar(plan->op, "softcap"), all[i].softcap);
+        at_assert_ok(at_device_code_declines(&code, &problem, &declines, why, sizeof why));
+        assert_int_equal(declines, all[i].why != NULL);
+        if (all[i].why)
+            assert_string_equal(why, all[i].why);
+        at_plan_free(plan);
+    }
+}
+
 /* Sixteen variants with names of their own. */
 static void test_list(void **state) {
     char path[256], name[32];
@@ -224,9 +258,8 @@ int main(void) {
     write_text("code.bin", "bytes");
     write_text("empty.bin", "");
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_good),     cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_too_many), cmocka_unit_test(test_later_parameters),
         cmocka_unit_test(test_list),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
