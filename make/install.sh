@@ -18,6 +18,7 @@ done
 install -m 644 kernels/runner/PROTOCOL.md README.md LICENSE "$share"
 install -D -m 755 -t "$share/python" tests/python/runner_client.py
 install -m 644 -t "$share/python" kernels/runner/python/{*.py,examples/*.py,peers/*.py}
+install -D -m 644 -t "$share/launch" kernels/launch/README.md kernels/launch/examples/*.{cu,json,py}
 for file in "$@"; do
     [[ "$file" != */mutants.tsv ]] || install -D -m 644 -t "$share/cheats" tests/cheats/*.py # other wrong things that selftest wants
     if [[ "$file" == *.tsv ]]; then install -m 644 "$file" "$share"; else install -D -m 755 -t "$prefix/bin" "$file"; fi
