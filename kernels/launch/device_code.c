@@ -57,7 +57,7 @@ static at_status find_kernels(struct at_device_code *code) {
 at_status at_device_code_load(struct at_device_code *code) {
     char log[700] = "", doing[1200];
     int options[] = { AT_JIT_ERROR_LOG, AT_JIT_ERROR_LOG_BYTES };
-    /* The second option's value is a number in a pointer's place. */
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): the second option's value is a number in a pointer's place */
     void *values[] = { log, (void *)(uintptr_t)(sizeof log - 1) };
     const int said = code->driver->load(&code->module, code->plan->code, 2, options, values);
     if (said != 0) {

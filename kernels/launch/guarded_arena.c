@@ -89,8 +89,8 @@ static at_status reserve(struct at_arena *arena, int64_t bytes) {
 /* ---- what is in it ---- */
 
 static void *address(const struct at_arena *arena, const struct at_arena_place *p) {
-    return (void *)(uintptr_t)(arena->memory +
-                               (uint64_t)p->offset); /* NOLINT(performance-no-int-to-ptr): the driver's are numbers */
+    const uint64_t number = arena->memory + (uint64_t)p->offset;
+    return (void *)(uintptr_t)number; /* NOLINT(performance-no-int-to-ptr): the driver's are numbers */
 }
 
 static at_status fill_places(const struct at_arena *arena, const struct at_problem *problem, struct at_problem *out,
