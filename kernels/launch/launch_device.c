@@ -111,7 +111,7 @@ at_status at_launch_files_add(const char *path) {
     f->kernel.source = plan->source;
     f->kernel.numerics = plan->numerics;
     f->entry = (struct at_kernel_entry){
-        .family = plan->family, .name = plan->name, .path = plan->path, .kernel = &f->kernel, .sha256 = ""
+        .family = plan->family, .name = plan->name, .path = plan->path, .kernel = &f->kernel, .sha256 = plan->sha256
     };
     all.n++;
     return AT_OK;

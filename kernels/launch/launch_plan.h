@@ -5,6 +5,7 @@
 
 #include "attest/numerics.h"
 #include "kernels/launch/expression.h"
+#include "kernels/launch/sha256.h"
 
 enum { AT_PLAN_KERNELS = 8, AT_PLAN_ARGS = 48, AT_PLAN_MAPS = 8, AT_PLAN_REQUIRES = 16, AT_PLAN_MAP_DIMS = 5 };
 
@@ -53,7 +54,7 @@ struct at_plan {
     /* The device code, a byte 0 behind it; code_name: its file as the launch file has it. */
     char *code;
     int64_t code_bytes;
-    char code_name[256];
+    char code_name[256], sha256[AT_SHA256_TEXT];
     int is_ptx;
     int sm;        /* 90 */
     char sm_class; /* 0, or 'a', 'f' */

@@ -44,6 +44,7 @@ launch_file 13_no_value right; sed -i 's/\["tokens"\]/["tokens \/ (channels - 40
 launch_file 14_needs right ', "requires": ["channels % 64 == 0"]'
 launch_file 15_other_sm right; sed -i 's/sm_90/sm_100a/' "$scratch/15_other_sm.json"
 judged PASS '' 01_right
+grep -qF "$(sha256sum "$scratch/code.txt" | cut -d' ' -f1)" "$scratch/r.jsonl" || fail 'the results do not name the device code'
 judged WRONG '' 02_wrong
 judged DIRTY 'bytes past y, the first 20 behind its end' 03_past_y
 judged DIRTY 'bytes before x, the first 8 before its start' 04_before_x

@@ -61,6 +61,7 @@ static void test_good(void **state) {
     assert_string_equal(plan->op->name, "softmax_attention");
     assert_string_equal(plan->code, "bytes");
     assert_int_equal(plan->code_bytes, 5);
+    assert_string_equal(plan->sha256, "277089d91c0bdf4f2e6862ba7e4a07605119431f5d13f726dd352b06f1b206a9");
     assert_int_equal(plan->sm, 90);
     assert_int_equal(plan->sm_class, 'a');
     assert_int_equal(plan->dtypes, 1u << AT_BF16);
@@ -232,6 +233,28 @@ static void test_later_parameters(void **state) {
     }
 }
 
+/* Of so many letters a: about the ends of a block and of its padding. */
+static void test_sha256(void **state) {
+    static const struct {
+        size_t n;
+        const char *want;
+    } all[] = {
+        { 0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" },
+        { 55, "9f4390f8d30c2dd92ec9f095b65e2b9ae9b0a925a5258e241c9f1e910f734318" },
+        { 56, "b35439a4ac6f0948b6d6f9e3c6af0f5f590ce20f1bde7090ef7970686ec6738a" },
+        { 64, "ffe054fe7ae0cb6dc65c3af9b61d5209f439851db43d0ba5997337df154668eb" },
+        { 119, "31eba51c313a5c08226adf18d4a359cfdfd8d2e816b13f4af952f7ea6584dcfb" },
+        { 120, "2f3d335432c70b580af0e8e1b3674a7c020d683aa5f73aaaedfdc55af904c21c" },
+    };
+    char letters[120], text[AT_SHA256_TEXT];
+    (void)state;
+    memset(letters, 'a', sizeof letters);
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        at_sha256(letters, all[i].n, text);
+        assert_string_equal(text, all[i].want);
+    }
+}
+
 /* Sixteen variants with names of their own. */
 static void test_list(void **state) {
     char path[256], name[32];
@@ -260,7 +283,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_good),     cmocka_unit_test(test_refused),
         cmocka_unit_test(test_too_many), cmocka_unit_test(test_later_parameters),
-        cmocka_unit_test(test_list),
+        cmocka_unit_test(test_sha256),   cmocka_unit_test(test_list),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     for (const char *const *name = (const char *const[]){ "code.bin", "empty.bin", "launch.json", NULL }; *name;
