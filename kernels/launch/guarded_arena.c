@@ -116,7 +116,12 @@ static at_status fill_places(const struct at_arena *arena, const struct at_probl
 at_status at_arena_fill(struct at_arena *arena, const struct at_problem *problem, int64_t workspace_bytes,
                         struct at_problem *out, void **workspace) {
     *out = *problem;
-    AT_TRY(reserve(arena, lay_out(arena, problem, workspace_bytes)));
+    const int64_t end = lay_out(arena, problem, workspace_bytes);
+    AT_TRY(reserve(arena, end));
+    if (arena->bytes > end) /* a larger job had it: nothing that a launch left behind the bands stays */
+        AT_TRY(at_driver_said(arena->driver,
+                              arena->driver->fill(arena->memory + (uint64_t)end, POISON, (size_t)(arena->bytes - end)),
+                              "poisoning what is left"));
     AT_TRY(write_bands(arena));
     AT_TRY(fill_places(arena, problem, out, workspace));
     /* Copies within the device return before they are made, and the launch's stream waits for no other. */

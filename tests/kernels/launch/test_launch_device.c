@@ -64,6 +64,7 @@ struct change {
 /* The variant of a launch file, and the device that runs it. */
 static const struct at_kernel *open_file(struct change c) {
     char text[TEXT], path[256];
+    at_launch_device_close(); /* a test that failed has left its own */
     snprintf(text, sizeof text,
              "{ \"family\": \"uclip_norm\", \"name\": \"01_any\", \"cubin\": \"%s\", \"sm\": \"sm_90a\",\n"
              "  \"numerics\": \"qk_unit=f32 pv_unit=f32\", \"workspace\": \"16 * 4\"%s,\n"
@@ -208,6 +209,26 @@ static void test_nothing_kept(void **state) {
         expect_right(kernel);
         close_device();
     }
+}
+
+/* A smaller job behind a larger one: what the larger left behind the smaller one's bands is poisoned. */
+static void test_smaller_job(void **state) {
+    struct at_test_problem t;
+    struct at_reply reply;
+    int right;
+    (void)state;
+    const struct at_kernel *kernel = open_file((struct change){ .kernel = "right" });
+    expect_right(kernel);
+    make_problem(&t);
+    t.problem.sizes.tokens = TOKENS - 4; /* x and y: 160 bytes instead of 800, what follows at a multiple of 256 */
+    at_problem_shape(&t.problem);
+    calls();
+    run_job(kernel, &t, &reply, &right);
+    assert_int_equal(reply.kind, AT_REPLY_DONE);
+    const char *said = calls();
+    at_assert_true(strstr(said, "load\nfill 1536 bytes with ff\nfill 64 bytes with ff\nlaunch") == said, "%s", said);
+    at_test_problem_release(&t);
+    close_device();
 }
 
 static void test_bands(void **state) {
@@ -419,10 +440,10 @@ int main(int argc, char **argv) {
     setenv("FAKE_DRIVER_LOG", log_path, 1);
     write_text("code.txt", "fake code\n");
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),        cmocka_unit_test(test_launch),        cmocka_unit_test(test_nothing_kept),
-        cmocka_unit_test(test_bands),        cmocka_unit_test(test_input_written), cmocka_unit_test(test_driver_fails),
-        cmocka_unit_test(test_does_not_fit), cmocka_unit_test(test_declines),      cmocka_unit_test(test_timing),
-        cmocka_unit_test(test_no_driver),
+        cmocka_unit_test(test_order),        cmocka_unit_test(test_launch),       cmocka_unit_test(test_nothing_kept),
+        cmocka_unit_test(test_smaller_job),  cmocka_unit_test(test_bands),        cmocka_unit_test(test_input_written),
+        cmocka_unit_test(test_driver_fails), cmocka_unit_test(test_does_not_fit), cmocka_unit_test(test_declines),
+        cmocka_unit_test(test_timing),       cmocka_unit_test(test_no_driver),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     for (const char *const *name = (const char *const[]){ "log", "code.txt", "none.txt", "launch.json", NULL }; *name;
