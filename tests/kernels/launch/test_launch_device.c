@@ -6,8 +6,7 @@
 
 #include "attest/env.h"
 #include "attest/op.h"
-#include "kernels/launch/launch_device.h"
-#include "kernels/runner/host_device.h"
+#include "tests/support/launch_rig.h"
 #include "tests/support/norm_problem.h"
 #include "uclip_norm/uclip_norm.h"
 
@@ -15,35 +14,10 @@
 
 enum { TOKENS = 5, CHANNELS = 40, TEXT = 8192 };
 static char self[4096], driver[4300], folder[] = "/tmp/attest-launch-XXXXXX", log_path[64];
-static struct at_host_device host;
 static struct at_device *device;
 
-/* ---- a clock of the tests ---- */
-
-static int run_often(struct at_device *below, const struct at_kernel *kernel, const struct at_launch *launch,
-                     int64_t used, int replays, struct at_timing *timing) {
-    struct at_launch own = *launch;
-    int code = 0;
-    (void)below;
-    (void)used;
-    own.workspace = calloc((size_t)launch->workspace_bytes + 1, 1);
-    for (int i = 0; i < replays && !code; i++)
-        code = kernel->launch(&own);
-    free(own.workspace);
-    *timing = (struct at_timing){ .cold = 1e-3, .hot = 5e-4, .copy_rate = 4e12, .replays = replays, .copies = 1 };
-    return code;
-}
-
-static void open_device(void) {
-    at_host_device_init(&host);
-    host.device.time = run_often;
-    device = at_launch_device_open(&host.device, driver);
-}
-
-static void close_device(void) {
-    at_launch_device_close();
-    at_host_device_release(&host);
-}
+static void open_device(void) { device = at_launch_rig_open(driver); }
+static void close_device(void) { at_launch_rig_close(); }
 
 /* ---- files ---- */
 
@@ -402,38 +376,12 @@ static void test_no_driver(void **state) {
     snprintf(driver, sizeof driver, "%s", right);
 }
 
-/* ---- as a runner ---- */
-
-static int serve(int argc, char **argv) {
-    const int out = at_serve_claim_stdout();
-    for (int i = 1; i + 1 < argc; i += 2)
-        if (at_launch_files_add(argv[i + 1]) != AT_OK) {
-            fprintf(stderr, "launch files: %s\n", at_error_message());
-            return at_status_exit_code(AT_USAGE);
-        }
-    open_device();
-    if (out < 0 || !device) {
-        fprintf(stderr, "launch files: %s\n", at_error_message());
-        return at_status_exit_code(AT_ENVIRONMENT);
-    }
-    const struct at_serve all = { .name = "launch files",
-                                  .device_text = "a driver of the tests",
-                                  .device = device,
-                                  .kernels = at_launch_files_list(),
-                                  .in = STDIN_FILENO,
-                                  .out = out };
-    at_serve_end_with(&all.in);
-    const at_status status = at_serve(&all);
-    close_device();
-    return at_status_exit_code(status);
-}
-
 int main(int argc, char **argv) {
     if (readlink("/proc/self/exe", self, sizeof self - 1) <= 0)
         return 70;
     snprintf(driver, sizeof driver, "%.*s/fake_driver.so", (int)(strrchr(self, '/') - self), self);
     if (argc > 1 && strcmp(argv[1], "--load") == 0)
-        return serve(argc, argv);
+        return at_launch_rig_serve(driver, argc, argv);
     if (!mkdtemp(folder))
         return 70;
     snprintf(log_path, sizeof log_path, "%s/log", folder);
