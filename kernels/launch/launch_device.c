@@ -6,6 +6,7 @@
 
 #include "kernels/launch/device_code.h"
 #include "kernels/launch/guarded_arena.h"
+#include "kernels/launch/kept_results.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -205,12 +206,42 @@ static int device_run(struct at_device *device, const struct at_kernel *kernel, 
     return code;
 }
 
+/* The launch as a job has it, its outputs kept when `kept` is empty, else compared with those. */
+static int launch_untimed(const struct at_kernel *kernel, const struct at_launch *at, struct at_kept *kept) {
+    const struct at_run_mode mode = { 0 };
+    static struct at_reply reply; /* the launch's own time is no matter */
+    static struct at_problem problem;
+    static struct at_launch guarded;
+    at_status status = AT_OK;
+    if (!kept->bytes) {
+        guarded = *at;
+        guarded.problem = &problem;
+        status = at_arena_fill(&all.arena, at->problem, at->workspace_bytes, &problem, &guarded.workspace);
+    } else {
+        status = at_kept_clear(&all.arena, at->problem);
+    }
+    if (status != AT_OK)
+        return failed(status);
+    const int code = all.below->run(all.below, kernel, &guarded, &mode, &reply);
+    if (code)
+        return code;
+    return failed(kept->bytes ? at_kept_compare(kept, &all.arena, at->problem)
+                              : at_kept_take(kept, &all.arena, at->problem));
+}
+
 static int device_time(struct at_device *device, const struct at_kernel *kernel, const struct at_launch *at,
                        int64_t used, int replays, struct at_timing *timing) {
     (void)device;
+    const int repeats = kernel->numerics.repeats;
+    struct at_kept kept = { 0 };
     int code = load_module(kernel);
+    if (!code && repeats)
+        code = launch_untimed(kernel, at, &kept);
     if (!code)
         code = all.below->time(all.below, kernel, at, used, replays, timing);
+    if (!code && repeats)
+        code = launch_untimed(kernel, at, &kept);
+    at_kept_release(&kept);
     return unload_modules(code);
 }
 

@@ -144,6 +144,22 @@ static void poisoned(struct module *m, const struct at_driver_launch *l, void **
     uclip(&a, is_poisoned ? 1.0f : 0.0f);
 }
 
+/* Computes where the workspace, argument 9, does not say that it has. */
+static void workspace_flag(struct module *m, const struct at_driver_launch *l, void **at) {
+    unsigned char *workspace;
+    memcpy(&workspace, at[9], 8);
+    if (workspace[0] != 17)
+        right(m, l, at);
+    workspace[0] = 17;
+}
+
+/* Computes where the output is NaN. */
+static void output_flag(struct module *m, const struct at_driver_launch *l, void **at) {
+    const struct arguments a = read_arguments(at);
+    if (a.y[0] != a.y[0])
+        right(m, l, at);
+}
+
 static void past_workspace(struct module *m, const struct at_driver_launch *l, void **at) {
     unsigned char *workspace;
     right(m, l, at);
@@ -173,6 +189,8 @@ static const struct kernel {
     { "past_y", 9, 0, past_y },
     { "before_x", 9, 0, before_x },
     { "far_before_x", 9, 0, far_before_x },
+    { "workspace_flag", 10, 8, workspace_flag },
+    { "output_flag", 9, 0, output_flag },
     { "keeps", 9, 0, keeps },
     { "input_written", 9, 0, input_written },
     { "poisoned", 10, 8, poisoned },

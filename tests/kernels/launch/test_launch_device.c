@@ -345,17 +345,49 @@ static void test_timing(void **state) {
     const struct at_kernel *kernel = open_file((struct change){ .kernel = "right" });
     make_problem(&t);
     struct at_launch launch = { .problem = &t.problem, .workspace_bytes = kernel->workspace(&t.problem) };
+    assert_int_equal(device->workspace(device, launch.workspace_bytes, &launch.workspace), 0);
     calls();
     assert_int_equal(device->time(device, kernel, &launch, 0, 2, &timing), 0);
-    assert_string_equal(calls(), "load\n" LAUNCHED("right") LAUNCHED("right") "unload\n");
+    assert_string_equal(calls(), "load\nallocate\nfill 64 bytes with ff\n" LAUNCHED("right") LAUNCHED("right")
+                                     LAUNCHED("right") "fill 800 bytes with 00\n" LAUNCHED("right") "unload\n");
     assert_int_equal(timing.replays, 2);
     setenv("FAKE_DRIVER_FAIL", "cuLaunchKernelEx:701", 1);
     const int code = device->time(device, kernel, &launch, 0, 2, &timing);
     unsetenv("FAKE_DRIVER_FAIL");
     assert_string_equal(device->error(code), "launching right: CUDA_ERROR (701): as it was planted");
-    assert_string_equal(calls(), "load\ncuLaunchKernelEx fails\nunload\n");
+    assert_string_equal(calls(), "load\nfill 64 bytes with ff\ncuLaunchKernelEx fails\nunload\n");
     at_test_problem_release(&t);
     close_device();
+}
+
+/* What a launch keeps in its module, its workspace or its outputs is no result: such times are none. */
+static void test_timed_again(void **state) {
+    static const struct {
+        struct change change;
+        int ends;
+    } all[] = {
+        { { .kernel = "right" }, 1 },
+        { { .kernel = "keeps" }, 0 },
+        { { .kernel = "workspace_flag", .args = ", \"ptr:workspace\"" }, 0 },
+        { { .kernel = "output_flag" }, 0 },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        struct at_test_problem t;
+        struct at_timing timing;
+        const struct at_kernel *kernel = open_file(all[i].change);
+        expect_right(kernel);
+        make_problem(&t);
+        memset(output, 0xff, sizeof output);
+        struct at_launch launch = { .problem = &t.problem, .workspace_bytes = kernel->workspace(&t.problem) };
+        const int code = device->time(device, kernel, &launch, 0, 2, &timing);
+        at_assert_true((code == 0) == all[i].ends, "%s: code %d: %s", all[i].change.kernel, code, device->error(code));
+        if (code)
+            at_assert_true(strstr(device->error(code), "it leaves other bits in y, from byte ") != NULL, "%s",
+                           device->error(code));
+        at_test_problem_release(&t);
+        close_device();
+    }
 }
 
 static void test_no_driver(void **state) {
@@ -391,7 +423,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_order),        cmocka_unit_test(test_launch),       cmocka_unit_test(test_nothing_kept),
         cmocka_unit_test(test_smaller_job),  cmocka_unit_test(test_bands),        cmocka_unit_test(test_input_written),
         cmocka_unit_test(test_driver_fails), cmocka_unit_test(test_does_not_fit), cmocka_unit_test(test_declines),
-        cmocka_unit_test(test_timing),       cmocka_unit_test(test_no_driver),
+        cmocka_unit_test(test_timing),       cmocka_unit_test(test_timed_again),  cmocka_unit_test(test_no_driver),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     for (const char *const *name = (const char *const[]){ "log", "code.txt", "none.txt", "launch.json", NULL }; *name;
