@@ -83,8 +83,9 @@ SIMT_SRC := $(wildcard kernels/simt/*.c) kernels/device/tensor_box.c
 CUDA_SRC := kernels/runner/main_cuda.c $(addprefix kernels/runner/cuda_,device.c graph.c sequence.c) # make/cuda.mk builds them
 # Of launch files: attest-cuda and the tests; driver_abi.c wants the CUDA toolkit's header.
 LAUNCH_SRC := $(filter-out kernels/launch/driver_abi.c,$(wildcard kernels/launch/*.c))
+SO_SRC := $(wildcard kernels/runner/so_*.c) # of attest-so, whose kernels come from a shared library
 RUNNER_SHARED_SRC := $(addprefix kernels/runner/,serve.c job.c sequence.c block.c main_shared.c)
-RUNNER_SRC := $(filter-out kernels/runner/main_%.c kernels/runner/coverage.c $(CUDA_SRC),$(wildcard kernels/runner/*.c))
+RUNNER_SRC := $(filter-out kernels/runner/main_%.c kernels/runner/coverage.c $(CUDA_SRC) $(SO_SRC),$(wildcard kernels/runner/*.c))
 ORACLE_SRC := $(wildcard tests/oracle/*.c) \
               $(filter-out tests/support/make_%.c,$(wildcard tests/support/*.c))
 TEST_SRC := $(filter-out $(if $(filter thread,$(SAN)),tests/kernels/simt/%.c),$(call found,tests,test_*.c))
@@ -107,13 +108,13 @@ DEVICE_OBJ := $(patsubst %.cu,$(SIMT)/%.o,$(DEVICE_VARIANTS))
 RUNNER_FRAME := $(call obj,kernels/runner/main_cpu.c kernels/runner/main_shared.c $(RUNNER_SRC) $(HOST_SRC)) $(SIMT_OBJ)
 TESTS := $(patsubst %.c,$(BUILD)/%,$(TEST_SRC))
 MAKERS := $(patsubst %.c,$(BUILD)/%,$(MAKER_SRC))
-PROGRAMS := $(BUILD)/attest $(BUILD)/attest-cpu $(BUILD)/attest-mutants
+PROGRAMS := $(BUILD)/attest $(BUILD)/attest-cpu $(BUILD)/attest-so $(BUILD)/attest-mutants
 
 .PHONY: all programs links
 all: programs ## build the programs and link them as build/attest, build/attest-cpu, ...
 programs: deps-present $(PROGRAMS) links
 # What was built is also found as build/NAME.
-link_programs = mkdir -p build && for p in attest attest-cpu attest-cuda attest-mutants attest-demo mutants.tsv; do \
+link_programs = mkdir -p build && for p in attest attest-cpu attest-cuda attest-so attest-so-cuda attest-mutants attest-demo mutants.tsv; do \
    [ ! -e $(BUILD)/$$p ] || ln -sfn $(abspath $(BUILD))/$$p build/$$p; done
 links: $(PROGRAMS)
 	$(Q)$(link_programs)
@@ -173,7 +174,7 @@ $(BUILD)/attest: $(call obj,verify/main.c) $(LIBS)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -o $@ $(ATTEST_LIBS) -lm
 ifeq ($(SAN),thread)
 # The runners have one thread, which switches stacks in a way that ThreadSanitizer does not know: the plain ones serve.
-PLAIN := attest-cpu attest-mutants attest-demo mutants.tsv
+PLAIN := attest-cpu attest-so attest-mutants attest-demo mutants.tsv
 $(addprefix $(BUILD)/,$(PLAIN)) &: .always
 	$(Q)$(MAKE) --no-print-directory SAN= BUILD=build/cpu $(addprefix build/cpu/,$(PLAIN)) && \
 	   cp -p $(addprefix build/cpu/,$(PLAIN)) $(BUILD)/
@@ -181,6 +182,9 @@ else
 $(BUILD)/attest-cpu: $(RUNNER_FRAME) $(call obj,$(VARIANTS) $(KERNEL_TABLE)) $(DEVICE_OBJ) $(BUILD)/libreference.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -o $@ $(BLAS_LIBS) -ldw -lm
+$(BUILD)/attest-so: $(call obj,kernels/runner/main_so.c $(SO_SRC) $(RUNNER_SRC)) $(SIMT_OBJ) $(BUILD)/libreference.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ -o $@ -ldw -lm -ldl
 endif
 $(TESTS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/liboracle.a $(LIBS) $(call obj,$(RUNNER_SRC) $(LAUNCH_SRC)) $(SIMT_OBJ)
 	$(call say,LINK,$@)

@@ -15,7 +15,7 @@ for program in "$top"/attest*; do
     ldd "$program" | awk '$3 ~ /^\// { print $3 }'
 done | sort -u | grep -vE '/(libc|libm|libresolv|libdl|libpthread|librt|ld-linux[^/]*)\.so' | xargs -I{} cp -L {} "$top/lib/"
 # attest-cpu and attest-mutants keep their debug information: the SIMT machine names lines by it.
-for program in "$top/attest" "$top"/attest-cuda*; do [[ ! -e "$program" ]] || strip --strip-debug "$program"; done
+for program in "$top/attest" "$top"/attest-cuda* "$top"/attest-so*; do [[ ! -e "$program" ]] || strip --strip-debug "$program"; done
 strip --strip-unneeded "$top"/lib/*
 tar -C "$work" --sort=name --owner=0 --group=0 -caf "$out" attest
 echo "$out: $(du -h --apparent-size "$out" | cut -f1), unpacked $(du -sh --apparent-size "$top" | cut -f1): $(cd "$top" && du -h --apparent-size -- attest* lib datasets | awk '$2 !~ /\// { printf "%s%s %s", n++ ? ", " : "", $2, $1 }')"

@@ -36,6 +36,11 @@ $(CUDA_PROGRAMS)/attest-cuda: $(CUDA_FRAME) $(BUILD)/gen/cuda_kernel_table.o $(C
 	$(call say,LINK,$@)
 	$(Q)$(cuda_link)
 
+# Kernels of a shared library: the frame without the kernels' table.
+$(CUDA_PROGRAMS)/attest-so-cuda: $(call obj,kernels/runner/main_so_cuda.c $(SO_SRC) $(filter-out %/main_cuda.c,$(CUDA_SRC)) $(filter-out %/main_shared.c,$(RUNNER_SHARED_SRC))) $(BUILD)/libreference.a
+	$(call say,LINK,$@)
+	$(Q)$(cuda_link)
+
 # Wrong kernels that a device must survive: they hang, crash, ask for too much. Their patches say `runs-on: device`.
 CUDA_MUTANTS := $(patsubst %=runs-on=device,%,$(filter %=runs-on=device,$(MUTANT_HEADS)))
 $(CUDA_DIR)/mutants/%.o: tests/mutants/%.patch $(CUDA_KERNEL_OBJ) make/build_mutant.sh make/mutant_copy.sh
@@ -48,7 +53,7 @@ $(CUDA_PROGRAMS)/attest-cuda-mutants: $(CUDA_FRAME) $(BUILD)/gen/cuda_mutant_tab
 	$(Q)$(cuda_link)
 
 .PHONY: cuda nvcc-present resources
-cuda: deps-present nvcc-present $(CUDA_PROGRAMS)/attest-cuda ## attest-cuda, the runner that has a GPU (wants nvcc; ARCH='-gencode ...' for others than Hopper)
+cuda: deps-present nvcc-present $(CUDA_PROGRAMS)/attest-cuda $(CUDA_PROGRAMS)/attest-so-cuda ## attest-cuda and attest-so-cuda, the runners that have a GPU (wants nvcc; ARCH='-gencode ...' for others than Hopper)
 	$(Q)$(link_programs)
 # Never instrumented, and with gcc alone, nvcc's host compiler.
 nvcc-present:

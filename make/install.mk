@@ -10,10 +10,10 @@ $(error MUTANTS=$(MUTANTS): wanted 0 or 1)
 endif
 WRONG_KERNELS := $(if $(filter 1,$(MUTANTS)),$(addprefix $(BUILD)/,attest-mutants mutants.tsv))
 # attest-cuda goes along where `make cuda` has been.
-INSTALLED := $(BUILD)/attest $(BUILD)/attest-cpu $(WRONG_KERNELS) $(if $(NVCC),$(wildcard $(BUILD)/attest-cuda))
+INSTALLED := $(BUILD)/attest $(BUILD)/attest-cpu $(BUILD)/attest-so $(WRONG_KERNELS) $(if $(NVCC),$(wildcard $(BUILD)/attest-cuda $(BUILD)/attest-so-cuda))
 
 .PHONY: install uninstall bundle
-install: deps-present $(INSTALLED) ## programs, data, man page, completion and the Python runners under PREFIX (MUTANTS=1: what selftest needs)
+install: deps-present $(INSTALLED) ## programs, data, man page, completion, header and the Python runners under PREFIX (MUTANTS=1: what selftest needs)
 	$(Q)make/install.sh $(DESTDIR)$(PREFIX) $(INSTALLED)
 	@echo "installed: $(PREFIX)/bin/attest"
 uninstall: ## take away what install put under PREFIX
@@ -25,8 +25,8 @@ CUDA ?= auto
 ifneq ($(filter-out auto 0 1,$(CUDA)),)
 $(error CUDA=$(CUDA): wanted auto, 0 or 1)
 endif
-BUNDLED := $(BUILD)/attest $(BUILD)/attest-cpu $(WRONG_KERNELS)
-BUNDLED_CUDA := $(if $(filter auto0 0%,$(CUDA)$(if $(NVCC),1,0)),,$(addprefix $(BUILD)/bundle/,attest-cuda $(if $(WRONG_KERNELS),attest-cuda-mutants)))
+BUNDLED := $(BUILD)/attest $(BUILD)/attest-cpu $(BUILD)/attest-so $(WRONG_KERNELS)
+BUNDLED_CUDA := $(if $(filter auto0 0%,$(CUDA)$(if $(NVCC),1,0)),,$(addprefix $(BUILD)/bundle/,attest-cuda attest-so-cuda $(if $(WRONG_KERNELS),attest-cuda-mutants)))
 # Lines of kernels go along with the wrong ones alone, for compute-sanitizer.
 # What a kernel is compiled to is packed within the program: unpacked, it would be six times as much.
 COMPRESSED = $(if $(findstring compress-mode,$(shell $(NVCC) --help)),--compress-mode=size,-Xfatbin -compress-all)

@@ -1,12 +1,14 @@
 /* attest: finds the command and runs it.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "attest/blas_alone.h"
 #include "attest/blas_core.h"
 #include "attest/env.h"
 #include "attest/names.h"
+#include "attest/program_dir.h"
 #include "build_info.h"
 #include "verify/archive/guard.h"
 #include "verify/archive/reader_hdf5.h"
@@ -24,6 +26,7 @@ const struct at_command *const at_commands[] = {
     &at_command_coverage,
     &at_command_stack,
     &at_command_show,
+    &at_command_compare,
     &at_command_selftest,
     &at_command_bench,
     &at_command_reproduce,
@@ -77,6 +80,16 @@ static int flush_stdout(int code) {
     return code;
 }
 
+/* Runners that lie beside this program are found by their names, after all that PATH already has: --runner 'attest-so ./mine.so'. */
+static void extend_path(void) {
+    char longer[8192];
+    const char *path = getenv("PATH");
+    const int n =
+        snprintf(longer, sizeof longer, "%s%s%s", path ? path : "", path && *path ? ":" : "", at_program_dir());
+    if (n < (int)sizeof longer)
+        setenv("PATH", longer, 1);
+}
+
 static int run_guarded(const struct at_command *command, const struct at_args *args) {
     int ended = 0, code = 0;
     const at_status status = command->reads_archives ? at_guard_split(&ended, &code) : AT_OK;
@@ -113,6 +126,7 @@ int main(int argc, char **argv) {
     at_status status = at_env_check();
     if (status != AT_OK)
         return at_report_failure(status);
+    extend_path();
     at_blas_alone();
     at_blas_core_choose();
     at_reader_hdf5_register();

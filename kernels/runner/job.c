@@ -18,11 +18,13 @@ void at_job_place(const struct at_job *job, uint8_t *base, struct at_problem *pr
     }
 }
 
-const char *at_job_refusal(const struct at_kernel_entry *entry, const struct at_problem *problem) {
+const char *at_job_refusal(struct at_device *device, const struct at_kernel_entry *entry,
+                           const struct at_problem *problem) {
     const struct at_family *family = at_family_find(entry->family);
     if (family && family->decode && problem->sizes.max_sq > 1) /* cases cannot say it, other clients can */
         return "decode takes at most one query a request";
-    return entry->kernel->supports ? entry->kernel->supports(problem) : NULL;
+    const char *refusal = entry->kernel->supports ? entry->kernel->supports(problem) : NULL;
+    return !refusal && device->declines ? device->declines(device, entry->kernel, problem) : refusal;
 }
 
 void at_job_run(const struct at_serve *serve, struct at_block *block, const struct at_job *job,
@@ -42,7 +44,7 @@ void at_job_run(const struct at_serve *serve, struct at_block *block, const stru
         problem.sizes.max_sk = job->mode.graph_max_sk;
     const char *refusal = job->mode.timings && !device->time ? "this runner has no clock worth reading" : NULL;
     if (!refusal)
-        refusal = at_job_refusal(entry, &problem);
+        refusal = at_job_refusal(device, entry, &problem);
     if (refusal) {
         reply->kind = AT_REPLY_UNSUPPORTED;
         snprintf(reply->reason, sizeof reply->reason, "%s", refusal);

@@ -8,8 +8,9 @@
 
 /* The job's problem, its tensors at `base` and their offsets. */
 void at_job_place(const struct at_job *job, uint8_t *base, struct at_problem *problem);
-/* Why the family or the variant does not take the problem; NULL when it does. */
-const char *at_job_refusal(const struct at_kernel_entry *entry, const struct at_problem *problem);
+/* Why the family, the variant or the device does not take the problem; NULL when they do. */
+const char *at_job_refusal(struct at_device *device, const struct at_kernel_entry *entry,
+                           const struct at_problem *problem);
 /* The reply of a call of the device that returned `code` while `doing` something. */
 void at_device_failed(const struct at_device *device, const char *doing, int code, struct at_reply *reply);
 /* Runs the variant on the block as it stands; every way out fills the reply. */

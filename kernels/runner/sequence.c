@@ -47,7 +47,7 @@ static int place(const struct at_sequence *sequence, const struct at_serve *serv
         struct at_device_step *step = &steps[i];
         step->kernel = entry->kernel;
         at_job_place(&sequence->jobs[i], base, &step->problem);
-        const char *refusal = at_job_refusal(entry, &step->problem);
+        const char *refusal = at_job_refusal(serve->device, entry, &step->problem);
         if (refusal) {
             fail(reply, AT_REPLY_UNSUPPORTED, i, refusal);
             return 0;

@@ -136,7 +136,10 @@ static at_status greet(struct session *s) {
     struct at_hello hello = {
         .version = AT_PROTOCOL_VERSION, .transport = { 1, 1 }, .variants = s->serve->kernels.n, .sequences = 1
     };
-    at_takes_all(hello.takes, sizeof hello.takes);
+    if (s->serve->takes)
+        copy_text(hello.takes, sizeof hello.takes, s->serve->takes);
+    else
+        at_takes_all(hello.takes, sizeof hello.takes);
     copy_text(hello.name, sizeof hello.name, s->serve->name);
     copy_text(hello.device, sizeof hello.device, s->serve->device_text);
     AT_TRY(at_hello_format(&hello, &s->line));

@@ -23,6 +23,8 @@ struct at_device {
     int (*load)(struct at_device *device, void *host, int64_t used, void **base);
     /* At least `bytes` of scratch, 256-byte aligned, valid until the next call. */
     int (*workspace)(struct at_device *device, int64_t bytes, void **workspace);
+    /* Why a kernel does not take this problem, beside what it says itself; NULL: it does. May be NULL. */
+    const char *(*declines)(struct at_device *device, const struct at_kernel *kernel, const struct at_problem *problem);
     /* Launches as `mode` says and waits until the work is done; fills seconds and counters of the reply. With a graph,
      * launch->problem has the sizes of the capture already. */
     int (*run)(struct at_device *device, const struct at_kernel *kernel, const struct at_launch *launch,
@@ -53,6 +55,7 @@ struct at_kernel_list {
 struct at_serve {
     const char *name;        /* of the runner */
     const char *device_text; /* of the machine, for people */
+    const char *takes;       /* as in struct at_hello; NULL: all that this program knows */
     struct at_device *device;
     struct at_kernel_list kernels;
     int in, out;                                            /* descriptors the protocol runs on */

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Damaged archives through show, export, merge, drift and reproduce: none crashes, none takes more than 5 s of processor time, each is
+# Damaged archives through show, export, merge, drift, reproduce and compare: none crashes, none takes more than 5 s of processor time, each is
 # answered or refused by its name, and nothing half written stays behind. AT_DAMAGED=N: so many files instead of 300.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/cli/lib.sh
@@ -21,6 +21,7 @@ for kind in csv ipynb svg html; do
 done
 wants 0 'distributions of 1 shards' "$attest" merge "${good[1]}" --out "$scratch/merged.h5"
 wants 0 ' 0 beyond their limits' "$attest" drift "${good[1]}" "${good[1]}"
+wants 0 '0 worse, 0 better' "$attest" compare "${good[0]}" "${good[0]}"
 
 # give FIRST STEP END: to the commands, in a folder of its own
 give() {
@@ -33,7 +34,7 @@ wait $even && [[ $odd == 0 ]] || { grep -h '^fault' "$scratch"/{even,odd}; fail 
 read -r runs answered refused died late <<< "$(awk '$1 == "sums" { r += $2; a += $4; f += $6; d += $8; l += $13 }
     END { print r, a, f, d, l }' "$scratch/even" "$scratch/odd")"
 echo "$files files: $runs runs, $answered answered, $refused refused, $died died in the HDF5 library, $late did not come back"
-((runs == 5 * files && answered > 0 && refused > 0 && answered + refused + died + late == runs)) || fail "these do not add up"
+((runs == 6 * files && answered > 0 && refused > 0 && answered + refused + died + late == runs)) || fail "these do not add up"
 
 # Refused, and the library (1.10.8) then died where the process takes leave of it.
 seed=2 give 3778 1 3779 > "$scratch/out" || { cat "$scratch/out"; fail "a refusal that is not the end of it"; }

@@ -50,6 +50,7 @@ near "nearest is 'smoke:*'" "$attest" verify --cases smoke
 near "nearest is 'smoke:*dtype=bf16*'" "$attest" verify --cases 'smoke:*dtype=bf61*'
 near 'the roles are declarations, edge, exact' "$attest" verify --cases 'no_such_role:*'
 near "nearest is 'asynct_decode/*'" "$attest" verify 'asynct_decoed/*'
+near "nearest is 'softmax_prefill/*'" "$attest" verify 'softmx_prefill/*'
 near "nearest is '*/00_split_k'" "$attest" verify '*/00_spilt_k'
 near "nearest is 'asynct_decode/00_blas_p32'" "$attest" verify 'asynct_decode/00_blas_p33'
 near "nearest is 'asynct_decode/*'" "$attest" selftest --mutants 'asynct_decoed/*'

@@ -2,7 +2,7 @@
 # An installed attest works where the source tree is not, and each installation works with its own data.
 # SPDX-License-Identifier: Apache-2.0
 source "$(dirname "$0")/lib.sh"
-make/install.sh "$scratch/one" "$BUILD/attest" "$BUILD/attest-cpu" || fail "install"
+make/install.sh "$scratch/one" "$BUILD/attest" "$BUILD/attest-cpu" "$BUILD/attest-so" || fail "install"
 make/install.sh "$scratch/two" "$BUILD/attest" "$BUILD/attest-cpu" || fail "a second installation"
 [[ $(find "$scratch/one" -name '*.cases' | wc -l) == $(find datasets -name '*.cases' | wc -l) ]] || fail "not every case file is installed"
 for file in attest/activations/licences/python3.11-doc.copyright attest/activations/steps/asynct_docs_steps.safetensors \
@@ -41,6 +41,10 @@ wants 0 'no result fails the run' "$attest" verify 'uclip_norm/00_fp32' --cases 
 wants 0 'no result fails the run' "$attest" verify --runner "$share/python/runner_client.py" --case 'uclip_norm tokens=2 channels=16 dtype=f16'
 if /usr/bin/python3 -c 'import numpy' 2> /dev/null; then # examples lie beside the module that they import
     wants 0 'PASS' "$attest" verify 'uclip_norm/*' --runner "/usr/bin/python3 $share/python/numpy_uclip_norm.py" --cases 'smoke:*'
+fi
+if command -v gcc > /dev/null; then # a shared library of the installed example, by the installed header
+    gcc -O2 -shared -fPIC -I "$scratch/one/include" "$share/so/softmax_launch.c" -o libmine.so -lm || fail "the example is not built"
+    wants 0 '2 PASS' "$attest" verify --runner 'attest-so ./libmine.so' --case 'softmax_prefill b=1 h=2 hk=1 sq=5 sk=9 d=32 dtype=f32 data=normal'
 fi
 wants 0 'smoke:' "$attest" list cases
 wants 0 'minilm' "$attest" list datasets

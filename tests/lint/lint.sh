@@ -68,7 +68,7 @@ format() { sources | xargs clang-format --dry-run -Werror; }
 # to four times as long.
 tidy_some() { # files...; clang-tidy wants them before the compiler's own words
     # shellcheck disable=SC2046
-    clang-tidy --quiet --extra-arg={-Xclang,-analyzer-config,-Xclang,max-nodes=75000} "$@" -- -std=c11 -D_GNU_SOURCE -DAT_VERSION='"x"' -DAT_SOURCE_DIR='"."' -DAT_BUILD_DIR='"."' -Ireference -I. \
+    clang-tidy --quiet --extra-arg={-Xclang,-analyzer-config,-Xclang,max-nodes=75000} "$@" -- -std=c11 -D_GNU_SOURCE -DAT_VERSION='"x"' -DAT_SOURCE_DIR='"."' -DAT_BUILD_DIR='"."' -Ireference -I. -Ikernels/runner \
         -I"$BUILD/gen" $(pkg-config --cflags openblas hdf5 gsl jansson) 2> /dev/null | grep -E 'warning:|error:'
 }
 export -f tidy_some
@@ -86,7 +86,7 @@ tidy_sees() { # an uninitialised value in a file of its own must be named
 }
 shell() { git ls-files '*.sh' .ci/run | xargs shellcheck -S warning; }
 # In a folder of its own, whatever BUILD says, and without moving the links in build/.
-second_compiler() { env -u BUILD make --no-print-directory CC=clang DEV=1 -j"$(nproc)" build/cpu-clang/attest build/cpu-clang/attest-cpu; }
+second_compiler() { env -u BUILD make --no-print-directory CC=clang DEV=1 -j"$(nproc)" build/cpu-clang/attest build/cpu-clang/attest-cpu build/cpu-clang/attest-so; }
 other_compiler_name='clang builds it without a warning'
 
 step 'layers: who may include whom' tests/lint/layers.sh

@@ -21,8 +21,8 @@
 enum { SECONDS = 5, MAX_GOOD = 16, PATH_BYTES = 512, SAID_BYTES = 1 << 14 };
 
 static const char *const kinds[] = { "csv", "ipynb", "svg", "html" };
-enum { SHOW, EXPORT, MERGE, DRIFT, REPRODUCE, COMMANDS };
-static const char *const names[COMMANDS] = { "show", "export", "merge", "drift", "reproduce" };
+enum { SHOW, EXPORT, MERGE, DRIFT, REPRODUCE, COMPARE, COMMANDS };
+static const char *const names[COMMANDS] = { "show", "export", "merge", "drift", "reproduce", "compare" };
 
 struct state {
     const char *attest, *folder;
@@ -131,9 +131,10 @@ static void give(struct state *s, long number, int command, const char *path, co
         { s->attest, "merge", path, "--out", merged },
         { s->attest, "drift", turn ? path : other, turn ? other : path },
         { s->attest, "reproduce", "mma-bk-16", "--from", path },
+        { s->attest, "compare", turn ? path : other, turn ? other : path },
     };
     const int status = run((char **)argv[command], out, said, &seconds);
-    const char *fault = judge(status, seconds, path, command == DRIFT ? other : path, said);
+    const char *fault = judge(status, seconds, path, command == DRIFT || command == COMPARE ? other : path, said);
     const int died = strstr(said, "the HDF5 library died") != NULL,
               late = strstr(said, "does not come to an end") != NULL;
     if (stat(merged, &info) == 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != 0) && !fault)

@@ -14,6 +14,7 @@ extern const struct at_command at_command_certify;
 extern const struct at_command at_command_fit;
 extern const struct at_command at_command_stack;
 extern const struct at_command at_command_show;
+extern const struct at_command at_command_compare;
 extern const struct at_command at_command_selftest;
 extern const struct at_command at_command_coverage;
 extern const struct at_command at_command_bench;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "verify/cli/commands.h"
+#include "verify/report/report_stream.h"
 #include "verify/run/session.h"
 
 static const struct at_option options[] = {
@@ -14,6 +15,7 @@ static const struct at_option options[] = {
     { "--timeout", "SECONDS", "a launch is HUNG after this much processor time, or ten times as long by the clock" },
     { "--sandbox", NULL, "as in verify" },
     { "--strict", NULL, "a VACUOUS result fails" },
+    { "--jsonl", "FILE", "as in verify" },
     { "--dump", "F.h5", "keep every output and intermediate (scores, FIR, P, limits, model)" },
     { NULL, NULL, NULL },
 };
@@ -54,14 +56,23 @@ static int run(const struct at_args *args) {
     const char *globs[1];
     struct at_session_options o;
     struct at_run_record record;
+    struct at_stream stream = { 0 };
+    const char *lines = at_args_get(args, "--jsonl");
+    FILE *out = lines && strcmp(lines, "-") == 0 ? stderr : stdout;
     at_status status = read_options(args, glob, sizeof glob, globs, &o);
+    if (status == AT_OK && lines)
+        status = at_stream_open(lines, o.strict, &stream);
     if (status != AT_OK)
         return at_report_failure(status);
+    o.see = lines ? at_stream_results : NULL;
+    o.see_context = &stream;
     status = at_session_run(&o, &record);
     if (status == AT_OK && record.n == 0)
         status = AT_FAIL(AT_USAGE, "replay: %s is no variant of the case's family", glob);
     if (status == AT_OK)
-        at_report_table(&record, o.strict, isatty(STDOUT_FILENO) && !getenv("NO_COLOR"), stdout);
+        at_report_table(&record, o.strict, isatty(fileno(out)) && !getenv("NO_COLOR"), out);
+    if (status == AT_OK)
+        status = at_stream_close(&stream);
     int code = status == AT_OK ? at_run_record_exit_code(&record, o.strict) : at_report_failure(status);
     at_run_record_release(&record);
     return code;

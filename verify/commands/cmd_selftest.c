@@ -23,7 +23,7 @@ static const struct at_option options[] = {
     { "--mutants", "GLOB", "only these (family/fault; of deletions family/variant__file_line; of cheats NN_name)" },
     { "--python", "COMMAND", "what runs the cheats: a Python with numpy (default /usr/bin/python3)" },
     { "--jobs", "N", "jobs judged at the same time" },
-    { "--all", NULL, "judge each mutant on all of its cases (default: up to its first failure)" },
+    { "--all", NULL, "judge each mutant on all of its cases (default: up to the first that kills it)" },
     { "--verbose", NULL, "what each mutant got on each of its cases" },
     { NULL, NULL, NULL },
 };
@@ -122,8 +122,21 @@ struct manner {
     struct at_case_list cases; /* loaded once: many a mutant takes less time than they do */
 };
 
-/* Judges a mutant on these cases: up to the first that fails the run, or on all. */
-static at_status run_mutant(struct mutant *m, const char *cases, const struct manner *manner, int all) {
+/* How far a mutant is judged on its cases. */
+enum thoroughness {
+    ONE_LAUNCH, /* up to the first case that hits; one launch a case, which is a fifth of the work */
+    FIRST_HIT,  /* up to the first case that hits, with every later launch */
+    ALL_CASES
+};
+
+/* Whether a mutant is killed by this result. */
+static int hits(const struct at_result *r, const void *mutant) {
+    const struct mutant *m = mutant;
+    return *m->place ? r->state != AT_STATE_ERROR && at_state_fails(r->state, r->expect, 0) : r->state == m->expect;
+}
+
+/* Judges a mutant on these cases. */
+static at_status run_mutant(struct mutant *m, const char *cases, const struct manner *manner, enum thoroughness how) {
     struct at_session_options o = at_session_defaults();
     struct at_run_record record;
     const char *globs[1] = { *m->place ? m->of : m->name };
@@ -134,7 +147,9 @@ static at_status run_mutant(struct mutant *m, const char *cases, const struct ma
     o.runner = *m->place ? "cpu" : "mutants";
     o.jobs = manner->jobs;
     o.quiet = 1;
-    o.fail_fast = !all;
+    o.is_enough = how == ALL_CASES ? NULL : hits;
+    o.looked_for = m;
+    o.again = how == ONE_LAUNCH ? INT64_MAX : 1;
     if (!*m->place && m->expect == AT_STATE_HUNG)
         o.timeout = 2;
     if (*m->place)
@@ -148,9 +163,7 @@ static at_status run_mutant(struct mutant *m, const char *cases, const struct ma
     for (int64_t i = 0; status == AT_OK && i < record.n; i++) {
         const struct at_result *r = &record.results[i];
         m->by_state[r->state]++;
-        const int hit =
-            *m->place ? r->state != AT_STATE_ERROR && at_state_fails(r->state, r->expect, 0) : r->state == m->expect;
-        if (hit && m->hits++ == 0)
+        if (hits(r, m) && m->hits++ == 0)
             snprintf(m->killed_by, sizeof m->killed_by, "%s:%s", r->role, r->case_id);
         if (manner->verbose)
             printf("    %-12s %s %s: %s\n", at_state_name(r->state), r->tensor, r->case_id, r->cause);
@@ -185,22 +198,19 @@ static const struct mutant *neighbour_of(const struct mutant *list, int i) {
     return found;
 }
 
-/* A mutant is killed when some case of its own gives it the state its patch names. The first failure is mostly it, and
- * what killed its neighbour is the case to begin with. */
+/* A mutant is killed when some case of its own gives it the state its patch names. The first launch mostly does, and what
+ * killed its neighbour is the case to begin with. */
 static at_status try_mutant(struct mutant *m, const struct mutant *neighbour, const struct manner *manner) {
-    if (!manner->all && neighbour && fnmatch(m->cases, neighbour->killed_by, FNM_EXTMATCH) == 0) {
+    if (manner->all)
+        return run_mutant(m, m->cases, manner, ALL_CASES);
+    if (neighbour && fnmatch(m->cases, neighbour->killed_by, FNM_EXTMATCH) == 0) {
         char glob[2 * sizeof neighbour->killed_by];
         literal(neighbour->killed_by, glob, sizeof glob);
-        AT_TRY(run_mutant(m, glob, manner, 0));
-        if (m->hits)
-            return AT_OK;
+        AT_TRY(run_mutant(m, glob, manner, ONE_LAUNCH));
     }
-    if (!manner->all) {
-        AT_TRY(run_mutant(m, m->cases, manner, 0));
-        if (m->hits)
-            return AT_OK;
-    }
-    return run_mutant(m, m->cases, manner, 1);
+    if (!m->hits)
+        AT_TRY(run_mutant(m, m->cases, manner, ONE_LAUNCH));
+    return m->hits ? AT_OK : run_mutant(m, m->cases, manner, FIRST_HIT);
 }
 
 static void states_text(const struct mutant *m, char *text, size_t size) {

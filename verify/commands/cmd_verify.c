@@ -7,6 +7,7 @@
 
 #include "verify/result/atomic_file.h"
 #include "verify/cli/commands.h"
+#include "verify/report/report_stream.h"
 #include "verify/report/reports.h"
 #include "verify/run/session.h"
 
@@ -35,8 +36,11 @@ static const struct at_option options[] = {
 #define X(name, file, help) { "--" #name, file, help },
     AT_REPORT_LIST(X)
 #undef X
-        { "--counters", NULL,
-          "count memory requests, sectors and bank conflicts (SIMT machine: as g++ compiled the kernel)" },
+        { "--jsonl", "FILE",
+          "write each result as a JSON line when its job has been judged; -: to stdout, and the table to stderr "
+          "(verify/REPAIR.md)" },
+    { "--counters", NULL,
+      "count memory requests, sectors and bank conflicts (SIMT machine: as g++ compiled the kernel)" },
     { "--keep", "WHEN", "tensors in the archive: never (default), wrong (what fails or is VACUOUS), all" },
     { "--resume", NULL,
       "go on from the journal of a run with --out that was killed or interrupted (Ctrl-C shows what was judged, writes "
@@ -47,6 +51,12 @@ static const struct at_option options[] = {
       "judge each variant up to its first failing result, on small cases first; not with --shard, where each would "
       "have "
       "its own" },
+    { "--last-failed", "RUN.h5",
+      "of what is selected, judge only the jobs that failed in that run, by the journal beside it (exit 4: nothing "
+      "did); "
+      "--out is another file" },
+    { "--set-aside", "N",
+      "judge a variant no further once N of its jobs have CRASHED or HUNG: the others are SKIPPED, with that reason" },
     { "--again", "N",
       "launch again (in other memory, in a graph, parts of the batch alone and backwards) for one job in N, drawn by "
       "variant and case; the others are judged by one launch (default 1: every job)" },
@@ -57,6 +67,17 @@ static const struct at_option options[] = {
     { "--quiet", NULL, "no progress; rows only for what fails or is VACUOUS" },
     { NULL, NULL, NULL },
 };
+
+/* A run cut short would have overwritten what it had yet to judge: the archive is another than that of --out. Its places in the
+ * plan are those of no shard. */
+static at_status read_last_failed(const struct at_args *args, struct at_session_options *o) {
+    o->last_failed = at_args_get(args, "--last-failed");
+    if (!o->last_failed)
+        return AT_OK;
+    if (o->selection.shards > 1)
+        return AT_FAIL(AT_USAGE, "--last-failed and shards exclude each other");
+    return o->out ? at_atomic_check_apart(o->out, o->last_failed) : AT_OK;
+}
 
 static at_status read_options(const struct at_args *args, struct at_session_options *o) {
     int64_t seed, jobs;
@@ -80,6 +101,7 @@ static at_status read_options(const struct at_args *args, struct at_session_opti
     AT_TRY(at_args_int(args, "--seed", 0, INT64_MAX, 0, &seed));
     AT_TRY(at_args_int(args, "--jobs", 1, 256, o->jobs, &jobs));
     AT_TRY(at_args_int(args, "--again", 1, 1000000, 1, &o->again));
+    AT_TRY(at_args_int(args, "--set-aside", 1, 1000000, 0, &o->set_aside));
     AT_TRY(at_args_real(args, "--timeout", 0.001, 1e6, 0, &o->timeout));
     AT_TRY(at_args_real(args, "--limit-factor", 1, 1e12, 1, &o->limit_factor));
     AT_TRY(at_shard_parse(at_args_get(args, "--shard"), &o->selection.shard, &o->selection.shards));
@@ -93,6 +115,7 @@ static at_status read_options(const struct at_args *args, struct at_session_opti
         return AT_FAIL(AT_USAGE, "--case, --cases and --random exclude each other");
     if (o->resume && !o->out)
         return AT_FAIL(AT_USAGE, "--resume wants --out RUN.h5: the journal lies beside the archive");
+    AT_TRY(read_last_failed(args, o));
     if ((text = at_args_get(args, "--keep")) != NULL)
         AT_TRY(at_keep_parse(text, &o->keep));
     if (text && !o->out)
@@ -105,15 +128,18 @@ static at_status read_options(const struct at_args *args, struct at_session_opti
 /* A report in the place of the archive or of its journal would destroy it at the end of the run. */
 static at_status check_files(const struct at_args *args) {
     char journal[4096];
-    const char *out = at_args_get(args, "--out"), *reports[AT_REPORT_COUNT];
+    const char *out = at_args_get(args, "--out"), *lines = at_args_get(args, "--jsonl"), *reports[AT_REPORT_COUNT + 1];
     const char *others[] = { out, out ? journal : NULL };
     for (int r = 0; r < AT_REPORT_COUNT; r++) {
         const char *option = at_report_option((enum at_report)r);
         reports[r] = at_report_is_file((enum at_report)r) ? at_args_get(args, option) : NULL;
     }
+    if (lines && strcmp(lines, "-") == 0 && at_args_has(args, "--github"))
+        return AT_FAIL(AT_USAGE, "--github and --jsonl - both want standard output");
+    reports[AT_REPORT_COUNT] = lines && strcmp(lines, "-") != 0 ? lines : NULL;
     if (out)
         snprintf(journal, sizeof journal, "%s.jsonl", out); /* longer ones are refused when it is opened */
-    return at_atomic_check_files(reports, AT_REPORT_COUNT, others, 2);
+    return at_atomic_check_files(reports, AT_REPORT_COUNT + 1, others, 2);
 }
 
 /* What a signal has left: the command that goes on from it, where there is one. Reports would pass for those of the whole
@@ -135,11 +161,13 @@ static void explain_signal(const struct at_args *args) {
 }
 
 static at_status write_reports(const struct at_args *args, const struct at_run_record *record, int strict) {
-    int colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
+    const char *lines = at_args_get(args, "--jsonl");
+    FILE *out = lines && strcmp(lines, "-") == 0 ? stderr : stdout;
+    int colour = isatty(fileno(out)) && !getenv("NO_COLOR");
     if (at_args_has(args, "--quiet"))
-        at_report_table_brief(record, strict, colour, stdout);
+        at_report_table_brief(record, strict, colour, out);
     else
-        at_report_table(record, strict, colour, stdout);
+        at_report_table(record, strict, colour, out);
     for (int r = 0; r < AT_REPORT_COUNT && !record->signal; r++) {
         const char *path = at_args_get(args, at_report_option((enum at_report)r));
         if (path)
@@ -153,16 +181,24 @@ static at_status write_reports(const struct at_args *args, const struct at_run_r
 static int run(const struct at_args *args) {
     struct at_session_options o;
     struct at_run_record record;
+    struct at_stream stream = { 0 };
+    const char *lines = at_args_get(args, "--jsonl");
     at_status status = read_options(args, &o);
     if (status == AT_OK)
         status = check_files(args);
+    if (status == AT_OK && lines)
+        status = at_stream_open(lines, o.strict, &stream);
     if (status != AT_OK)
         return at_report_failure(status);
+    o.see = lines ? at_stream_results : NULL;
+    o.see_context = &stream;
     status = at_session_run(&o, &record);
+    if (status == AT_OK)
+        status = at_stream_close(&stream);
     if (status == AT_OK)
         status = write_reports(args, &record, o.strict);
     int code = status == AT_OK ? at_run_record_exit_code(&record, o.strict) : at_report_failure(status);
-    if (code == 4)
+    if (code == 4 && !(o.last_failed && record.n == 0))
         fprintf(stderr, "attest: nothing was judged: no selected case met a variant that takes it\n");
     at_run_record_release(&record);
     return code;

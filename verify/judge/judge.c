@@ -310,3 +310,18 @@ out:
     atomic_fetch_sub(&context->jobs, 1);
     return status;
 }
+
+at_status at_judge_skip(struct at_case_context *context, struct at_runner *runner, int i, const char *why) {
+    struct at_job j = { .context = context,
+                        .runner = runner,
+                        .variant = context->item->variants[i],
+                        .plan_index = context->item->first_index + i };
+    j.v = at_runner_variant(runner, j.variant);
+    j.results = calloc(1, sizeof *j.results);
+    if (!j.results)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for results");
+    one_fate(&j, AT_STATE_SKIPPED, why);
+    const at_status status = context->options->emit(context->options->context, j.results, j.n_results);
+    free(j.results);
+    return status;
+}

@@ -46,4 +46,7 @@ void at_case_context_destroy(struct at_case_context *context); /* after its jobs
  * job. */
 at_status at_judge_job(struct at_case_context *context, struct at_runner *runner, struct at_runner *predictor, int i);
 
+/* Does not judge item->variants[i]: emits one result, SKIPPED for this reason. */
+at_status at_judge_skip(struct at_case_context *context, struct at_runner *runner, int i, const char *why);
+
 #endif

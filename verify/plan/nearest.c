@@ -115,8 +115,11 @@ int at_glob_nearest(const char *glob, const char *more, const char *const *names
     char longer[1024];
     const char *whole = at_nearest_name(glob, names, (int)n);
     snprintf(longer, sizeof longer, "%.1000s%s", glob, strchr(glob, more[0]) ? "" : more);
+    const int is_glob = strpbrk(glob, "*?[(") != NULL; /* then a glob is more likely meant than one of the names */
     if (matches_some(longer, names, n))
         snprintf(text, size, "%s", longer);
+    else if (is_glob && misspelt(longer, names, n, ends, 0, text, size))
+        return 1;
     else if (whole)
         snprintf(text, size, "%s", whole);
     else

@@ -167,6 +167,7 @@ void at_put_summary(const struct at_run_record *record, int strict, FILE *out) {
     put_compared(record, out);
     put_exact(record, out);
     put_vacuous(record, strict, out);
+    at_put_set_aside(record, out);
     if (strict && !record->signal)
         at_put_unjudged(record, out);
     put_exit(record, strict, out);

@@ -7,6 +7,7 @@
 
 #include "verify/report/report_summary.h"
 #include "verify/report/report_text.h"
+#include "verify/result/set_aside.h"
 
 enum { FEW = 2, WIDTH = 120, MAX_NAME = 72, TENSORS = 16 };
 
@@ -101,5 +102,31 @@ void at_put_unjudged(const struct at_run_record *record, FILE *out) {
         snprintf(text, sizeof text, "%s/%s: %s", r->family, r->variant,
                  r->cause[0] ? r->cause : at_state_name(r->state));
         at_put_wrapped(out, "never judged, which --strict does not let pass: ", text, WIDTH);
+    }
+}
+
+/* Whether results a and b are of one variant that was set aside. */
+static int both_set_aside(const struct at_result *a, const struct at_result *b) {
+    return at_result_is_set_aside(a) && at_result_is_set_aside(b) && strcmp(a->variant, b->variant) == 0 &&
+           strcmp(a->family, b->family) == 0;
+}
+
+/* The first such result of a variant counts them all. */
+void at_put_set_aside(const struct at_run_record *record, FILE *out) {
+    for (int64_t i = 0; i < record->n; i++) {
+        const struct at_result *r = &record->results[i];
+        int64_t before = 0, n = 0;
+        char text[1024];
+        if (!at_result_is_set_aside(r))
+            continue;
+        while (before < i && !both_set_aside(&record->results[before], r))
+            before++;
+        if (before < i)
+            continue;
+        for (int64_t k = i; k < record->n; k++)
+            n += both_set_aside(&record->results[k], r);
+        snprintf(text, sizeof text, "%s/%s, %" PRId64 " jobs not run: %s", r->family, r->variant, n,
+                 r->cause + sizeof AT_SET_ASIDE - 1);
+        at_put_wrapped(out, AT_SET_ASIDE, text, WIDTH);
     }
 }

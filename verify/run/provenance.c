@@ -40,6 +40,10 @@ at_status at_provenance_fill(const struct at_session_options *o, const struct at
     json_t *request = json_pack("{s:o, s:s, s:s, s:s, s:b, s:I, s:f, s:s}", "selection", selection(&o->selection),
                                 "cases_hash", hash, "seed", seed, "runner", o->runner, "strict", o->strict, "again",
                                 (json_int_t)o->again, "limit_factor", o->limit_factor, "keep", at_keep_name(o->keep));
+    if (o->set_aside && request)
+        json_object_set_new(request, "set_aside", json_integer((json_int_t)o->set_aside));
+    if (o->last_failed && request)
+        json_object_set_new(request, "last_failed", json_true());
     if (box && request)
         json_object_set_new(request, "sandbox", json_string(at_sandbox_text(box)));
     AT_TRY(dump(request, &record->request));

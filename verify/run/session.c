@@ -12,7 +12,9 @@
 
 #include "attest/env.h"
 #include "verify/archive/witness.h"
+#include "verify/result/set_aside.h"
 #include "verify/run/journal.h"
+#include "verify/run/last_failed.h"
 #include "verify/cli/progress.h"
 #include "verify/run/provenance.h"
 
@@ -22,6 +24,12 @@ struct open_case {
     const struct at_plan_case *item;
     int next; /* variant to hand out */
     int workers;
+};
+
+/* How often a variant has hung or crashed. */
+struct broken {
+    int64_t n;
+    char why[256]; /* once it is enough */
 };
 
 struct session {
@@ -36,6 +44,7 @@ struct session {
     struct at_progress progress;
     pthread_mutex_t lock;
     char *failed;           /* [variants of the runner] 1: judged no further (first_failure) */
+    struct broken *broken;  /* [variants of the runner] with set_aside */
     int64_t next;           /* item of the plan to open */
     struct open_case *open; /* [n_open]; each has a worker, so one for each worker is enough */
     int n_open;
@@ -80,14 +89,34 @@ static int already_done(const struct session *s, int64_t plan_index) {
     return 0;
 }
 
-/* first_failure: the variant of this result is judged no further. Its item: the last that begins at or before its index. */
-static void note_failed(struct session *s, const struct at_result *result) {
-    for (int64_t i = 0; s->failed && i < s->plan.n_items; i++) {
+/* The number, among the runner's, of the variant that a result is of; -1: the plan has no such place. */
+static int variant_of(const struct session *s, const struct at_result *result) {
+    for (int64_t i = 0; i < s->plan.n_items; i++) {
         const struct at_plan_case *item = &s->plan.items[i];
         const int64_t variant = result->plan_index - item->first_index;
         if (variant >= 0 && variant < item->n_variants)
-            s->failed[item->variants[variant]] = 1;
+            return item->variants[variant];
     }
+    return -1;
+}
+
+/* first_failure: the variant of this result is judged no further. */
+static void note_failed(struct session *s, const struct at_result *result) {
+    const int variant = s->failed ? variant_of(s, result) : -1;
+    if (variant >= 0)
+        s->failed[variant] = 1;
+}
+
+/* set_aside: the variant has hung or crashed once more. Says so when it is set aside. */
+static void note_broken(struct session *s, const struct at_result *result) {
+    const int variant = s->broken && at_result_broke(result) ? variant_of(s, result) : -1;
+    if (variant < 0 || ++s->broken[variant].n != s->options->set_aside)
+        return;
+    snprintf(s->broken[variant].why, sizeof s->broken[variant].why,
+             AT_SET_ASIDE "CRASHED or HUNG in %lld jobs (--set-aside), last %s: %.120s",
+             (long long)s->broken[variant].n, at_state_name(result->state), result->cause);
+    if (!s->options->quiet)
+        fprintf(stderr, "\nattest: %s/%s is %s\n", result->family, result->variant, s->broken[variant].why);
 }
 
 /* Durable first, visible second: what a user has seen is in the journal. */
@@ -101,9 +130,14 @@ static at_status emit(void *context, const struct at_result *results, int n) {
     for (int i = 0; i < n; i++) {
         AT_TRY_OUT(at_run_record_add(s->record, &results[i]));
         failed |= at_state_fails(results[i].state, results[i].expect, s->options->strict);
+        if (s->options->is_enough && s->options->is_enough(&results[i], s->options->looked_for))
+            s->stop = 1;
     }
     if (failed)
         note_failed(s, &results[0]);
+    note_broken(s, &results[0]);
+    if (s->options->see)
+        AT_TRY_OUT(s->options->see(s->options->see_context, results, n));
     if (!s->options->quiet)
         at_progress_step(&s->progress, 1, failed, results[0].case_id);
     if (failed && s->options->fail_fast)
@@ -202,6 +236,18 @@ static void fail_session(struct session *s, at_status status) {
     pthread_mutex_unlock(&s->lock);
 }
 
+/* A variant that was set aside meanwhile is passed over, with its reason. */
+static at_status judge_or_skip(struct worker *w, struct at_runner *predictor, int variant) {
+    struct session *s = w->session;
+    char why[sizeof s->broken->why] = "";
+    pthread_mutex_lock(&s->lock);
+    if (s->broken)
+        snprintf(why, sizeof why, "%s", s->broken[w->at->item->variants[variant]].why);
+    pthread_mutex_unlock(&s->lock);
+    return why[0] ? at_judge_skip(w->at->context, w->runner, variant, why)
+                  : at_judge_job(w->at->context, w->runner, predictor, variant);
+}
+
 static void *work(void *context) {
     struct worker *w = context;
     struct session *s = w->session;
@@ -215,7 +261,7 @@ static void *work(void *context) {
     if (status == AT_OK && strcmp(spec, "cuda") == 0 && at_runner_open("cpu", &predictor) != AT_OK)
         predictor = NULL;
     while (status == AT_OK && (status = take(s, w, &variant)) == AT_OK && w->at)
-        status = at_judge_job(w->at->context, w->runner, predictor, variant);
+        status = judge_or_skip(w, predictor, variant);
     if (status != AT_OK)
         fail_session(s, status);
     leave_for_good(s, w);
@@ -273,6 +319,18 @@ static at_status prepare_first_failure(struct session *s, const struct at_runner
     return AT_OK;
 }
 
+/* What had hung or crashed before the run went on counts. */
+static at_status prepare_set_aside(struct session *s, const struct at_runner *runner) {
+    if (!s->options->set_aside)
+        return AT_OK;
+    s->broken = calloc((size_t)at_runner_variant_count(runner) + 1, sizeof *s->broken);
+    if (!s->broken)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for a plan");
+    for (int64_t i = 0; i < s->done.n; i++)
+        note_broken(s, &s->done.results[i]);
+    return AT_OK;
+}
+
 /* The folder for what is kept. A run that starts anew forgets what the one before has left there. */
 static at_status open_witness(struct session *s) {
     AT_TRY(at_witness_folder(s->options->out, s->witness, sizeof s->witness));
@@ -290,8 +348,11 @@ static at_status open_journal(struct session *s) {
         return AT_FAIL(AT_USAGE, "--out: the path is too long");
     AT_TRY(at_atomic_check_regular(s->options->out));
     AT_TRY(at_journal_open(path, s->record, s->options->resume, &s->done, &s->journal));
-    for (int64_t i = 0; i < s->done.n; i++)
+    for (int64_t i = 0; i < s->done.n; i++) {
         AT_TRY(at_run_record_add(s->record, &s->done.results[i]));
+        if (s->options->see)
+            AT_TRY(s->options->see(s->options->see_context, &s->done.results[i], 1));
+    }
     return s->options->keep == AT_KEEP_NEVER ? AT_OK : open_witness(s);
 }
 
@@ -342,11 +403,14 @@ at_status at_session_run(const struct at_session_options *options, struct at_run
         fprintf(stderr, "sandbox: %s\n", at_sandbox_text(s.box));
     AT_TRY_OUT(at_runner_open_in(options->runner, s.box, &runner));
     AT_TRY_OUT(at_plan_make(&options->selection, runner, &s.plan));
+    if (options->last_failed)
+        AT_TRY_OUT(at_last_failed_keep(options->last_failed, options->strict, runner, &s.plan));
     AT_TRY_OUT(at_provenance_fill(options, &s.plan, runner, s.box, record));
     at_session_watch_signals();
     if (options->out)
         AT_TRY_OUT(open_journal(&s));
     AT_TRY_OUT(prepare_first_failure(&s, runner));
+    AT_TRY_OUT(prepare_set_aside(&s, runner));
     at_progress_start(&s.progress, options->launch_only ? "launching" : "judging", s.plan.n_jobs);
     status = run_workers(&s, runner);
     at_progress_end(&s.progress);
@@ -362,6 +426,7 @@ out:
     at_sandbox_close(s.box);
     free(s.open);
     free(s.failed);
+    free(s.broken);
     pthread_mutex_destroy(&s.lock);
     return status;
 }

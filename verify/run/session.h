@@ -12,13 +12,22 @@ struct at_session_options {
     const char *out;    /* RUN.h5; NULL: no archive, no journal */
     int resume, fail_fast, first_failure, strict, jobs, quiet, counters;
     /* first_failure: a variant is judged no further once a result of it fails, small cases first; no shards */
+    /* Ends the run once a result is what was looked for; NULL: it ends with its plan. */
+    int (*is_enough)(const struct at_result *result, const void *looked_for);
+    const void *looked_for;
     int sandbox;     /* runners, but for predictors, are kept in one (verify/runner/sandbox.h) */
     int launch_only; /* as in struct at_judge_options */
     uint64_t seed;
     int64_t again; /* as in struct at_judge_options */
     double timeout, limit_factor;
     const char *dump;
-    enum at_keep keep;   /* wants `out` */
+    enum at_keep keep;       /* wants `out` */
+    const char *last_failed; /* RUN.h5: of the selection, only the jobs that failed there; NULL: all of it */
+    int64_t set_aside; /* a variant is judged no further once so many of its jobs have CRASHED or HUNG; 0: always */
+    /* NULL, or called with each job's results once they are in the journal, one job after the other; with `resume` first with
+     * those that were there. */
+    at_status (*see)(void *context, const struct at_result *results, int n);
+    void *see_context;
     char shard_text[32]; /* "i/N" or "" */
 };
 
