@@ -205,9 +205,8 @@ static at_status read_code(const struct at_reader *r) {
         return at_field_wrong(r, field, "%s: %s", path, strerror(errno));
     const at_status status = read_bytes(r, field, file);
     fclose(file);
-    if (status == AT_OK)
-        at_sha256(plan->code, (size_t)plan->code_bytes, plan->sha256);
-    return status;
+    AT_TRY(status);
+    return at_sha256_file(path, plan->sha256);
 }
 
 /* ---- the numbers of all kernels ---- */

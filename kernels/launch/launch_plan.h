@@ -4,8 +4,8 @@
 #define AT_LAUNCH_PLAN_H
 
 #include "attest/numerics.h"
+#include "attest/sha256.h"
 #include "kernels/launch/expression.h"
-#include "kernels/launch/sha256.h"
 
 enum { AT_PLAN_KERNELS = 8, AT_PLAN_ARGS = 48, AT_PLAN_MAPS = 8, AT_PLAN_REQUIRES = 16, AT_PLAN_MAP_DIMS = 5 };
 

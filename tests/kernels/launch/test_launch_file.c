@@ -246,11 +246,14 @@ static void test_sha256(void **state) {
         { 119, "31eba51c313a5c08226adf18d4a359cfdfd8d2e816b13f4af952f7ea6584dcfb" },
         { 120, "2f3d335432c70b580af0e8e1b3674a7c020d683aa5f73aaaedfdc55af904c21c" },
     };
-    char letters[120], text[AT_SHA256_TEXT];
+    char letters[121], text[AT_SHA256_TEXT], path[256];
     (void)state;
-    memset(letters, 'a', sizeof letters);
+    path_of("launch.json", path, sizeof path);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        at_sha256(letters, all[i].n, text);
+        memset(letters, 'a', all[i].n);
+        letters[all[i].n] = 0;
+        write_text("launch.json", letters);
+        at_assert_ok(at_sha256_file(path, text));
         assert_string_equal(text, all[i].want);
     }
 }
