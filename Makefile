@@ -81,6 +81,8 @@ TEMPLATES := $(sort $(wildcard notebooks_export/templates/*.py notebooks_export/
 HOST_SRC := $(wildcard kernels/host/*.c)
 SIMT_SRC := $(wildcard kernels/simt/*.c) kernels/device/tensor_box.c
 CUDA_SRC := kernels/runner/main_cuda.c $(addprefix kernels/runner/cuda_,device.c graph.c sequence.c) # make/cuda.mk builds them
+# Of launch files: attest-cuda and the tests; driver_abi.c wants the CUDA toolkit's header.
+LAUNCH_SRC := $(filter-out kernels/launch/driver_abi.c,$(wildcard kernels/launch/*.c))
 SO_SRC := $(wildcard kernels/runner/so_*.c) # of attest-so, whose kernels come from a shared library
 RUNNER_SHARED_SRC := $(addprefix kernels/runner/,serve.c job.c sequence.c block.c main_shared.c)
 RUNNER_SRC := $(filter-out kernels/runner/main_%.c kernels/runner/coverage.c $(CUDA_SRC) $(SO_SRC),$(wildcard kernels/runner/*.c))
@@ -184,10 +186,16 @@ $(BUILD)/attest-so: $(call obj,kernels/runner/main_so.c $(SO_SRC) $(RUNNER_SRC))
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -o $@ -ldw -lm -ldl
 endif
-$(TESTS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/liboracle.a $(LIBS) $(call obj,$(RUNNER_SRC)) $(SIMT_OBJ)
+$(TESTS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/liboracle.a $(LIBS) $(call obj,$(RUNNER_SRC) $(LAUNCH_SRC)) $(SIMT_OBJ)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) $(filter %.o,$^) $(filter-out $(LIBS),$(filter %.a,$^)) $(LIBS) -o $@ \
 	   $(PKG_LIBS) $(TEST_LIBS) -ldw -lm
+# What stands in for the CUDA driver where launch files are tested.
+FAKE_DRIVER := $(BUILD)/tests/kernels/launch/fake_driver.so
+$(FAKE_DRIVER): tests/kernels/launch/fake_driver.c kernels/launch/driver.h $(STAMP)
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS_ALL) -fPIC -shared $< -o $@
+$(BUILD)/tests/kernels/launch/test_launch_device: | $(FAKE_DRIVER)
 $(BUILD)/tests/support/make_damaged: $(call obj,tests/support/damage.c tests/support/reader_files.c)
 $(MAKERS): $(BUILD)/%: $(BUILD)/%.o $(LIBS)
 	$(call say,LINK,$@)

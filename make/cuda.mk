@@ -19,7 +19,7 @@ $(if $(NVCC),$(shell mkdir -p $(CUDA_DIR); $(call stamp,$(CUDA_STAMP),$(NVCC) $(
 
 CUDA_KERNEL_OBJ := $(patsubst %.cu,$(CUDA_DIR)/%.o,$(DEVICE_VARIANTS))
 VENDOR_OBJ := $(call obj,$(VENDOR_VARIANTS))
-CUDA_FRAME := $(call obj,$(CUDA_SRC) $(RUNNER_SHARED_SRC) kernels/device/tensor_box.c)
+CUDA_FRAME := $(call obj,$(CUDA_SRC) $(RUNNER_SHARED_SRC) $(LAUNCH_SRC) kernels/launch/driver_abi.c kernels/device/tensor_box.c)
 $(BUILD)/gen/cuda_kernel_table.c: .always
 	$(Q)make/write_tables.sh kernels $(DEVICE_VARIANTS) $(VENDOR_VARIANTS) > $@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
 # What nvcc compiles a __device__ function to for the host is a call of exit(1), and it says nothing where host code in a
@@ -28,8 +28,10 @@ $(CUDA_DIR)/%.o: %.cu $(CUDA_STAMP)
 	$(call say,NVCC,$<)
 	$(Q)mkdir -p $(@D) && $(NVCC) $(NVCC_FLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
 	$(Q)! nm -u $@ | grep -qw exit || { rm -f $@; echo "$<: a __device__ function is compiled for the host: it is called there, or is neither inline nor static" >&2; exit 1; }
-$(call obj,$(CUDA_SRC)): PKG_CFLAGS += -isystem $(CUDA_HOME)/include
-cuda_link = $(CXX) $(LDFLAGS_ALL) $^ -o $@ -L$(CUDA_HOME)/lib64 -lcudart_static -ldl -lrt -lm
+$(call obj,$(CUDA_SRC) kernels/launch/driver_abi.c): PKG_CFLAGS += -isystem $(CUDA_HOME)/include
+# jansson reads launch files; its static archive, where there is one, lets the program be copied alone.
+JANSSON := $(or $(filter /%,$(shell $(CC) -print-file-name=libjansson.a)),$(shell pkg-config --libs jansson 2>/dev/null))
+cuda_link = $(CXX) $(LDFLAGS_ALL) $^ -o $@ $(JANSSON) -L$(CUDA_HOME)/lib64 -lcudart_static -ldl -lrt -lm
 $(CUDA_PROGRAMS)/attest-cuda: $(CUDA_FRAME) $(BUILD)/gen/cuda_kernel_table.o $(CUDA_KERNEL_OBJ) $(VENDOR_OBJ) $(BUILD)/libreference.a
 	$(call say,LINK,$@)
 	$(Q)$(cuda_link)

@@ -18,6 +18,7 @@ done
 install -m 644 kernels/runner/PROTOCOL.md README.md LICENSE "$share"
 install -D -m 755 -t "$share/python" tests/python/runner_client.py
 install -m 644 -t "$share/python" kernels/runner/python/{*.py,examples/*.py,peers/*.py}
+install -D -m 644 -t "$share/launch" kernels/launch/README.md kernels/launch/examples/*.{cu,json,py}
 install -D -m 644 -t "$prefix/include" kernels/runner/attest_launch.h # what a shared library of kernels includes
 install -D -m 644 -t "$share/so" kernels/runner/examples/*.[ch]
 for file in "$@"; do

@@ -16,21 +16,26 @@ static const char *base_name(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-static int print_help(const char *name, const char *where) {
+static struct at_kernel_list kernels_of(const struct at_runner_place *place) {
+    return place->kernels.n ? place->kernels : (struct at_kernel_list){ at_kernel_count(), at_kernel_at };
+}
+
+static int print_help(const char *name, const struct at_runner_place *place) {
     printf("%s: runs kernel variants on %s for attest\n\n"
            "usage: %s              speak the runner protocol on standard input and output\n"
            "       %s --list       the variants it has\n"
-           "       %s --version | --help\n\n"
+           "       %s --version | --help\n%s\n"
            "attest starts it by itself (--runner cpu, --runner cuda). The protocol is described in "
            "kernels/runner/PROTOCOL.md.\n"
            "example: attest verify 'asynct_decode/*' --runner './%s'\n",
-           name, where, name, name, name, name);
+           name, place->words, name, name, name, place->more_help ? place->more_help : "", name);
     return 0;
 }
 
-static int print_list(void) {
-    for (int i = 0; i < at_kernel_count(); i++) {
-        const struct at_kernel_entry *entry = at_kernel_at(i);
+static int print_list(const struct at_runner_place *place) {
+    const struct at_kernel_list kernels = kernels_of(place);
+    for (int i = 0; i < kernels.n; i++) {
+        const struct at_kernel_entry *entry = kernels.at(i);
         printf("%s/%s  %s\n", entry->family, entry->name, entry->kernel->summary);
     }
     return 0;
@@ -52,7 +57,7 @@ static int serve(const char *name, const struct at_runner_place *place) {
     const struct at_serve all = { .name = name,
                                   .device_text = device_text,
                                   .device = device,
-                                  .kernels = { at_kernel_count(), at_kernel_at },
+                                  .kernels = kernels_of(place),
                                   .in = STDIN_FILENO,
                                   .out = out,
                                   .after_job = place->after_job };
@@ -72,9 +77,9 @@ int at_runner_main(int argc, char **argv, const struct at_runner_place *place) {
         return at_status_exit_code(AT_USAGE);
     }
     if (strcmp(word, "--help") == 0)
-        return print_help(name, place->words);
+        return print_help(name, place);
     if (strcmp(word, "--list") == 0)
-        return print_list();
+        return print_list(place);
     if (strcmp(word, "--version") == 0) {
         printf("%s %s, runner protocol %d\n", name, AT_VERSION, AT_PROTOCOL_VERSION);
         return 0;

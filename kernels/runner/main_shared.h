@@ -14,6 +14,8 @@ struct at_runner_place {
     struct at_device *(*open)(void *context, char *text, size_t size);
     void (*close)(void *context);
     void (*after_job)(const struct at_kernel_entry *entry); /* as in struct at_serve */
+    struct at_kernel_list kernels;                          /* n 0: those it was built with */
+    const char *more_help;                                  /* lines of arguments that its main takes; NULL: none */
 };
 
 /* Handles --help, --list, --version and bad arguments; otherwise serves the protocol on standard input and output. The

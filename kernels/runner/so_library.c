@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/runner/so_sha256.h"
+#include "attest/sha256.h"
 #include "kernels/runner/so_tvm_ffi.h"
 
 enum { DECLARATION_BYTES = 64 << 10, PATH_BYTES = 4096 };
@@ -112,7 +112,7 @@ at_status at_so_library_open(const char *path, struct at_so_library *library) {
     const char *slash = strrchr(path, '/');
     snprintf(library->source, sizeof library->source, "%s", slash ? slash + 1 : path);
     AT_TRY(load(path, &library->handle));
-    AT_TRY(at_so_sha256(path, library->sha256));
+    AT_TRY(at_sha256_file(path, library->sha256));
     AT_TRY(read_declaration(library));
     for (int i = 0; i < library->declaration.n; i++) {
         struct at_so_variant *v = &library->declaration.variants[i];

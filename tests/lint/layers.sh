@@ -30,7 +30,9 @@ rule() { # folder -> sets own, outside
         kernels/host) own='attest/|tensor_core/|kernels/host/|('"$operators"')/' outside='cblas.h' ;;
         kernels/device) own="attest/|kernels/device/|kernels/simt/(device|wgmma|tma|warp_roles|cluster|store_matrix|special)_simt.h" outside="cuda(_|.h)" ;;
         kernels/simt) own='attest/|tensor_core/|special/|kernels/simt/' outside='elfutils/|sanitizer/|type_traits' ;;
-        kernels/runner) own='attest/|kernels/runner/|kernels/simt/simt_job.h|build_info.h' outside='cuda_runtime_api.h|gcov.h' ;;
+        kernels/runner) own='attest/|kernels/runner/|kernels/simt/simt_job.h|kernels/launch/launch_device.h|build_info.h' outside='cuda_runtime_api.h|gcov.h' ;;
+        kernels/launch) own='attest/|kernels/launch/|kernels/runner/serve.h' outside='jansson.h|cuda.h' ;;
+        kernels/launch/examples) own='none/' outside='cuda_bf16.h' ;;
         kernels/runner/examples) own='attest_launch.h|softmax_float.h' outside='' ;;
         kernels/attention | kernels/norm) own="attest/|kernels/device/|$1/|($operators)/" outside='' ;;
         kernels/gated) own="attest/|gated/|kernels/device/|$1/" outside='' ;;

@@ -49,7 +49,7 @@ symbols() { # a variant's object has one global symbol
 }
 headers_alone() { # each header compiles by itself
     local bad=0 h
-    for h in $(git ls-files '*.h' | grep -E '^(reference|datasets|verify|notebooks_export|tests)/|^kernels/(host|runner|simt)/' | grep -v '_simt.h$'); do
+    for h in $(git ls-files '*.h' | grep -E '^(reference|datasets|verify|notebooks_export|tests)/|^kernels/(host|runner|launch|simt)/' | grep -v '_simt.h$'); do
         ${CC:-gcc} -std=c11 -D_GNU_SOURCE -Ireference -I. -I"$BUILD/gen" $(pkg-config --cflags hdf5 openblas) -Wall -Werror \
             -fsyntax-only -x c "$h" 2>/dev/null || { echo "$h does not compile alone"; bad=1; }
     done
@@ -60,7 +60,7 @@ kernel_headers_as_cxx() { # CUDA C++ reads the vocabulary too
         g++ -std=c++20 -Wall -Werror -mfma -mf16c -Ireference -I. -fsyntax-only -x c++ -
 }
 kernels_as_cxx() {
-    git ls-files 'kernels/*.cu' | xargs -P "$(nproc)" -n 4 g++ -std=c++20 -Wall -Wextra -Wvla -Wno-missing-field-initializers -Werror \
+    git ls-files 'kernels/*.cu' ':!kernels/launch/examples/*' | xargs -P "$(nproc)" -n 4 g++ -std=c++20 -Wall -Wextra -Wvla -Wno-missing-field-initializers -Werror \
         -mfma -mf16c -Ireference -I. -fsyntax-only -x c++
 }
 format() { sources | xargs clang-format --dry-run -Werror; }
@@ -74,7 +74,7 @@ tidy_some() { # files...; clang-tidy wants them before the compiler's own words
 export -f tidy_some
 tidy() { # but for what includes headers of CUDA or of gcc alone
     local out
-    out=$(git ls-files 'reference/*.c' 'datasets/*.c' 'kernels/*.c' ':!kernels/runner/*cuda*' ':!kernels/runner/coverage.c' 'verify/*.c' 'notebooks_export/*.c' 'tests/*.c' ':!tests/toy_operator/*' |
+    out=$(git ls-files 'reference/*.c' 'datasets/*.c' 'kernels/*.c' ':!kernels/runner/*cuda*' ':!kernels/runner/coverage.c' ':!kernels/launch/driver_abi.c' 'verify/*.c' 'notebooks_export/*.c' 'tests/*.c' ':!tests/toy_operator/*' |
         xargs -P "$(nproc)" -n 6 bash -c 'tidy_some "$@"' _ | sort -u)
     [[ -z "$out" ]] || { echo "$out"; return 1; }
 }

@@ -125,6 +125,8 @@ static at_status list_runners(const struct at_args *args, int json) {
             item(json, known[i].spec, "device", "missing", at_error_message());
         }
     }
+    item(json, "'cuda --load FILE'", "device", "-",
+         "device code and a launch file, launched by attest-cuda (kernels/launch/README.md)");
     item(json, "'attest-so LIBRARY.so'", "device", "-",
          "attest-so beside attest: kernels of a shared library; on a GPU attest-so-cuda");
     item(json, "'COMMAND LINE'", "device", "-", "any program that speaks kernels/runner/PROTOCOL.md");

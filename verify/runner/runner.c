@@ -19,8 +19,9 @@ enum { FIRST_BYTES = 1 << 16, SPEC_BYTES = 4096 };
 static const double close_grace = 2, crash_grace = 5;
 
 struct at_runner {
-    char spec[SPEC_BYTES];    /* as given, for messages */
-    char program[SPEC_BYTES]; /* path of the program; "" for a shell command */
+    char spec[SPEC_BYTES];        /* as given, for messages */
+    char program[SPEC_BYTES];     /* path of the program; "" for a shell command */
+    char command[2 * SPEC_BYTES]; /* that the shell is given */
     struct at_child child;
     struct at_greeting greeting; /* of the first child; later ones must say the same */
     enum at_transport transport; /* of the present child */
@@ -49,14 +50,28 @@ static const struct {
     { "cuda", "attest-cuda", "`make cuda` builds it; a GPU elsewhere: --runner 'ssh HOST attest-cuda'" },
 };
 
+/* A word with arguments behind it is a command whose program is that word's. */
+static at_status make_command(struct at_runner *runner, const char *arguments) {
+    const int n = snprintf(runner->command, sizeof runner->command, "exec '%s'%s", runner->program, arguments);
+    if (strchr(runner->program, '\'') || n >= (int)sizeof runner->command)
+        return AT_FAIL(AT_ENVIRONMENT, "runner %.80s: %s is too long a path, or has a quote in it", runner->spec,
+                       runner->program);
+    runner->program[0] = 0;
+    return AT_OK;
+}
+
 static at_status find_program(struct at_runner *runner) {
+    snprintf(runner->command, sizeof runner->command, "%s", runner->spec);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (strcmp(runner->spec, known[i].spec) != 0)
+        const size_t n = strlen(known[i].spec);
+        if (strncmp(runner->spec, known[i].spec, n) != 0 ||
+            (runner->spec[n] && strncmp(runner->spec + n, " --", 3) != 0))
             continue;
         AT_TRY(beside(known[i].program, runner->program, sizeof runner->program));
         if (access(runner->program, X_OK) != 0)
             return AT_FAIL(AT_ENVIRONMENT, "runner %s: there is no %s; %s", known[i].spec, runner->program,
                            known[i].remedy);
+        return runner->spec[n] ? make_command(runner, runner->spec + n) : AT_OK;
     }
     return AT_OK;
 }
@@ -132,7 +147,7 @@ static at_status check_same(const struct at_greeting *before, const struct at_gr
 }
 
 static at_status start(struct at_runner *runner) {
-    const char *const shell[] = { "/bin/sh", "-c", runner->spec, NULL };
+    const char *const shell[] = { "/bin/sh", "-c", runner->command, NULL };
     const char *const program[] = { runner->program, NULL };
     AT_TRY(at_child_start(&runner->child, runner->spec, runner->program[0] ? program : shell, runner->shared.fd,
                           runner->box));

@@ -25,8 +25,8 @@ struct at_variant {
     struct at_numerics numerics;
 };
 
-/* spec: "cpu" (attest-cpu beside this program), "cuda", or any command line, run by the shell. Starts the
- * child and reads its hello; AT_ENVIRONMENT with the reason when it cannot serve. */
+/* spec: "cpu" (attest-cpu beside this program), "cuda", one of them with arguments ("cuda --load FILE"), or any command line, run
+ * by the shell. Starts the child and reads its hello; AT_ENVIRONMENT with the reason when it cannot serve. */
 at_status at_runner_open(const char *spec, struct at_runner **runner);
 /* The same in a sandbox, which must outlive the runner; NULL: none. */
 at_status at_runner_open_in(const char *spec, const struct at_sandbox *box, struct at_runner **runner);

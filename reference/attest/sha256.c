@@ -1,6 +1,6 @@
 /* SHA-256 (FIPS 180-4) of a file.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/runner/so_sha256.h"
+#include "attest/sha256.h"
 
 #include <errno.h>
 #include <math.h>
@@ -50,7 +50,7 @@ static void digest(uint32_t state[WORDS], const uint32_t round[ROUNDS], const un
         state[i] += s[i];
 }
 
-at_status at_so_sha256(const char *path, char hex[65]) {
+at_status at_sha256_file(const char *path, char hex[AT_SHA256_TEXT]) {
     uint32_t state[WORDS] = { 0 }, round[ROUNDS];
     unsigned char block[2 * BLOCK];
     uint64_t bytes = 0;
