@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { AT_MAX_OPTIONS = 24, AT_MAX_WORDS = 4096 };
+enum { AT_MAX_OPTIONS = 32, AT_MAX_WORDS = 4096 };
 
 struct at_option {
     const char *name; /* "--cases" */

@@ -15,6 +15,7 @@
 #include "verify/run/journal.h"
 #include "verify/cli/progress.h"
 #include "verify/run/provenance.h"
+#include "verify/runner/device_seat.h"
 
 /* A case of which jobs are at work. */
 struct open_case {
@@ -28,6 +29,7 @@ struct session {
     const struct at_session_options *options;
     struct at_judge_options judge;
     struct at_sandbox *box; /* NULL: none */
+    struct at_device_pool *devices;
     struct at_plan plan;
     struct at_run_record *record;
     struct at_run_record done; /* from an earlier run, by --resume */
@@ -46,13 +48,18 @@ struct session {
 
 struct worker {
     struct session *session;
-    struct at_runner *runner; /* the first worker takes the one that was opened to plan with */
+    struct at_device_seat seat; /* the first worker takes the one that was opened to plan with */
+    /* Results of a job that broke down, which another device may do: not spoken of before. */
+    struct at_result *held;
+    int n_held, may_hold;
+    int number, broke; /* broke: what was emitted last had broken down */
     struct open_case *at;     /* NULL: none */
     pthread_t thread;
     int started;
 };
 
 static volatile sig_atomic_t interrupted;
+static _Thread_local struct worker *at_work; /* the worker of this thread */
 
 /* The first asks for an end after the running jobs; the second ends the process, as if nobody had asked. */
 static void on_signal(int number) {
@@ -90,9 +97,24 @@ static void note_failed(struct session *s, const struct at_result *result) {
     }
 }
 
+/* 1 when the results of a job that broke down wait for what another device says of it. */
+static int hold(struct worker *w, const struct at_result *results, int n) {
+    if (!w->may_hold || at_state_class(results[0].state) != AT_CLASS_BROKEN)
+        return 0;
+    w->held = malloc((size_t)n * sizeof *w->held);
+    if (!w->held)
+        return 0;
+    memcpy(w->held, results, (size_t)n * sizeof *w->held);
+    w->n_held = n;
+    return 1;
+}
+
 /* Durable first, visible second: what a user has seen is in the journal. */
 static at_status emit(void *context, const struct at_result *results, int n) {
     struct session *s = context;
+    if (hold(at_work, results, n))
+        return AT_OK;
+    at_work->broke = at_state_class(results[0].state) == AT_CLASS_BROKEN;
     at_status status = AT_OK;
     int64_t failed = 0;
     pthread_mutex_lock(&s->lock);
@@ -202,6 +224,32 @@ static void fail_session(struct session *s, at_status status) {
     pthread_mutex_unlock(&s->lock);
 }
 
+/* A job that broke down on one device is judged on another, where there is one: if it breaks down there too, that is its
+ * result. A runner that does not start again is its device's failure, and no result. */
+static at_status judge(struct worker *w, struct at_runner *predictor, int variant) {
+    struct session *s = w->session;
+    struct at_runner *other = NULL;
+    w->may_hold = at_device_pool_left(s->devices) > 1;
+    at_status status = at_judge_job(w->at->context, w->seat.runner, predictor, variant);
+    const int retry = w->may_hold, cannot_serve = status == AT_ENVIRONMENT;
+    w->may_hold = 0;
+    if (!retry || !(w->held || cannot_serve))
+        return status;
+    const at_status opened = at_device_seat_other(&w->seat, &other);
+    if (opened != AT_OK)
+        return opened;
+    if (other) {
+        status = at_judge_job(w->at->context, other, predictor, variant);
+        if (status == AT_OK && (cannot_serve || !w->broke))
+            at_device_seat_blame(&w->seat, cannot_serve);
+    } else if (w->held) {
+        status = emit(s, w->held, w->n_held);
+    }
+    free(w->held);
+    w->held = NULL;
+    return status;
+}
+
 static void *work(void *context) {
     struct worker *w = context;
     struct session *s = w->session;
@@ -209,13 +257,14 @@ static void *work(void *context) {
     at_status status = AT_OK;
     struct at_runner *predictor = NULL;
     int variant = 0;
-    if (!w->runner)
-        status = at_runner_open_in(spec, s->box, &w->runner);
+    at_work = w;
+    if (!w->seat.runner)
+        status = at_device_seat_open(s->devices, w->number, &w->seat);
     /* Without attest-cpu beside this program nothing is predicted, and the report says so. */
     if (status == AT_OK && strcmp(spec, "cuda") == 0 && at_runner_open("cpu", &predictor) != AT_OK)
         predictor = NULL;
     while (status == AT_OK && (status = take(s, w, &variant)) == AT_OK && w->at)
-        status = at_judge_job(w->at->context, w->runner, predictor, variant);
+        status = judge(w, predictor, variant);
     if (status != AT_OK)
         fail_session(s, status);
     leave_for_good(s, w);
@@ -224,7 +273,7 @@ static void *work(void *context) {
     return NULL;
 }
 
-static at_status run_workers(struct session *s, struct at_runner *first) {
+static at_status run_workers(struct session *s, struct at_device_seat *first) {
     int n = s->options->jobs < 1 ? 1 : s->options->jobs;
     if (n > s->plan.n_jobs)
         n = s->plan.n_jobs > 0 ? (int)s->plan.n_jobs : 1;
@@ -237,16 +286,17 @@ static at_status run_workers(struct session *s, struct at_runner *first) {
     }
     for (int i = 0; i < n; i++) {
         workers[i].session = s;
-        workers[i].runner = i == 0 ? first : NULL;
+        workers[i].number = i;
         if (i)
             workers[i].started = pthread_create(&workers[i].thread, NULL, work, &workers[i]) == 0;
     }
+    workers[0].seat = *first;
+    *first = (struct at_device_seat){ 0 };
     work(&workers[0]);
-    for (int i = 1; i < n; i++) {
+    for (int i = 0; i < n; i++) {
         if (workers[i].started)
             pthread_join(workers[i].thread, NULL);
-        if (workers[i].runner)
-            at_runner_close(workers[i].runner);
+        at_device_seat_close(&workers[i].seat);
     }
     free(workers);
     return s->first_failure == AT_OK ? AT_OK : AT_FAIL(s->first_failure, "%s", s->failure);
@@ -331,7 +381,7 @@ static struct at_judge_options judge_options(struct session *s) {
 
 at_status at_session_run(const struct at_session_options *options, struct at_run_record *record) {
     struct session s = { .options = options, .record = record, .lock = PTHREAD_MUTEX_INITIALIZER };
-    struct at_runner *runner = NULL;
+    struct at_device_seat first = { 0 };
     at_status status = AT_OK;
     at_run_record_init(record);
     at_run_record_init(&s.done);
@@ -340,15 +390,16 @@ at_status at_session_run(const struct at_session_options *options, struct at_run
         AT_TRY_OUT(at_sandbox_open(&s.box));
     if (s.box && !options->quiet)
         fprintf(stderr, "sandbox: %s\n", at_sandbox_text(s.box));
-    AT_TRY_OUT(at_runner_open_in(options->runner, s.box, &runner));
-    AT_TRY_OUT(at_plan_make(&options->selection, runner, &s.plan));
-    AT_TRY_OUT(at_provenance_fill(options, &s.plan, runner, s.box, record));
+    AT_TRY_OUT(at_device_pool_create(options->runner, &options->devices, s.box, &s.devices));
+    AT_TRY_OUT(at_device_seat_open(s.devices, 0, &first));
+    AT_TRY_OUT(at_plan_make(&options->selection, first.runner, &s.plan));
+    AT_TRY_OUT(at_provenance_fill(options, &s.plan, first.runner, s.box, record));
     at_session_watch_signals();
     if (options->out)
         AT_TRY_OUT(open_journal(&s));
-    AT_TRY_OUT(prepare_first_failure(&s, runner));
+    AT_TRY_OUT(prepare_first_failure(&s, first.runner));
     at_progress_start(&s.progress, options->launch_only ? "launching" : "judging", s.plan.n_jobs);
-    status = run_workers(&s, runner);
+    status = run_workers(&s, &first);
     at_progress_end(&s.progress);
     if (status == AT_OK)
         status = finish(&s);
@@ -357,8 +408,8 @@ out:
         at_journal_abandon(s.journal);
     at_plan_release(&s.plan);
     at_run_record_release(&s.done);
-    if (runner)
-        at_runner_close(runner);
+    at_device_seat_close(&first);
+    at_device_pool_destroy(s.devices);
     at_sandbox_close(s.box);
     free(s.open);
     free(s.failed);

@@ -5,6 +5,7 @@
 
 #include "verify/judge/judge.h"
 #include "verify/result/record.h"
+#include "verify/runner/devices.h"
 
 struct at_session_options {
     struct at_selection selection;
@@ -12,6 +13,7 @@ struct at_session_options {
     const char *out;    /* RUN.h5; NULL: no archive, no journal */
     int resume, fail_fast, first_failure, strict, jobs, quiet, counters;
     /* first_failure: a variant is judged no further once a result of it fails, small cases first; no shards */
+    struct at_device_list devices; /* runners are spread over them; empty: one, whichever the runner takes */
     int sandbox;     /* runners, but for predictors, are kept in one (verify/runner/sandbox.h) */
     int launch_only; /* as in struct at_judge_options */
     uint64_t seed;

@@ -1,0 +1,23 @@
+/* What a case costs, estimated from its sizes alone: for time limits, and to cut a run into shards that take as long as
+ * each other.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef AT_COST_H
+#define AT_COST_H
+
+#include "verify/plan/plan.h"
+
+/* Multiply-adds of all rows of a problem, which may be an outline; where requests have few queries, of as many as a tile
+ * has, since a kernel's block takes as long. */
+double at_problem_work(const struct at_problem *problem);
+
+/* In seconds of one processor, roughly: `shared` once for the case however many of its variants are judged, variant[i] for
+ * item->variants[i] alone. The same on every machine. */
+struct at_plan_cost {
+    double shared;
+    double *variant; /* [item->n_variants], owned */
+};
+/* A case whose outline cannot be made (more memory than there is) counts by its bytes. AT_NO_MEMORY. */
+at_status at_plan_cost_make(const struct at_plan_case *item, const struct at_runner *runner, struct at_plan_cost *cost);
+void at_plan_cost_release(struct at_plan_cost *cost);
+
+#endif
