@@ -2,14 +2,18 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verify/plan/shards.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "verify/plan/balance.h"
 #include "verify/plan/cost.h"
 
-/* A piece is at most this part of a shard's share: the last pieces dealt then leave shards equal. */
-enum { PIECES_A_SHARE = 8 };
+/* A piece is at most this part of a shard's share, so that a case that takes ten times its estimate is spread over all shards
+ * with most of its variants. What the variants of a case share is then computed in each of them, which costs 8 % on the
+ * cases that were looked at; pieces of less than LEAST_SECONDS are not worth it. */
+enum { PIECES_A_SHARE = 64 };
+static const double LEAST_SECONDS = 0.05;
 
 /* Variants [first, first + n) of a case. */
 struct piece {
@@ -68,7 +72,7 @@ static at_status cut(const struct at_plan_case *item, int64_t i, const struct at
 static at_status cut_all(const struct at_plan *plan, const struct at_runner *runner, int shards,
                          struct pieces *pieces) {
     at_status status = AT_OK;
-    double all = 0;
+    double all = 0, most;
     struct at_plan_cost *costs = calloc((size_t)plan->n_items + 1, sizeof *costs);
     if (!costs)
         return AT_FAIL(AT_NO_MEMORY, "no memory for the costs of a plan");
@@ -78,8 +82,9 @@ static at_status cut_all(const struct at_plan *plan, const struct at_runner *run
         for (int v = 0; v < plan->items[i].n_variants; v++)
             all += costs[i].variant[v];
     }
+    most = fmax(LEAST_SECONDS, all / shards / PIECES_A_SHARE);
     for (int64_t i = 0; i < plan->n_items; i++)
-        AT_TRY_OUT(cut(&plan->items[i], i, &costs[i], all / shards / PIECES_A_SHARE, pieces));
+        AT_TRY_OUT(cut(&plan->items[i], i, &costs[i], most, pieces));
 out:
     for (int64_t i = 0; i < plan->n_items; i++)
         at_plan_cost_release(&costs[i]);
