@@ -85,6 +85,7 @@ static at_status read_options(const struct at_args *args, struct at_session_opti
     AT_TRY(at_devices_parse(at_args_get(args, "--devices"), &o->devices));
     AT_TRY(at_args_int(args, "--jobs", o->devices.n > 1 ? o->devices.n : 1, 256, at_devices_jobs(&o->devices), &jobs));
     AT_TRY(at_args_int(args, "--again", 1, 1000000, 1, &o->again));
+    o->selection.again = o->again;
     AT_TRY(at_args_real(args, "--timeout", 0.001, 1e6, 0, &o->timeout));
     AT_TRY(at_args_real(args, "--limit-factor", 1, 1e12, 1, &o->limit_factor));
     AT_TRY(at_shard_parse(at_args_get(args, "--shard"), &o->selection.shard, &o->selection.shards));

@@ -123,7 +123,7 @@ static at_status add_cases(const struct at_selection *s, struct at_case_globs *g
         }
     }
     AT_TRY(check_globs(globs, &plan->cases));
-    return s->shards > 1 ? at_plan_take_shard(plan, runner, s->shard, s->shards) : AT_OK;
+    return s->shards > 1 ? at_plan_take_shard(plan, runner, s) : AT_OK;
 }
 
 at_status at_plan_make(const struct at_selection *selection, struct at_runner *runner, struct at_plan *plan) {

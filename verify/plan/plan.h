@@ -34,6 +34,7 @@ struct at_selection {
     int64_t random;        /* cases drawn from the domains instead of the case files; 0: none */
     uint64_t random_seed;
     int shard, shards; /* 0-based; shards 1: everything */
+    int64_t again;     /* as in struct at_judge_options: such jobs cost more */
 };
 
 /* Builds the plan. A GLOB that matches no variant, or a glob that matches no case (a selection has several), is

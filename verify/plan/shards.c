@@ -10,9 +10,9 @@
 #include "verify/plan/cost.h"
 
 /* A piece is at most this part of a shard's share, so that a case that takes ten times its estimate is spread over all shards
- * with most of its variants. What the variants of a case share is then computed in each of them, which costs 8 % on the
+ * with most of its variants. What the variants of a case share is then computed in each of them, which costs 13 % on the
  * cases that were looked at; pieces of less than LEAST_SECONDS are not worth it. */
-enum { PIECES_A_SHARE = 64 };
+enum { PIECES_A_SHARE = 128 };
 static const double LEAST_SECONDS = 0.05;
 
 /* Variants [first, first + n) of a case. */
@@ -69,7 +69,7 @@ static at_status cut(const struct at_plan_case *item, int64_t i, const struct at
     return add_piece(pieces, &piece, of_piece, kind);
 }
 
-static at_status cut_all(const struct at_plan *plan, const struct at_runner *runner, int shards,
+static at_status cut_all(const struct at_plan *plan, const struct at_runner *runner, const struct at_selection *s,
                          struct pieces *pieces) {
     at_status status = AT_OK;
     double all = 0, most;
@@ -77,12 +77,12 @@ static at_status cut_all(const struct at_plan *plan, const struct at_runner *run
     if (!costs)
         return AT_FAIL(AT_NO_MEMORY, "no memory for the costs of a plan");
     for (int64_t i = 0; i < plan->n_items; i++) {
-        AT_TRY_OUT(at_plan_cost_make(&plan->items[i], runner, &costs[i]));
+        AT_TRY_OUT(at_plan_cost_make(&plan->items[i], runner, s->again, &costs[i]));
         all += costs[i].shared;
         for (int v = 0; v < plan->items[i].n_variants; v++)
             all += costs[i].variant[v];
     }
-    most = fmax(LEAST_SECONDS, all / shards / PIECES_A_SHARE);
+    most = fmax(LEAST_SECONDS, all / s->shards / PIECES_A_SHARE);
     for (int64_t i = 0; i < plan->n_items; i++)
         AT_TRY_OUT(cut(&plan->items[i], i, &costs[i], most, pieces));
 out:
@@ -113,19 +113,19 @@ static void release_items(struct at_plan *plan) {
     free(plan->items);
 }
 
-at_status at_plan_take_shard(struct at_plan *plan, const struct at_runner *runner, int shard, int shards) {
+at_status at_plan_take_shard(struct at_plan *plan, const struct at_runner *runner, const struct at_selection *s) {
     at_status status = AT_OK;
     struct pieces pieces = { 0 };
     struct at_plan mine = { 0 };
     int *dealt = NULL;
-    AT_TRY_OUT(cut_all(plan, runner, shards, &pieces));
+    AT_TRY_OUT(cut_all(plan, runner, s, &pieces));
     dealt = calloc((size_t)pieces.n + 1, sizeof *dealt);
     mine.items = calloc((size_t)pieces.n + 1, sizeof *mine.items);
     if (!dealt || !mine.items)
         AT_FAIL_OUT(AT_NO_MEMORY, "no memory for a plan");
-    AT_TRY_OUT(at_balance(pieces.costs, pieces.n, shards, dealt));
+    AT_TRY_OUT(at_balance(pieces.costs, pieces.n, s->shards, dealt));
     for (int64_t i = 0; i < pieces.n; i++)
-        if (dealt[i] == shard)
+        if (dealt[i] == s->shard)
             AT_TRY_OUT(keep(plan, &pieces.items[i], &mine));
     release_items(plan);
     plan->items = mine.items;

@@ -32,7 +32,7 @@ struct session {
     struct at_device_pool *devices;
     struct at_plan plan;
     struct at_run_record *record;
-    struct at_run_record done; /* from an earlier run, by --resume */
+    struct at_run_record done; /* from an earlier run, by --resume; sorted */
     struct at_journal *journal;
     char witness[4096]; /* folder for what is kept; "" without */
     struct at_progress progress;
@@ -81,10 +81,15 @@ struct at_session_options at_session_defaults(void) {
 }
 
 static int already_done(const struct session *s, int64_t plan_index) {
-    for (int64_t i = 0; i < s->done.n; i++)
-        if (s->done.results[i].plan_index == plan_index)
-            return 1;
-    return 0;
+    int64_t low = 0, high = s->done.n;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (s->done.results[middle].plan_index < plan_index)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < s->done.n && s->done.results[low].plan_index == plan_index;
 }
 
 /* first_failure: the variant of this result is judged no further. Its item: the last that begins at or before its index. */
@@ -340,6 +345,7 @@ static at_status open_journal(struct session *s) {
         return AT_FAIL(AT_USAGE, "--out: the path is too long");
     AT_TRY(at_atomic_check_regular(s->options->out));
     AT_TRY(at_journal_open(path, s->record, s->options->resume, &s->done, &s->journal));
+    at_run_record_sort(&s->done);
     for (int64_t i = 0; i < s->done.n; i++)
         AT_TRY(at_run_record_add(s->record, &s->done.results[i]));
     return s->options->keep == AT_KEEP_NEVER ? AT_OK : open_witness(s);
