@@ -82,8 +82,11 @@ CONF
 }
 
 state_of() { scontrol -o show job "$1" 2> /dev/null | sed -n 's/.* JobState=\([A-Z]*\).*/\1/p' | sort -u | tr '\n' ' '; }
-has_ended() { [[ "$(state_of "$1")" =~ ^((COMPLETED|FAILED|CANCELLED|TIMEOUT|BOOT_FAIL|NODE_FAIL)\ )+$ ]]; }
-has_state() { [[ " $(state_of "$1")" == *" $2 "* ]]; }
-# Slurm holds what was requeued back for two minutes; an operator would not wait either.
-at_once() { scontrol update JobId="$1" StartTime=now 2> /dev/null && has_not_begin_time "$1"; }
-has_not_begin_time() { ! scontrol -o show job "$1" 2> /dev/null | grep -q 'JobState=PENDING.*Reason=BeginTime'; }
+has_ended() { # also of what will never begin
+    [[ "$(scontrol -o show job "$1" 2> /dev/null)" != *Reason=DependencyNeverSatisfied* ]] || return 0
+    [[ "$(state_of "$1")" =~ ^((COMPLETED|FAILED|CANCELLED|TIMEOUT|BOOT_FAIL|NODE_FAIL)\ )+$ ]]
+}
+# Slurm holds what was requeued back for two minutes; an operator would not wait either. (But a while: slurmd
+# refuses a job in the second in which it killed it.)
+has_restarted() { [[ "$(scontrol -o show job "$1" 2> /dev/null)" =~ JobState=(RUNNING|COMPLETED|FAILED)\ .*Restarts=[1-9] ]]; }
+restart_now() { has_restarted "$1" || { scontrol update JobId="$1" StartTime=now 2> /dev/null; return 1; }; }

@@ -53,7 +53,11 @@ for name in run recording; do
     until_true 300 test -e "$shared/$name.2of$n.h5.killed" || { tail -n 5 "$shared"/*.log; fail "$name: shard 2 was not killed"; }
     [[ ! -e "$shared/$name.2of$n.h5" ]] || fail "$name: what was killed had ended"
     scontrol requeue "$task" || fail "requeue of $task"
-    until_true 300 at_once "$task" || fail "$task does not begin again: $(scontrol -o show job "$task")"
+done
+sleep 3
+for name in run recording; do
+    job=job_$name task=${!job}_2
+    until_true 300 restart_now "$task" || fail "$task does not begin again: $(scontrol -o show job "$task")"
 done
 for name in run recording study; do
     merge=merge_$name
