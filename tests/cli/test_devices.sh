@@ -4,8 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0
 source "$(dirname "$0")/lib.sh"
 unset CUDA_VISIBLE_DEVICES
-export AT_THREADS=4 AT_DATASETS=
-few_heads
+export AT_THREADS=4
 variants=('asynct_decode/00_*' '*norm/00_*') cases='smoke:*'
 
 # A runner that writes down on which device it was started, and does there what the file of that device's name says.
@@ -78,7 +77,7 @@ fi
 
 # A recording: requests go to whichever is free; what a device did not do is counted on another.
 source='softmax_prefill b=6 h=2 hk=1 sq=9/3/0/12/5/7 sk=20/7/4/12/9/30 d=16 causal=1 dtype=f16 data=normal'
-what=(--what raw,p,k --part-seconds 0)
+what=(--what 'raw,p,k' --part-seconds 0)
 wants 0 'units' "$attest" record "$source" "${what[@]}" --out "$scratch/counted.h5"
 devices
 wants 0 'units' "$attest" record "$source" "${what[@]}" --runner "$scratch/runner" --devices 0,1 --out "$scratch/by_two.h5"; started '0 1'

@@ -27,7 +27,7 @@ export ATTEST=$scratch/attest_or_killed
 
 run=(verify 'asynct_decode/00_*' '*norm/00_*' --cases '@(smoke:*|exact:*norm*)' --quiet --jobs 1)
 recording=(record minilm --layers 2 --what raw --attention asynct --part-seconds 0)
-study=(study accumulate --modes '@(f16_k16|f32_fma)' --data '@(same_sign|normal|uniform)' --lengths 32,64 --d 64 --sums 4)
+study=(study accumulate --modes '@(f16_k16|f32_fma)' --data '@(same_sign|normal|uniform)' --lengths '32,64' --d 64 --sums 4)
 array() { # NAME TASKS command...: the array, and what waits for it; their numbers in job_NAME and merge_NAME
     local name=$1 n=$2 job; shift 2
     job=$(sbatch --parsable --array="1-$n" -o "$shared/$name.%a.log" make/cluster/attest-array.sh "$@" --out "$shared/$name.h5") ||
@@ -42,7 +42,7 @@ array recording 3 "${recording[@]}"
 array study 3 "${study[@]}"
 
 for name in run recording study; do
-    command=$name[@]
+    command="${name}[@]"
     "$attest" "${!command}" --out "$scratch/$name.h5" > "$scratch/$name.log" 2>&1
     [[ $? == [01] ]] || { tail -n 5 "$scratch/$name.log"; fail "$name in one process"; }
 done

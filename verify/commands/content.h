@@ -14,7 +14,7 @@ struct at_content {
     const struct at_table *table;
     void (*show_rows)(const struct at_table_rows *rows, const struct at_run_record *record, FILE *out);
 
-    int (*is)(const char *path); /* 1: the file has this content; errors give 0. NULL: nobody asks */
+    int (*is)(const char *path);                    /* 1: the file has this content; errors give 0. NULL: nobody asks */
     at_status (*show)(const char *path, FILE *out); /* NULL: by its table */
     /* Writes the archive that one process would have written. NULL: this content has no shards. */
     at_status (*merge)(const char *const *paths, int n, const char *out);

@@ -8,7 +8,7 @@
 #include "attest/status.h"
 
 struct at_balance_item {
-    double cost; /* >= 0, in any unit */
+    double cost;  /* >= 0, in any unit */
     int64_t kind; /* items whose costs are wrong alike: each kind is spread over all shards by itself */
 };
 

@@ -32,8 +32,8 @@ double at_problem_work(const struct at_problem *p) {
  * it: some variants take ten times what others take for the same work, and some decline. So cases are cut between variants
  * (shards.c) rather than estimated better. Seconds a case, a job, a byte and a multiply-add. A CUDA kernel on the SIMT
  * machine takes whole tiles: small cases take more for their work, hence the root; tiles of many queries more than one query. */
-static const double A_CASE = 4e-3, A_JOB = 4e-3, CASE_BYTE = 3e-8, CASE_WORK = 1e-9, HOST_BYTE = 2e-8, HOST_WORK = 1e-10,
-                    DECODE_ROOT = 2e-5, DEVICE_ROOT = 1e-4, DEVICE_WORK = 1e-9;
+static const double A_CASE = 4e-3, A_JOB = 4e-3, CASE_BYTE = 3e-8, CASE_WORK = 1e-9, HOST_BYTE = 2e-8,
+                    HOST_WORK = 1e-10, DECODE_ROOT = 2e-5, DEVICE_ROOT = 1e-4, DEVICE_WORK = 1e-9;
 /* Launches of a job that is launched again. */
 static const double LAUNCHES = 5;
 /* Bytes that a multiply-add may touch: of a large pool of pages most are nobody's and never looked at. */

@@ -11,7 +11,8 @@ struct at_plan_case {
     const struct at_case *c;
     int *variants; /* indices of the runner's list; owned */
     int n_variants;
-    int64_t first_index; /* plan index of (this case, variants[0]) in the whole plan, same in every shard. A shard may have a
+    int64_t
+        first_index; /* plan index of (this case, variants[0]) in the whole plan, same in every shard. A shard may have a
                             case more than once, with other variants each time */
 };
 

@@ -95,9 +95,8 @@ out:
 static at_status keep(const struct at_plan *plan, const struct piece *piece, struct at_plan *mine) {
     const struct at_plan_case *from = &plan->items[piece->item];
     struct at_plan_case *to = &mine->items[mine->n_items];
-    *to = (struct at_plan_case){ .c = from->c,
-                                 .n_variants = piece->n,
-                                 .first_index = from->first_index + piece->first };
+    *to =
+        (struct at_plan_case){ .c = from->c, .n_variants = piece->n, .first_index = from->first_index + piece->first };
     to->variants = calloc((size_t)piece->n + 1, sizeof *to->variants);
     if (!to->variants)
         return AT_FAIL(AT_NO_MEMORY, "no memory for a plan");

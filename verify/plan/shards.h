@@ -8,6 +8,7 @@
 /* Leaves in `plan` the share of the selection's shard, in the plan's order and with its plan indices. A case that would be
  * too much for one shard is cut between its variants; every job is in one shard. It depends on the plan and the runner's
  * list of variants alone (and `again`), so that shards agree without knowing of each other. AT_NO_MEMORY. */
-at_status at_plan_take_shard(struct at_plan *plan, const struct at_runner *runner, const struct at_selection *selection);
+at_status at_plan_take_shard(struct at_plan *plan, const struct at_runner *runner,
+                             const struct at_selection *selection);
 
 #endif

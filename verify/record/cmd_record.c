@@ -38,7 +38,8 @@ static const struct at_option options[] = {
     { "--threads", "N", "threads (default: processors there are)" },
     { "--runner", "R", "who counts: cpu (default: threads of this process), cuda, or a command line; the same counts" },
     { "--devices", "LIST",
-      "all, or 0,1,...: the runner is started on each of these GPUs, and whichever is free counts the next request; what "
+      "all, or 0,1,...: the runner is started on each of these GPUs, and whichever is free counts the next request; "
+      "what "
       "fails on one is counted on another" },
     { NULL, NULL, NULL },
 };
@@ -196,8 +197,7 @@ static at_status show(const char *path) {
 /* The recording once for each device; without a runner once. */
 static at_status open_devices(struct recorder *r) {
     const int n = r->runner && r->devices.n ? r->devices.n : 1;
-    r->turns =
-        (struct at_dist_turns){ .n = n, .workers = r->workers, .begin = begin, .step = step, .context = r };
+    r->turns = (struct at_dist_turns){ .n = n, .workers = r->workers, .begin = begin, .step = step, .context = r };
     r->turns.on = calloc((size_t)n, sizeof *r->turns.on);
     if (!r->turns.on)
         return AT_FAIL(AT_NO_MEMORY, "no memory for %d devices", n);

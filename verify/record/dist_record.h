@@ -21,11 +21,12 @@ struct at_dist_recording {
     struct at_dist_shape shape;
     enum at_format dtype; /* q, k and v as they are counted */
     int shard, shards;
-    int *dealt; /* [n_layers requests] whose shard each is; NULL: all are this one's */
+    int *dealt;                    /* [n_layers requests] whose shard each is; NULL: all are this one's */
     struct at_dist_device *device; /* NULL: threads of this process count; the caller's */
-    pthread_mutex_t *lock; /* of copies of a recording that have devices of their own: held while one reads the source or adds
+    pthread_mutex_t
+        *lock; /* of copies of a recording that have devices of their own: held while one reads the source or adds
                               to a layer, and while it calls step(). NULL: there is one */
-    struct at_run_record record;   /* request and provenance */
+    struct at_run_record record; /* request and provenance */
 };
 
 /* Opens the source and checks everything that can be wrong with the request or with sizes. */

@@ -52,8 +52,8 @@ struct worker {
     /* Results of a job that broke down, which another device may do: not spoken of before. */
     struct at_result *held;
     int n_held, may_hold;
-    int number, broke; /* broke: what was emitted last had broken down */
-    struct open_case *at;     /* NULL: none */
+    int number, broke;    /* broke: what was emitted last had broken down */
+    struct open_case *at; /* NULL: none */
     pthread_t thread;
     int started;
 };

@@ -14,8 +14,8 @@ struct at_session_options {
     int resume, fail_fast, first_failure, strict, jobs, quiet, counters;
     /* first_failure: a variant is judged no further once a result of it fails, small cases first; no shards */
     struct at_device_list devices; /* runners are spread over them; empty: one, whichever the runner takes */
-    int sandbox;     /* runners, but for predictors, are kept in one (verify/runner/sandbox.h) */
-    int launch_only; /* as in struct at_judge_options */
+    int sandbox;                   /* runners, but for predictors, are kept in one (verify/runner/sandbox.h) */
+    int launch_only;               /* as in struct at_judge_options */
     uint64_t seed;
     int64_t again; /* as in struct at_judge_options */
     double timeout, limit_factor;

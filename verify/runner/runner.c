@@ -115,10 +115,11 @@ static at_status set_device(struct at_runner *runner, const char *device) {
     while (from[n])
         n++;
     runner->environment = calloc(n + 2, sizeof *runner->environment);
-    runner->device = malloc(sizeof name + strlen(device));
+    const size_t bytes = sizeof name + strlen(device);
+    runner->device = malloc(bytes);
     if (!runner->environment || !runner->device)
         return AT_FAIL(AT_NO_MEMORY, "no memory for an environment");
-    sprintf(runner->device, "%s%s", name, device);
+    snprintf(runner->device, bytes, "%s%s", name, device);
     for (size_t i = 0; i < n; i++)
         if (strncmp(from[i], name, sizeof name - 1) != 0)
             runner->environment[kept++] = from[i];

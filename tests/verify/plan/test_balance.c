@@ -4,10 +4,10 @@
 #include "tests/support/splitmix.h"
 #include "verify/plan/balance.h"
 
-enum { MOST = 4000 };
+enum { ITEMS = 4000 };
 
-static struct at_balance_item items[MOST];
-static int shard[MOST], again[MOST];
+static struct at_balance_item items[ITEMS];
+static int shard[ITEMS], again[ITEMS];
 
 static double largest_over_mean(int n, int shards) {
     double load[64] = { 0 }, sum = 0, most = 0;
@@ -28,16 +28,16 @@ static void loads_are_near_the_mean(void **state) {
     struct splitmix random = { 7 };
     for (int shards = 2; shards <= 64; shards *= 2) {
         double sum = 0;
-        for (int i = 0; i < MOST; i++) {
+        for (int i = 0; i < ITEMS; i++) {
             const int power = (int)(splitmix_next(&random) % 6);
             items[i] = (struct at_balance_item){ .cost = 1 + (double)(splitmix_next(&random) % 10), .kind = i % 7 };
             for (int k = 0; k < power; k++)
                 items[i].cost *= 10;
             sum += items[i].cost;
         }
-        for (int i = 0; i < MOST; i++)
+        for (int i = 0; i < ITEMS; i++)
             items[i].cost = items[i].cost > sum / shards / 5 ? sum / shards / 5 : items[i].cost;
-        const double ratio = largest_over_mean(MOST, shards);
+        const double ratio = largest_over_mean(ITEMS, shards);
         at_assert_true(ratio <= 1.2, "%d shards: the largest is %.3f of the mean", shards, ratio);
     }
 }
@@ -76,7 +76,7 @@ static void edges(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(loads_are_near_the_mean), cmocka_unit_test(every_kind_is_spread),
-                                        cmocka_unit_test(edges) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(loads_are_near_the_mean),
+                                        cmocka_unit_test(every_kind_is_spread), cmocka_unit_test(edges) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

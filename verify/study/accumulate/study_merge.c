@@ -70,10 +70,10 @@ static at_status plan_again(const struct merge *m, struct at_study_plan *plan) {
     read_sizes(json_object_get(request, "lengths"), &lengths);
     read_sizes(json_object_get(request, "d"), &d);
     const uint64_t seed = (uint64_t)json_integer_value(json_object_get(request, "seed"));
-    const at_status status =
-        data && attention ? at_study_plan_make(data, strcmp(attention, "softmax") != 0, strcmp(attention, "asynct") != 0,
-                                               &lengths, &d, seed, plan)
-                          : AT_FAIL(AT_USAGE, "%s: is no study of accumulation", m->paths[0]);
+    const at_status status = data && attention
+                                 ? at_study_plan_make(data, strcmp(attention, "softmax") != 0,
+                                                      strcmp(attention, "asynct") != 0, &lengths, &d, seed, plan)
+                                 : AT_FAIL(AT_USAGE, "%s: is no study of accumulation", m->paths[0]);
     json_decref(request);
     return status;
 }
