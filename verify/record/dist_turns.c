@@ -72,6 +72,10 @@ at_status at_dist_turns_run(struct at_dist_turns *turns, int64_t i, const int64_
                        .until = until };
     struct turn *all = calloc((size_t)turns->n, sizeof *all);
     *done = 0;
+    if (turns->n < 1) {
+        free(all);
+        return AT_FAIL(AT_BUG, "%d devices", turns->n);
+    }
     if (!all)
         return AT_FAIL(AT_NO_MEMORY, "no memory for %d devices", turns->n);
     for (int k = 0; k < turns->n; k++) {
