@@ -31,6 +31,8 @@ test|py:ipykernel|python3-ipykernel|what notebooks run in
 test|py:matplotlib|python3-matplotlib|draws what notebooks show
 test|py:junitparser|python3-junitparser|reads our JUnit XML
 test|cmd:xmllint|libxml2-utils|validates our JUnit XML
+test|py:yaml|python3-yaml|reads what make/cluster says to GitHub and Kubernetes
+test|cmd:sbatch|slurm-wlm|a Slurm that a test starts on the loopback; arrays of shards are not tried without it
 test|cmd:chromium|chromium|looks at the pages of attest export; without it they are written, but not looked at
 lint|cmd:clang|clang|second compiler
 lint|cmd:clang-tidy|clang-tidy|static analysis

@@ -51,7 +51,7 @@ rule() { # folder -> sets own, outside
         verify/run) own="attest/|datasets/|fast/|build_info.h|$(rooms run judge plan archive result runner cli)" outside='jansson.h' ;;
         verify/commands) own="attest/|datasets/|fast/|build_info.h|$(rooms commands run judge plan report archive result runner cli)" outside='jansson.h' ;;
         verify/coverage) own="attest/|notebooks_export/(templates|plots/svg).h|$(rooms coverage run plan result runner cli)" outside='jansson.h' ;;
-        verify/study | verify/study/*) own="attest/|tensor_core/|special/|datasets/|$(rooms study commands run archive result runner cli)" outside='jansson.h|gsl/' ;;
+        verify/study | verify/study/*) own="attest/|tensor_core/|special/|datasets/|$(rooms study commands run plan archive result runner cli)" outside='jansson.h|gsl/' ;;
         verify/record) own="attest/|score_counts/|datasets/|fast/|$(rooms record commands run plan archive result runner cli)" outside='jansson.h' ;;
         verify/fit) own="attest/|datasets/|$(rooms fit plan result runner cli)" outside='jansson.h' ;;
         verify/drift) own="attest/|datasets/fill/random.h|$(rooms drift archive result cli)" outside='jansson.h|gsl/' ;;

@@ -109,7 +109,7 @@ static at_status show_own(const char *path, int *shown) {
     *shown = 0;
     const struct at_content *c;
     for (int i = 0; (c = at_content_at(i)) && !*shown; i++)
-        if (c->is && c->is(path)) {
+        if (c->show && c->is && c->is(path)) {
             *shown = 1;
             AT_TRY(c->show(path, stdout));
         }

@@ -22,6 +22,9 @@ static const struct at_option options[] = {
       "each has "
       "its own line, which replays it. --seed draws others" },
     { "--runner", "R", "cpu (default), cuda, or any command line that speaks the protocol" },
+    { "--devices", "LIST",
+      "all, or 0,1,...: the runner is started on each of these GPUs (it sees one, by CUDA_VISIBLE_DEVICES), jobs go to "
+      "whichever is free, and the archive is that of one; what breaks down on one is judged on another" },
     { "--sandbox", NULL,
       "keep runners from other processes' memory, from files but a scratch folder, from networks and from signals, as "
       "far "
@@ -30,7 +33,8 @@ static const struct at_option options[] = {
       "VACUOUS results fail the run, and so does a selected variant that was never judged: one that a GLOB names (all, "
       "without any) and that declined every selected case of its family; not asked of a shard" },
     { "--shard", "i/N", "only this share of the cases; `attest merge` joins the shards" },
-    { "--jobs", "N", "jobs judged at the same time (default: processors)" },
+    { "--jobs", "N",
+      "jobs judged at the same time (default: processors; with --devices: for each device its share of them)" },
     { "--seed", "S", "of marks, guard bytes, batch orders and random cases (data seeds are part of a case)" },
     { "--out", "RUN.h5", "write the archive, and while running the journal RUN.h5.jsonl" },
 #define X(name, file, help) { "--" #name, file, help },
@@ -99,9 +103,11 @@ static at_status read_options(const struct at_args *args, struct at_session_opti
     o->counters = at_args_has(args, "--counters");
     o->quiet = at_args_has(args, "--quiet");
     AT_TRY(at_args_int(args, "--seed", 0, INT64_MAX, 0, &seed));
-    AT_TRY(at_args_int(args, "--jobs", 1, 256, o->jobs, &jobs));
+    AT_TRY(at_devices_parse(at_args_get(args, "--devices"), &o->devices));
+    AT_TRY(at_args_int(args, "--jobs", o->devices.n > 1 ? o->devices.n : 1, 256, at_devices_jobs(&o->devices), &jobs));
     AT_TRY(at_args_int(args, "--again", 1, 1000000, 1, &o->again));
     AT_TRY(at_args_int(args, "--set-aside", 1, 1000000, 0, &o->set_aside));
+    o->selection.again = o->again;
     AT_TRY(at_args_real(args, "--timeout", 0.001, 1e6, 0, &o->timeout));
     AT_TRY(at_args_real(args, "--limit-factor", 1, 1e12, 1, &o->limit_factor));
     AT_TRY(at_shard_parse(at_args_get(args, "--shard"), &o->selection.shard, &o->selection.shards));

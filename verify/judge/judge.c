@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attest/buffer.h"
 #include "verify/judge/dump.h"
 #include "verify/judge/keep.h"
 #include "verify/judge/other_data.h"
@@ -16,6 +15,7 @@
 #include "verify/judge/relaunch.h"
 #include "verify/judge/resolution.h"
 #include "verify/judge/verdict.h"
+#include "verify/plan/cost.h"
 
 static void repro_line(const struct at_job *j, char *text, size_t size) {
     const struct at_judge_options *o = j->context->options;
@@ -230,14 +230,6 @@ static void note_counters(const struct at_counters *counters, struct at_result *
 #undef X
 }
 
-/* Whether this job is one of those that are launched again: the same in every run, whatever else is selected. */
-static int is_launched_again(const struct at_job *j) {
-    const int64_t of = j->context->options->again;
-    uint64_t hash = at_hash_bytes(j->v->family, strlen(j->v->family), j->context->item->c->hash);
-    hash = at_hash_bytes(j->v->name, strlen(j->v->name), hash);
-    return of < 2 || hash % (uint64_t)of == 0;
-}
-
 static at_status run_job(struct at_job *j) {
     struct at_case_context *c = j->context;
     struct at_run_reply reply;
@@ -272,7 +264,7 @@ static at_status run_job(struct at_job *j) {
         snprintf(j->results[o].format, sizeof j->results[o].format, "%s",
                  at_format_info(c->data.problem.tensors[t].format)->name);
     }
-    const int again = is_launched_again(j);
+    const int again = at_is_launched_again(c->item->c, j->v, c->options->again);
     status = again ? at_job_rerun(j) : AT_OK;
     if (status == AT_OK)
         status = at_job_predict(j);

@@ -11,7 +11,9 @@ struct at_plan_case {
     const struct at_case *c;
     int *variants; /* indices of the runner's list; owned */
     int n_variants;
-    int64_t first_index; /* plan index of (this case, variants[0]) in the whole plan, same in every shard */
+    int64_t
+        first_index; /* plan index of (this case, variants[0]) in the whole plan, same in every shard. A shard may have a
+                            case more than once, with other variants each time */
 };
 
 struct at_plan {
@@ -33,6 +35,7 @@ struct at_selection {
     int64_t random;        /* cases drawn from the domains instead of the case files; 0: none */
     uint64_t random_seed;
     int shard, shards; /* 0-based; shards 1: everything */
+    int64_t again;     /* as in struct at_judge_options: such jobs cost more */
 };
 
 /* Builds the plan. A GLOB that matches no variant, or a glob that matches no case (a selection has several), is

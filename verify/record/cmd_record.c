@@ -12,6 +12,7 @@
 #include "verify/record/dist_parts.h"
 #include "verify/record/dist_record.h"
 #include "verify/record/dist_table.h"
+#include "verify/record/dist_turns.h"
 #include "verify/plan/plan.h"
 #include "verify/cli/progress.h"
 
@@ -36,6 +37,10 @@ static const struct at_option options[] = {
       "the time is spent on it)" },
     { "--threads", "N", "threads (default: processors there are)" },
     { "--runner", "R", "who counts: cpu (default: threads of this process), cuda, or a command line; the same counts" },
+    { "--devices", "LIST",
+      "all, or 0,1,...: the runner is started on each of these GPUs, and whichever is free counts the next request; "
+      "what "
+      "fails on one is counted on another" },
     { NULL, NULL, NULL },
 };
 
@@ -45,6 +50,9 @@ enum { WRITING_SHARE = 20 };
 struct recorder {
     const char *out, *runner; /* NULL: none */
     struct at_dist_recording recording;
+    struct at_device_list devices;
+    struct at_device_pool *pool;
+    struct at_dist_turns turns; /* `on`: this recording with each device */
     struct at_dist_workers *workers;
     struct at_dist_layer layer;
     struct at_dist_journal journal;
@@ -53,6 +61,7 @@ struct recorder {
     double every, due;              /* seconds between parts of a layer; when the next one is wanted */
     struct at_progress progress;    /* in queries */
     char name[64];                  /* of the unit at hand */
+    int64_t at;                     /* the layer at hand */
 };
 
 static at_status read_options(const struct at_args *args, struct recorder *r, struct at_dist_request *request,
@@ -61,8 +70,11 @@ static at_status read_options(const struct at_args *args, struct recorder *r, st
     r->out = at_args_get(args, "--out");
     if (!r->out)
         return AT_FAIL(AT_USAGE, "record: wants --out D.h5");
-    if (runner && strcmp(runner, "cpu") != 0)
+    AT_TRY(at_devices_parse(at_args_get(args, "--devices"), &r->devices));
+    if (runner && (r->devices.n || strcmp(runner, "cpu") != 0))
         r->runner = runner;
+    if (r->devices.n && !runner)
+        return AT_FAIL(AT_USAGE, "--devices wants --runner: threads of this process count without one");
     *request = (struct at_dist_request){ .input = args->words[0],
                                          .attention = at_args_get(args, "--attention"),
                                          .params = at_args_get(args, "--params"),
@@ -79,6 +91,11 @@ static at_status read_options(const struct at_args *args, struct recorder *r, st
 static void step(void *context, int64_t queries) {
     struct recorder *r = context;
     at_progress_step(&r->progress, queries, 0, r->name);
+}
+
+static void begin(void *context, int64_t request) {
+    struct recorder *r = context;
+    snprintf(r->name, sizeof r->name, "layer %" PRId64 ", request %" PRId64, r->recording.source.layer[r->at], request);
 }
 
 /* The part, then the journal's line of it: what the journal says is there. */
@@ -101,6 +118,15 @@ static int64_t units_of(const struct at_dist_recording *x, int64_t i) {
     return n;
 }
 
+/* Which they are: [n]. */
+static int64_t *requests_of(const struct at_dist_recording *x, int64_t i, int64_t n) {
+    int64_t *requests = calloc((size_t)n + 1, sizeof *requests), at = 0;
+    for (int64_t request = 0; requests && request < x->shape.requests; request++)
+        if (at_dist_recording_has(x, i, request))
+            requests[at++] = request;
+    return requests;
+}
+
 /* A part that was lost is counted again, and may be a part of the requests for a while though the journal calls it done:
  * its units say what it holds. */
 static enum at_dist_progress progress_of(const struct recorder *r, int64_t i) {
@@ -113,26 +139,28 @@ static at_status record_layer(struct recorder *r, int64_t i, struct at_dist_unit
     struct at_dist_recording *x = &r->recording;
     const enum at_dist_progress progress = progress_of(r, i);
     const int64_t all = units_of(x, i);
-    int64_t at = 0;
+    at_status status = AT_OK;
     *n = 0;
+    r->at = i;
     at_dist_layer_clear(&r->layer);
     if (progress != AT_DIST_UNKNOWN)
         AT_TRY(at_dist_parts_take(r->out, x, i, &r->layer, units, n));
     if (*n == all && progress == AT_DIST_DONE)
         return AT_OK;
-    for (int64_t request = 0; request < x->shape.requests; request++) {
-        if (!at_dist_recording_has(x, i, request))
-            continue;
-        snprintf(r->name, sizeof r->name, "layer %" PRId64 ", request %" PRId64, x->source.layer[i], request);
-        if (at++ < *n) {
-            step(r, at_dist_source_queries(&x->source, request));
-            continue;
-        }
-        AT_TRY(at_dist_recording_unit(x, r->workers, i, request, &r->layer, &units[*n], step, r));
-        if (++*n < all && at_seconds() >= r->due)
-            AT_TRY(keep(r, i, AT_DIST_BEGUN, units, *n));
+    int64_t *requests = requests_of(x, i, all);
+    if (!requests)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for %" PRId64 " requests", all);
+    for (int64_t k = 0; k < *n; k++)
+        step(r, at_dist_source_queries(&x->source, requests[k]));
+    while (*n < all && status == AT_OK) {
+        int64_t done;
+        status = at_dist_turns_run(&r->turns, i, requests + *n, all - *n, &r->layer, units + *n, r->due, &done);
+        *n += done;
+        if (status == AT_OK && *n < all)
+            status = keep(r, i, AT_DIST_BEGUN, units, *n);
     }
-    return keep(r, i, AT_DIST_DONE, units, *n);
+    free(requests);
+    return status == AT_OK ? keep(r, i, AT_DIST_DONE, units, *n) : status;
 }
 
 /* Each layer goes into the archive while its sums are in memory: only what an earlier process counted is read. */
@@ -166,6 +194,23 @@ static at_status show(const char *path) {
     return status;
 }
 
+/* The recording once for each device; without a runner once. */
+static at_status open_devices(struct recorder *r) {
+    const int n = r->runner && r->devices.n ? r->devices.n : 1;
+    r->turns = (struct at_dist_turns){ .n = n, .workers = r->workers, .begin = begin, .step = step, .context = r };
+    r->turns.on = calloc((size_t)n, sizeof *r->turns.on);
+    if (!r->turns.on)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for %d devices", n);
+    for (int k = 0; k < n; k++)
+        r->turns.on[k] = r->recording;
+    if (!r->runner)
+        return AT_OK;
+    AT_TRY(at_device_pool_create(r->runner, &r->devices, NULL, &r->pool));
+    for (int k = 0; k < n; k++)
+        AT_TRY(at_dist_device_open(r->pool, k, &r->turns.on[k].device));
+    return AT_OK;
+}
+
 static at_status record(const struct at_args *args, struct recorder *r) {
     struct at_dist_request request;
     char shard[32] = "";
@@ -181,8 +226,7 @@ static at_status record(const struct at_args *args, struct recorder *r) {
     if (!r->units)
         return AT_FAIL(AT_NO_MEMORY, "no memory for %" PRId64 " requests", s->n_layers * s->requests);
     AT_TRY(at_dist_workers_create((int)threads, &r->workers));
-    if (r->runner)
-        AT_TRY(at_dist_device_open(r->runner, &r->recording.device));
+    AT_TRY(open_devices(r));
     if (request.shards > 1)
         snprintf(shard, sizeof shard, "%d/%d", request.shard + 1, request.shards);
     AT_TRY(at_dist_journal_open(r->out, &r->recording.record, shard, at_args_has(args, "--resume"), &r->journal));
@@ -203,7 +247,10 @@ static int run(const struct at_args *args) {
     at_dist_writer_abandon(r.writer);
     const int code = status == AT_OK ? 0 : at_report_failure(status);
     at_dist_journal_abandon(&r.journal);
-    at_dist_device_close(r.recording.device);
+    for (int k = 0; r.turns.on && k < r.turns.n; k++)
+        at_dist_device_close(r.turns.on[k].device);
+    free(r.turns.on);
+    at_device_pool_destroy(r.pool);
     at_dist_workers_destroy(r.workers);
     at_dist_layer_release(&r.layer);
     at_dist_recording_close(&r.recording);

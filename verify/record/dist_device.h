@@ -3,19 +3,24 @@
 #ifndef AT_DIST_DEVICE_H
 #define AT_DIST_DEVICE_H
 
+#include <pthread.h>
+
 #include "verify/record/dist_unit.h"
-#include "verify/runner/runner.h"
+#include "verify/runner/device_seat.h"
 
 struct at_dist_device;
 
-/* spec as for at_runner_open. AT_UNSUPPORTED when the runner has no kernel of the family score_counts. */
-at_status at_dist_device_open(const char *spec, struct at_dist_device **device);
+/* The i-th seat of the pool, which must outlive it. AT_UNSUPPORTED when the runner has no kernel of the family
+ * score_counts. */
+at_status at_dist_device_open(struct at_device_pool *pool, int i, struct at_dist_device **device);
 void at_dist_device_close(struct at_dist_device *device); /* NULL is allowed */
 
 /* at_dist_count_unit() by the runner's kernels, the last one that takes the unit: the same bits. AT_UNSUPPORTED with
  * the reason when none does (f64, counts that may pass 31 bits, more keys than fit); AT_UNSUPPORTED too where a kernel
- * failed or wrote what is not its own. `workers` count what has no scores: keys of a request without queries. */
-at_status at_dist_device_count(struct at_dist_device *device, struct at_dist_workers *workers,
+ * failed or wrote what is not its own; a launch that failed is made again on another device of the pool, where there is one.
+ * `workers` count what has no scores: keys of a request without queries. `lock` (may be NULL) is held while the layer is
+ * added to. */
+at_status at_dist_device_count(struct at_dist_device *device, pthread_mutex_t *lock, struct at_dist_workers *workers,
                                const struct at_dist_unit *unit, struct at_dist_layer *layer);
 
 /* ---- the two halves of it (dist_outputs.c) ---- */

@@ -10,10 +10,11 @@
 
 #include "attest/buffer.h"
 #include "attest/names.h"
+#include "verify/plan/balance.h"
 #include "verify/run/provenance.h"
 
 /* Bytes of q at a time; and scores, so that progress is heard of. */
-enum { TILE_BYTES = 64 << 20, TILE_SCORES = 1 << 27, PIECE = 1 << 20 };
+enum { TILE_BYTES = 64 << 20, TILE_SCORES = 1 << 27, PIECE = 1 << 20, ROW_SCORES = 16 };
 
 static const char *or_else(const char *text, const char *fallback) { return text ? text : fallback; }
 
@@ -183,6 +184,28 @@ static at_status describe(const struct at_dist_request *r, struct at_dist_record
     return at_provenance_build("any: the counts are the same on every device", &x->record.provenance);
 }
 
+/* What a request costs: its scores, and reading and hashing its rows. */
+static at_status deal(struct at_dist_recording *x) {
+    const struct at_dist_source *s = &x->source;
+    const int64_t n = s->n_layers * s->requests;
+    at_status status = AT_OK;
+    if (x->shards < 2)
+        return AT_OK;
+    struct at_balance_item *items = calloc((size_t)n + 1, sizeof *items);
+    x->dealt = calloc((size_t)n + 1, sizeof *x->dealt);
+    if (!items || !x->dealt)
+        AT_FAIL_OUT(AT_NO_MEMORY, "no memory for %" PRId64 " requests", n);
+    for (int64_t i = 0; i < n; i++) {
+        const double keys = (double)at_dist_source_keys(s, i % s->requests);
+        const double queries = (double)at_dist_source_queries(s, i % s->requests);
+        items[i].cost = queries * keys + ROW_SCORES * (queries + keys) + 1;
+    }
+    AT_TRY_OUT(at_balance(items, n, x->shards, x->dealt));
+out:
+    free(items);
+    return status;
+}
+
 at_status at_dist_recording_open(const struct at_dist_request *request, struct at_dist_recording *x) {
     at_status status = AT_OK;
     *x = (struct at_dist_recording){ .shard = request->shard, .shards = request->shards };
@@ -196,6 +219,7 @@ at_status at_dist_recording_open(const struct at_dist_request *request, struct a
     AT_TRY_OUT(check_sizes(x));
     AT_TRY_OUT(at_dist_params_make(&x->source, x->params.softmax, or_else(request->params, ""), &x->params));
     AT_TRY_OUT(describe(request, x));
+    AT_TRY_OUT(deal(x));
 out:
     if (status != AT_OK)
         at_dist_recording_close(x);
@@ -206,11 +230,12 @@ void at_dist_recording_close(struct at_dist_recording *x) {
     at_dist_source_close(&x->source);
     at_dist_params_release(&x->params);
     at_run_record_release(&x->record);
+    free(x->dealt);
+    x->dealt = NULL;
 }
 
 int at_dist_recording_has(const struct at_dist_recording *x, int64_t i, int64_t request) {
-    const int64_t name[2] = { x->source.layer[i], request };
-    return at_hash_bytes(name, sizeof name, AT_HASH_START) % (uint64_t)x->shards == (uint64_t)x->shard;
+    return !x->dealt || x->dealt[i * x->source.requests + request] == x->shard;
 }
 
 struct at_dist_head at_dist_recording_head(const struct at_dist_recording *x) {
@@ -236,13 +261,30 @@ static int64_t row_of(const struct at_dist_recording *x, int tensor) {
     return (tensor == AT_DIST_Q ? x->source.h : x->source.hk) * x->source.d;
 }
 
+static void hold(const struct at_dist_recording *x) {
+    if (x->lock)
+        pthread_mutex_lock(x->lock);
+}
+
+static void let_go(const struct at_dist_recording *x) {
+    if (x->lock)
+        pthread_mutex_unlock(x->lock);
+}
+
+static at_status read_rows(struct loader *l, int tensor, int64_t first, int64_t n, char *codes) {
+    hold(l->x);
+    const at_status status = at_dist_source_read(&l->x->source, l->layer, l->request, tensor, first, n, codes);
+    let_go(l->x);
+    return status;
+}
+
 /* Rows of a tensor in the format that is counted. */
 static at_status load(struct loader *l, int tensor, int64_t first, int64_t n, char *out) {
     const struct at_dist_recording *x = l->x;
     const enum at_format from = x->source.format, to = x->dtype;
     const int64_t row = row_of(x, tensor), piece = PIECE / row > 0 ? PIECE / row : 1;
     if (from == to)
-        return at_dist_source_read(&l->x->source, l->layer, l->request, tensor, first, n, out);
+        return read_rows(l, tensor, first, n, out);
     if (!l->values) {
         const int64_t q_row = row_of(x, AT_DIST_Q); /* no tensor has longer rows */
         const size_t most = (size_t)(q_row > PIECE ? q_row : PIECE);
@@ -254,7 +296,7 @@ static at_status load(struct loader *l, int tensor, int64_t first, int64_t n, ch
     for (int64_t i = 0; i < n; i += piece) {
         const int64_t rows = n - i < piece ? n - i : piece;
         const size_t values = (size_t)(rows * row);
-        AT_TRY(at_dist_source_read(&l->x->source, l->layer, l->request, tensor, first + i, rows, l->codes));
+        AT_TRY(read_rows(l, tensor, first + i, rows, l->codes));
         at_decode_array(from, values, l->codes, l->values);
         at_encode_array(to, values, l->values, out + (size_t)(i * row) * at_format_info(to)->bytes);
     }
@@ -284,11 +326,14 @@ static at_status count(struct loader *l, struct at_dist_workers *workers, char *
         unit.tile = unit.queries - unit.first_query < tile ? unit.queries - unit.first_query : tile;
         AT_TRY(load(l, AT_DIST_Q, unit.first_query, unit.tile, q));
         *hash = at_hash_bytes(q, (size_t)(unit.tile * row_of(x, AT_DIST_Q)) * bytes, *hash);
-        AT_TRY(x->device ? at_dist_device_count(x->device, workers, &unit, layer)
+        AT_TRY(x->device ? at_dist_device_count(x->device, x->lock, workers, &unit, layer)
                          : at_dist_count_unit(workers, &unit, layer));
         unit.first_query += unit.tile;
-        if (l->step)
+        if (l->step) {
+            hold(x);
             l->step(l->context, unit.tile);
+            let_go(x);
+        }
     } while (unit.first_query < unit.queries);
     return AT_OK;
 }
@@ -313,7 +358,9 @@ at_status at_dist_recording_unit(struct at_dist_recording *x, struct at_dist_wor
     *row =
         (struct at_dist_unit_row){ .layer = x->source.layer[i], .request = request, .queries = queries, .keys = keys };
     snprintf(row->hash, sizeof row->hash, "%016" PRIx64, hash);
-    AT_TRY_OUT(at_dist_source_identity(&x->source, request, row->identity, sizeof row->identity));
+    hold(x);
+    status = at_dist_source_identity(&x->source, request, row->identity, sizeof row->identity);
+    let_go(x);
 out:
     free(l.values);
     free(l.codes);

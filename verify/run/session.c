@@ -12,11 +12,12 @@
 
 #include "attest/env.h"
 #include "verify/archive/witness.h"
-#include "verify/result/set_aside.h"
+#include "verify/run/given_up.h"
 #include "verify/run/journal.h"
 #include "verify/run/last_failed.h"
 #include "verify/cli/progress.h"
 #include "verify/run/provenance.h"
+#include "verify/runner/device_seat.h"
 
 /* A case of which jobs are at work. */
 struct open_case {
@@ -26,25 +27,19 @@ struct open_case {
     int workers;
 };
 
-/* How often a variant has hung or crashed. */
-struct broken {
-    int64_t n;
-    char why[256]; /* once it is enough */
-};
-
 struct session {
     const struct at_session_options *options;
     struct at_judge_options judge;
     struct at_sandbox *box; /* NULL: none */
+    struct at_device_pool *devices;
     struct at_plan plan;
     struct at_run_record *record;
-    struct at_run_record done; /* from an earlier run, by --resume */
+    struct at_run_record done; /* from an earlier run, by --resume; sorted */
     struct at_journal *journal;
     char witness[4096]; /* folder for what is kept; "" without */
     struct at_progress progress;
     pthread_mutex_t lock;
-    char *failed;           /* [variants of the runner] 1: judged no further (first_failure) */
-    struct broken *broken;  /* [variants of the runner] with set_aside */
+    struct at_given_up given_up;
     int64_t next;           /* item of the plan to open */
     struct open_case *open; /* [n_open]; each has a worker, so one for each worker is enough */
     int n_open;
@@ -55,13 +50,18 @@ struct session {
 
 struct worker {
     struct session *session;
-    struct at_runner *runner; /* the first worker takes the one that was opened to plan with */
-    struct open_case *at;     /* NULL: none */
+    struct at_device_seat seat; /* the first worker takes the one that was opened to plan with */
+    /* Results of a job that broke down, which another device may do: not spoken of before. */
+    struct at_result *held;
+    int n_held, may_hold;
+    int number, broke;    /* broke: what was emitted last had broken down */
+    struct open_case *at; /* NULL: none */
     pthread_t thread;
     int started;
 };
 
 static volatile sig_atomic_t interrupted;
+static _Thread_local struct worker *at_work; /* the worker of this thread */
 
 /* The first asks for an end after the running jobs; the second ends the process, as if nobody had asked. */
 static void on_signal(int number) {
@@ -83,45 +83,35 @@ struct at_session_options at_session_defaults(void) {
 }
 
 static int already_done(const struct session *s, int64_t plan_index) {
-    for (int64_t i = 0; i < s->done.n; i++)
-        if (s->done.results[i].plan_index == plan_index)
-            return 1;
-    return 0;
-}
-
-/* The number, among the runner's, of the variant that a result is of; -1: the plan has no such place. */
-static int variant_of(const struct session *s, const struct at_result *result) {
-    for (int64_t i = 0; i < s->plan.n_items; i++) {
-        const struct at_plan_case *item = &s->plan.items[i];
-        const int64_t variant = result->plan_index - item->first_index;
-        if (variant >= 0 && variant < item->n_variants)
-            return item->variants[variant];
+    int64_t low = 0, high = s->done.n;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (s->done.results[middle].plan_index < plan_index)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    return -1;
+    return low < s->done.n && s->done.results[low].plan_index == plan_index;
 }
 
-/* first_failure: the variant of this result is judged no further. */
-static void note_failed(struct session *s, const struct at_result *result) {
-    const int variant = s->failed ? variant_of(s, result) : -1;
-    if (variant >= 0)
-        s->failed[variant] = 1;
-}
-
-/* set_aside: the variant has hung or crashed once more. Says so when it is set aside. */
-static void note_broken(struct session *s, const struct at_result *result) {
-    const int variant = s->broken && at_result_broke(result) ? variant_of(s, result) : -1;
-    if (variant < 0 || ++s->broken[variant].n != s->options->set_aside)
-        return;
-    snprintf(s->broken[variant].why, sizeof s->broken[variant].why,
-             AT_SET_ASIDE "CRASHED or HUNG in %lld jobs (--set-aside), last %s: %.120s",
-             (long long)s->broken[variant].n, at_state_name(result->state), result->cause);
-    if (!s->options->quiet)
-        fprintf(stderr, "\nattest: %s/%s is %s\n", result->family, result->variant, s->broken[variant].why);
+/* 1 when the results of a job that broke down wait for what another device says of it. */
+static int hold(struct worker *w, const struct at_result *results, int n) {
+    if (!w->may_hold || at_state_class(results[0].state) != AT_CLASS_BROKEN)
+        return 0;
+    w->held = malloc((size_t)n * sizeof *w->held);
+    if (!w->held)
+        return 0;
+    memcpy(w->held, results, (size_t)n * sizeof *w->held);
+    w->n_held = n;
+    return 1;
 }
 
 /* Durable first, visible second: what a user has seen is in the journal. */
 static at_status emit(void *context, const struct at_result *results, int n) {
     struct session *s = context;
+    if (hold(at_work, results, n))
+        return AT_OK;
+    at_work->broke = at_state_class(results[0].state) == AT_CLASS_BROKEN;
     at_status status = AT_OK;
     int64_t failed = 0;
     pthread_mutex_lock(&s->lock);
@@ -133,9 +123,7 @@ static at_status emit(void *context, const struct at_result *results, int n) {
         if (s->options->is_enough && s->options->is_enough(&results[i], s->options->looked_for))
             s->stop = 1;
     }
-    if (failed)
-        note_failed(s, &results[0]);
-    note_broken(s, &results[0]);
+    at_given_up_note(&s->given_up, &results[0], failed != 0);
     if (s->options->see)
         AT_TRY_OUT(s->options->see(s->options->see_context, results, n));
     if (!s->options->quiet)
@@ -152,7 +140,7 @@ out:
 /* Passes over what an earlier run has judged and what has failed enough; 1 when there is a variant left to hand out. */
 static int has_more(struct session *s, struct open_case *c) {
     for (; c->next < c->item->n_variants; c->next++) {
-        const int failed = s->failed && s->failed[c->item->variants[c->next]];
+        const int failed = at_given_up_failed(&s->given_up, c->item->variants[c->next]);
         if (!failed && !already_done(s, c->item->first_index + c->next))
             return 1;
         s->progress.total -= failed;
@@ -236,16 +224,39 @@ static void fail_session(struct session *s, at_status status) {
     pthread_mutex_unlock(&s->lock);
 }
 
+/* A job that broke down on one device is judged on another, where there is one: if it breaks down there too, that is its
+ * result. A runner that does not start again is its device's failure, and no result. */
+static at_status judge(struct worker *w, struct at_runner *predictor, int variant) {
+    struct session *s = w->session;
+    struct at_runner *other = NULL;
+    w->may_hold = at_device_pool_left(s->devices) > 1;
+    at_status status = at_judge_job(w->at->context, w->seat.runner, predictor, variant);
+    const int retry = w->may_hold, cannot_serve = status == AT_ENVIRONMENT;
+    w->may_hold = 0;
+    if (!retry || !(w->held || cannot_serve))
+        return status;
+    const at_status opened = at_device_seat_other(&w->seat, &other);
+    if (opened != AT_OK)
+        return opened;
+    if (other) {
+        status = at_judge_job(w->at->context, other, predictor, variant);
+        if (status == AT_OK && (cannot_serve || !w->broke))
+            at_device_seat_blame(&w->seat, cannot_serve);
+    } else if (w->held) {
+        status = emit(s, w->held, w->n_held);
+    }
+    free(w->held);
+    w->held = NULL;
+    return status;
+}
+
 /* A variant that was set aside meanwhile is passed over, with its reason. */
 static at_status judge_or_skip(struct worker *w, struct at_runner *predictor, int variant) {
     struct session *s = w->session;
-    char why[sizeof s->broken->why] = "";
     pthread_mutex_lock(&s->lock);
-    if (s->broken)
-        snprintf(why, sizeof why, "%s", s->broken[w->at->item->variants[variant]].why);
+    const char *why = at_given_up_why(&s->given_up, w->at->item->variants[variant]); /* written once */
     pthread_mutex_unlock(&s->lock);
-    return why[0] ? at_judge_skip(w->at->context, w->runner, variant, why)
-                  : at_judge_job(w->at->context, w->runner, predictor, variant);
+    return why[0] ? at_judge_skip(w->at->context, w->seat.runner, variant, why) : judge(w, predictor, variant);
 }
 
 static void *work(void *context) {
@@ -255,8 +266,9 @@ static void *work(void *context) {
     at_status status = AT_OK;
     struct at_runner *predictor = NULL;
     int variant = 0;
-    if (!w->runner)
-        status = at_runner_open_in(spec, s->box, &w->runner);
+    at_work = w;
+    if (!w->seat.runner)
+        status = at_device_seat_open(s->devices, w->number, &w->seat);
     /* Without attest-cpu beside this program nothing is predicted, and the report says so. */
     if (status == AT_OK && strcmp(spec, "cuda") == 0 && at_runner_open("cpu", &predictor) != AT_OK)
         predictor = NULL;
@@ -270,7 +282,7 @@ static void *work(void *context) {
     return NULL;
 }
 
-static at_status run_workers(struct session *s, struct at_runner *first) {
+static at_status run_workers(struct session *s, struct at_device_seat *first) {
     int n = s->options->jobs < 1 ? 1 : s->options->jobs;
     if (n > s->plan.n_jobs)
         n = s->plan.n_jobs > 0 ? (int)s->plan.n_jobs : 1;
@@ -283,16 +295,17 @@ static at_status run_workers(struct session *s, struct at_runner *first) {
     }
     for (int i = 0; i < n; i++) {
         workers[i].session = s;
-        workers[i].runner = i == 0 ? first : NULL;
+        workers[i].number = i;
         if (i)
             workers[i].started = pthread_create(&workers[i].thread, NULL, work, &workers[i]) == 0;
     }
+    workers[0].seat = *first;
+    *first = (struct at_device_seat){ 0 };
     work(&workers[0]);
-    for (int i = 1; i < n; i++) {
+    for (int i = 0; i < n; i++) {
         if (workers[i].started)
             pthread_join(workers[i].thread, NULL);
-        if (workers[i].runner)
-            at_runner_close(workers[i].runner);
+        at_device_seat_close(&workers[i].seat);
     }
     free(workers);
     return s->first_failure == AT_OK ? AT_OK : AT_FAIL(s->first_failure, "%s", s->failure);
@@ -305,29 +318,16 @@ void at_session_watch_signals(void) {
     sigaction(SIGTERM, &action, NULL);
 }
 
-/* What had failed before the run went on is judged no further either. */
-static at_status prepare_first_failure(struct session *s, const struct at_runner *runner) {
-    if (!s->options->first_failure)
-        return AT_OK;
-    s->failed = calloc((size_t)at_runner_variant_count(runner) + 1, 1);
-    if (!s->failed)
-        return AT_FAIL(AT_NO_MEMORY, "no memory for a plan");
-    at_plan_small_first(&s->plan);
+/* What had failed, hung or crashed before the run went on counts. */
+static at_status prepare_given_up(struct session *s, const struct at_runner *runner) {
+    const struct at_session_options *o = s->options;
+    AT_TRY(at_given_up_open(&s->given_up, &s->plan, at_runner_variant_count(runner), o->first_failure, o->set_aside,
+                            o->quiet));
+    if (o->first_failure)
+        at_plan_small_first(&s->plan);
     for (int64_t i = 0; i < s->done.n; i++)
-        if (at_state_fails(s->done.results[i].state, s->done.results[i].expect, s->options->strict))
-            note_failed(s, &s->done.results[i]);
-    return AT_OK;
-}
-
-/* What had hung or crashed before the run went on counts. */
-static at_status prepare_set_aside(struct session *s, const struct at_runner *runner) {
-    if (!s->options->set_aside)
-        return AT_OK;
-    s->broken = calloc((size_t)at_runner_variant_count(runner) + 1, sizeof *s->broken);
-    if (!s->broken)
-        return AT_FAIL(AT_NO_MEMORY, "no memory for a plan");
-    for (int64_t i = 0; i < s->done.n; i++)
-        note_broken(s, &s->done.results[i]);
+        at_given_up_note(&s->given_up, &s->done.results[i],
+                         at_state_fails(s->done.results[i].state, s->done.results[i].expect, o->strict));
     return AT_OK;
 }
 
@@ -348,6 +348,7 @@ static at_status open_journal(struct session *s) {
         return AT_FAIL(AT_USAGE, "--out: the path is too long");
     AT_TRY(at_atomic_check_regular(s->options->out));
     AT_TRY(at_journal_open(path, s->record, s->options->resume, &s->done, &s->journal));
+    at_run_record_sort(&s->done);
     for (int64_t i = 0; i < s->done.n; i++) {
         AT_TRY(at_run_record_add(s->record, &s->done.results[i]));
         if (s->options->see)
@@ -392,7 +393,7 @@ static struct at_judge_options judge_options(struct session *s) {
 
 at_status at_session_run(const struct at_session_options *options, struct at_run_record *record) {
     struct session s = { .options = options, .record = record, .lock = PTHREAD_MUTEX_INITIALIZER };
-    struct at_runner *runner = NULL;
+    struct at_device_seat first = { 0 };
     at_status status = AT_OK;
     at_run_record_init(record);
     at_run_record_init(&s.done);
@@ -401,18 +402,18 @@ at_status at_session_run(const struct at_session_options *options, struct at_run
         AT_TRY_OUT(at_sandbox_open(&s.box));
     if (s.box && !options->quiet)
         fprintf(stderr, "sandbox: %s\n", at_sandbox_text(s.box));
-    AT_TRY_OUT(at_runner_open_in(options->runner, s.box, &runner));
-    AT_TRY_OUT(at_plan_make(&options->selection, runner, &s.plan));
+    AT_TRY_OUT(at_device_pool_create(options->runner, &options->devices, s.box, &s.devices));
+    AT_TRY_OUT(at_device_seat_open(s.devices, 0, &first));
+    AT_TRY_OUT(at_plan_make(&options->selection, first.runner, &s.plan));
     if (options->last_failed)
-        AT_TRY_OUT(at_last_failed_keep(options->last_failed, options->strict, runner, &s.plan));
-    AT_TRY_OUT(at_provenance_fill(options, &s.plan, runner, s.box, record));
+        AT_TRY_OUT(at_last_failed_keep(options->last_failed, options->strict, first.runner, &s.plan));
+    AT_TRY_OUT(at_provenance_fill(options, &s.plan, first.runner, s.box, record));
     at_session_watch_signals();
     if (options->out)
         AT_TRY_OUT(open_journal(&s));
-    AT_TRY_OUT(prepare_first_failure(&s, runner));
-    AT_TRY_OUT(prepare_set_aside(&s, runner));
+    AT_TRY_OUT(prepare_given_up(&s, first.runner));
     at_progress_start(&s.progress, options->launch_only ? "launching" : "judging", s.plan.n_jobs);
-    status = run_workers(&s, runner);
+    status = run_workers(&s, &first);
     at_progress_end(&s.progress);
     if (status == AT_OK)
         status = finish(&s);
@@ -421,12 +422,11 @@ out:
         at_journal_abandon(s.journal);
     at_plan_release(&s.plan);
     at_run_record_release(&s.done);
-    if (runner)
-        at_runner_close(runner);
+    at_device_seat_close(&first);
+    at_device_pool_destroy(s.devices);
     at_sandbox_close(s.box);
     free(s.open);
-    free(s.failed);
-    free(s.broken);
+    at_given_up_close(&s.given_up);
     pthread_mutex_destroy(&s.lock);
     return status;
 }

@@ -5,6 +5,7 @@
 
 #include "verify/judge/judge.h"
 #include "verify/result/record.h"
+#include "verify/runner/devices.h"
 
 struct at_session_options {
     struct at_selection selection;
@@ -15,8 +16,9 @@ struct at_session_options {
     /* Ends the run once a result is what was looked for; NULL: it ends with its plan. */
     int (*is_enough)(const struct at_result *result, const void *looked_for);
     const void *looked_for;
-    int sandbox;     /* runners, but for predictors, are kept in one (verify/runner/sandbox.h) */
-    int launch_only; /* as in struct at_judge_options */
+    struct at_device_list devices; /* runners are spread over them; empty: one, whichever the runner takes */
+    int sandbox;                   /* runners, but for predictors, are kept in one (verify/runner/sandbox.h) */
+    int launch_only;               /* as in struct at_judge_options */
     uint64_t seed;
     int64_t again; /* as in struct at_judge_options */
     double timeout, limit_factor;

@@ -29,7 +29,11 @@ struct at_runner {
     int64_t next_id;
     struct at_left left;
     const struct at_sandbox *box; /* NULL: none */
+    char *device;                 /* "CUDA_VISIBLE_DEVICES=..."; NULL: as this process has it */
+    char **environment;           /* with it; its other texts are not owned. NULL without */
 };
+
+extern char **environ;
 
 /* ---- what to start ---- */
 
@@ -114,6 +118,30 @@ at_status at_runner_memory(struct at_runner *runner, int64_t bytes, uint8_t **ba
 
 /* ---- starting and restarting ---- */
 
+static char *const *inherited(const struct at_runner *runner) {
+    return runner->box ? at_sandbox_environment(runner->box) : environ;
+}
+
+/* What is inherited, with the one variable in the place of any of its name. */
+static at_status set_device(struct at_runner *runner, const char *device) {
+    static const char name[] = "CUDA_VISIBLE_DEVICES=";
+    char *const *from = inherited(runner);
+    size_t n = 0, kept = 0;
+    while (from[n])
+        n++;
+    runner->environment = calloc(n + 2, sizeof *runner->environment);
+    const size_t bytes = sizeof name + strlen(device);
+    runner->device = malloc(bytes);
+    if (!runner->environment || !runner->device)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for an environment");
+    snprintf(runner->device, bytes, "%s%s", name, device);
+    for (size_t i = 0; i < n; i++)
+        if (strncmp(from[i], name, sizeof name - 1) != 0)
+            runner->environment[kept++] = from[i];
+    runner->environment[kept] = runner->device;
+    return AT_OK;
+}
+
 /* What a runner may take to greet: ssh and a GPU's start-up are slow. By the clock not ten times as long, as for a job:
  * what is no runner at all (`cat`) sleeps that long before its user hears of it. */
 static struct at_time_limit start_limit(void) {
@@ -150,7 +178,7 @@ static at_status start(struct at_runner *runner) {
     const char *const shell[] = { "/bin/sh", "-c", runner->command, NULL };
     const char *const program[] = { runner->program, NULL };
     AT_TRY(at_child_start(&runner->child, runner->spec, runner->program[0] ? program : shell, runner->shared.fd,
-                          runner->box));
+                          runner->environment ? runner->environment : inherited(runner), runner->box));
     struct at_greeting greeting;
     struct at_countdown countdown;
     at_countdown_start(&countdown, start_limit());
@@ -170,6 +198,11 @@ static at_status start(struct at_runner *runner) {
 at_status at_runner_open(const char *spec, struct at_runner **out) { return at_runner_open_in(spec, NULL, out); }
 
 at_status at_runner_open_in(const char *spec, const struct at_sandbox *box, struct at_runner **out) {
+    return at_runner_open_on(spec, box, NULL, out);
+}
+
+at_status at_runner_open_on(const char *spec, const struct at_sandbox *box, const char *device,
+                            struct at_runner **out) {
     at_status status = AT_OK;
     *out = NULL;
     struct at_runner *runner = calloc(1, sizeof *runner);
@@ -184,6 +217,8 @@ at_status at_runner_open_in(const char *spec, const struct at_sandbox *box, stru
     memcpy(runner->spec, spec, strlen(spec) + 1);
     AT_TRY_OUT(find_program(runner));
     AT_TRY_OUT(create_shared(&runner->shared));
+    if (device)
+        AT_TRY_OUT(set_device(runner, device));
     AT_TRY_OUT(start(runner));
     *out = runner;
     return AT_OK;
@@ -205,6 +240,8 @@ void at_runner_close(struct at_runner *runner) {
         munmap(runner->shared.base, (size_t)runner->shared.capacity);
     if (runner->shared.fd >= 0)
         close(runner->shared.fd);
+    free(runner->environment);
+    free(runner->device);
     free(runner);
 }
 

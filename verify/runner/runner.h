@@ -30,6 +30,10 @@ struct at_variant {
 at_status at_runner_open(const char *spec, struct at_runner **runner);
 /* The same in a sandbox, which must outlive the runner; NULL: none. */
 at_status at_runner_open_in(const char *spec, const struct at_sandbox *box, struct at_runner **runner);
+/* The same on one device: the child has CUDA_VISIBLE_DEVICES=device in its environment, so that the device is the first it
+ * sees. NULL: its environment is this process's. */
+at_status at_runner_open_on(const char *spec, const struct at_sandbox *box, const char *device,
+                            struct at_runner **runner);
 void at_runner_close(struct at_runner *runner);
 const char *at_runner_device(const struct at_runner *runner);
 /* 1 when it knows jobs that are held and replayed as one graph. */

@@ -16,8 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-extern char **environ;
-
 /* How long helpers of an ended child may still hold its standard error, and reads of what one floods it with. */
 static const double last_words_seconds = 0.2;
 enum { LAST_READS = 1024 };
@@ -49,7 +47,7 @@ static at_status make_pipe(int ends[2]) {
 }
 
 /* Own process group (so that its helpers die with it), no signal blocked or ignored. */
-static int spawn(pid_t *pid, const char *const argv[], const int fd[AT_INHERITED_FD + 1]) {
+static int spawn(pid_t *pid, const char *const argv[], const int fd[AT_INHERITED_FD + 1], char *const *environment) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t none, all;
@@ -63,7 +61,7 @@ static int spawn(pid_t *pid, const char *const argv[], const int fd[AT_INHERITED
     posix_spawnattr_setpgroup(&attributes, 0);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
-    int error = posix_spawnp(pid, argv[0], &actions, &attributes, (char *const *)argv, environ);
+    int error = posix_spawnp(pid, argv[0], &actions, &attributes, (char *const *)argv, environment);
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attributes);
     return error;
@@ -72,9 +70,8 @@ static int spawn(pid_t *pid, const char *const argv[], const int fd[AT_INHERITED
 /* The same in a sandbox, for which the child has calls of its own to make before its program. argv[0] is a path. Only
  * async-signal-safe calls: other threads of this process may have held any lock. Returns errno. */
 static int spawn_boxed(pid_t *pid, const char *const argv[], const int fd[AT_INHERITED_FD + 1],
-                       const struct at_sandbox *box) {
+                       char *const *environment, const struct at_sandbox *box) {
     static const char sorry[] = "the sandbox could not be set up\n";
-    char *const *environment = at_sandbox_environment(box);
     sigset_t none;
     sigemptyset(&none);
     *pid = fork();
@@ -96,7 +93,7 @@ static int spawn_boxed(pid_t *pid, const char *const argv[], const int fd[AT_INH
 }
 
 at_status at_child_start(struct at_child *child, const char *name, const char *const argv[], int memory,
-                         const struct at_sandbox *box) {
+                         char *const *environment, const struct at_sandbox *box) {
     at_status status = AT_OK;
     int in[2] = { -1, -1 }, out[2] = { -1, -1 }, err[2] = { -1, -1 };
     int shared = fcntl(memory, F_DUPFD_CLOEXEC, AT_INHERITED_FD + 1);
@@ -108,7 +105,7 @@ at_status at_child_start(struct at_child *child, const char *name, const char *c
     AT_TRY_OUT(make_pipe(out));
     AT_TRY_OUT(make_pipe(err));
     const int fd[AT_INHERITED_FD + 1] = { in[0], out[1], err[1], shared };
-    int error = box ? spawn_boxed(&child->pid, argv, fd, box) : spawn(&child->pid, argv, fd);
+    int error = box ? spawn_boxed(&child->pid, argv, fd, environment, box) : spawn(&child->pid, argv, fd, environment);
     if (!error)
         setpgid(child->pid, child->pid); /* whichever of both comes first */
     if (error) {

@@ -23,9 +23,9 @@ struct at_child {
 };
 
 /* argv[0] is a path, or without a sandbox a name found along PATH. Descriptor `memory` becomes AT_INHERITED_FD in the child.
- * `box`: what the child is kept in; NULL: nothing. */
+ * `environment` (ends with NULL): the child's. `box`: what the child is kept in; NULL: nothing. */
 at_status at_child_start(struct at_child *child, const char *name, const char *const argv[], int memory,
-                         const struct at_sandbox *box);
+                         char *const *environment, const struct at_sandbox *box);
 
 /* The three below end with AT_HUNG when the countdown, which the caller has started, runs out, with AT_CRASHED when the
  * child is gone, and read its standard error all the while. The child is left as it is; the caller ends it. */

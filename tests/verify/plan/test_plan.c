@@ -4,11 +4,13 @@
  * Started with --serve, this program is itself a runner, whose variants are planned for and never launched. */
 #include "tests/at_test.h"
 
+#include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "attest/buffer.h"
 #include "tests/support/runner_rig.h"
+#include "verify/plan/cost.h"
 #include "verify/plan/nearest.h"
 
 /* ---- the runner's variants and the case files ---- */
@@ -233,59 +235,72 @@ static void a_case_given_as_text(void **state) {
 
 enum { CASES = 17, JOBS = 40 };
 
-/* Over every number of shards: each case in one shard only, with the whole plan's variants, position and hash. */
-static void every_case_in_one_shard(void **state) {
+/* Over every number of shards: each job in one shard only, in the whole plan's order, with its case, variant and hash. */
+static void every_job_in_one_shard(void **state) {
     (void)state;
     struct at_plan whole = plan_of(NULL, 0, "*:*", 0, 1);
-    assert_int_equal(whole.n_items, CASES);
-    assert_int_equal(whole.n_jobs, JOBS);
-    int uneven = 0;
-    for (int shards = 1; shards <= 20; shards++) {
-        int seen[CASES] = { 0 };
-        int64_t jobs = 0;
+    for (int shards = 1; shards <= 50; shards++) {
+        int seen[JOBS] = { 0 };
         for (int shard = 0; shard < shards; shard++) {
             struct at_plan part = plan_of(NULL, 0, "*:*", shard, shards);
-            int64_t at = 0;
+            int64_t next = 0, jobs = 0;
+            int at = 0;
             assert_true(part.cases_hash == whole.cases_hash);
             for (int64_t i = 0; i < part.n_items; i++) {
                 const struct at_plan_case *item = &part.items[i];
-                /* the same order: the search goes on from where the last one ended */
-                while (at < CASES && strcmp(whole.items[at].c->id, item->c->id) != 0)
+                while (at < CASES && whole.items[at].c->hash != item->c->hash)
                     at++;
-                at_assert_true(at < CASES, "shard %d/%d: %s is not in the plan, or out of order", shard, shards,
-                               item->c->id);
-                seen[at]++;
-                assert_int_equal(item->first_index, whole.items[at].first_index);
-                assert_int_equal(item->n_variants, whole.items[at].n_variants);
+                at_assert_true(at < CASES, "shard %d/%d: %s is out of order", shard, shards, item->c->id);
+                assert_true(item->n_variants > 0 && item->first_index >= next);
+                for (int v = 0; v < item->n_variants; v++) {
+                    const int64_t job = item->first_index + v;
+                    assert_int_equal(item->variants[v], whole.items[at].variants[job - whole.items[at].first_index]);
+                    seen[job]++;
+                }
+                next = item->first_index + item->n_variants;
                 jobs += item->n_variants;
-                at++;
             }
-            uneven |= shards > 1 && part.n_items == CASES;
+            assert_int_equal(jobs, part.n_jobs);
             at_plan_release(&part);
         }
-        for (int i = 0; i < CASES; i++)
-            at_assert_true(seen[i] == 1, "%d shards: case %d is in %d of them", shards, i, seen[i]);
-        assert_int_equal(jobs, JOBS);
+        for (int i = 0; i < JOBS; i++)
+            at_assert_true(seen[i] == 1, "%d shards: job %d is in %d of them", shards, i, seen[i]);
     }
-    at_assert_true(!uneven, "one shard takes all");
     at_plan_release(&whole);
 }
 
-/* A case's shard is its own affair: it stays when others are selected with it. */
-static void shards_depend_on_the_case_alone(void **state) {
-    (void)state;
-    for (int shard = 0; shard < 3; shard++) {
-        struct at_plan all = plan_of(NULL, 0, "*:*", shard, 3), some = plan_of(NULL, 0, "zeta:*", shard, 3);
-        int64_t k = 0;
-        for (int64_t i = 0; i < all.n_items; i++)
-            if (strcmp(all.items[i].c->role, "zeta") == 0) {
-                assert_true(k < some.n_items);
-                assert_string_equal(all.items[i].c->id, some.items[k++].c->id);
-            }
-        assert_int_equal(k, some.n_items);
-        at_plan_release(&all);
-        at_plan_release(&some);
+static double cost_of(const struct at_plan *plan) {
+    struct at_plan_cost c;
+    double cost = 0;
+    for (int64_t i = 0; i < plan->n_items; i++) {
+        at_assert_ok(at_plan_cost_make(&plan->items[i], runner, 1, &c));
+        cost += c.shared;
+        for (int v = 0; v < plan->items[i].n_variants; v++)
+            cost += c.variant[v];
+        at_plan_cost_release(&c);
     }
+    return cost;
+}
+
+static void shards_cost_alike(void **state) {
+    (void)state;
+    write_file("more.cases", "asynct_decode b=2 h=8 hk=4 sk=2048,1..400 d=64\n");
+    double sum = 0, most = 0;
+    for (int shard = 0; shard < 8; shard++) {
+        struct at_plan part = plan_of(NULL, 0, "more:*", shard, 8);
+        sum += cost_of(&part);
+        most = fmax(most, cost_of(&part));
+        at_plan_release(&part);
+    }
+    at_assert_true(most <= 1.25 * sum / 8, "the slowest of 8 shards costs %.3f of the mean", most * 8 / sum);
+    /* A case that is most of the run is cut between its variants. */
+    write_file("more.cases", "asynct_decode b=2 h=8 hk=4 sk=100000,1..4 d=64\n");
+    struct at_plan first = plan_of(NULL, 0, "more:*", 0, 2), second = plan_of(NULL, 0, "more:*", 1, 2);
+    const double x = cost_of(&first), y = cost_of(&second);
+    at_assert_true(fmax(x, y) <= 0.75 * (x + y), "shards of %g and %g s", x, y);
+    at_plan_release(&first);
+    at_plan_release(&second);
+    write_file("more.cases", "# nothing\n");
 }
 
 static void positions_count_the_jobs(void **state) {
@@ -423,8 +438,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(names_the_nearest_case),
         cmocka_unit_test(mends_globs),
         cmocka_unit_test(a_case_given_as_text),
-        cmocka_unit_test(every_case_in_one_shard),
-        cmocka_unit_test(shards_depend_on_the_case_alone),
+        cmocka_unit_test(every_job_in_one_shard),
+        cmocka_unit_test(shards_cost_alike),
         cmocka_unit_test(positions_count_the_jobs),
         cmocka_unit_test(the_hash_is_of_the_selected_cases),
         cmocka_unit_test(shards_from_the_command_line),

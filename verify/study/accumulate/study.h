@@ -70,11 +70,17 @@ extern const struct at_study at_study_accumulate, at_study_modes;
     { "--attention", "A", "accumulate: asynct, softmax or both (default)" },                                                \
     { "--sums", "N", "accumulate: sums looked at of each product of a case (default 128)" },                                \
     { "--resume", NULL, "accumulate: go on from the journal S.h5.jsonl of an interrupted study" },                          \
+    { "--shard", "i/N", "accumulate: only this share of the cases; `attest merge` joins the shards" },                      \
     { "--quick", NULL, "accumulate: lengths 64,256, d 64, 16 sums, unless given" },                                         \
     { "--demos", NULL, "accumulate: the demonstrations alone" }
 /* clang-format on */
 
 extern const struct at_table at_study_table_accumulate;
+/* 1 when the file is an archive of this study; errors give 0. */
+int at_study_is_accumulate(const char *path);
+/* The archive that one process would have written, out of the journals of all shards beside paths[0 .. n). AT_USAGE when some
+ * are missing, did not end, or are of different studies. */
+at_status at_study_merge(const char *const *paths, int n, const char *out);
 extern const struct at_content at_content_accumulate;
 
 #endif

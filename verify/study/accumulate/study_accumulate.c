@@ -9,6 +9,7 @@
 
 #include "attest/names.h"
 #include "verify/cli/progress.h"
+#include "verify/plan/plan.h"
 #include "verify/run/provenance.h"
 #include "verify/study/accumulate/study.h"
 #include "verify/study/accumulate/study_journal.h"
@@ -24,6 +25,9 @@ struct study {
     struct at_study_sizes lengths, d;
     int64_t sums, seed;
     struct at_study_plan plan;
+    int shard, shards;
+    int *dealt;    /* [plan.n] whose shard a case is */
+    int64_t cases; /* of this shard */
     struct at_study_rows rows;
     struct at_journal *journal; /* NULL without --out */
 };
@@ -63,7 +67,15 @@ static at_status read_options(const struct at_args *args, struct study *s) {
     AT_TRY(at_study_sizes_parse("--d", or_else(at_args_get(args, "--d"), quick ? "64" : "64,128"), 1, 4096, &s->d));
     AT_TRY(at_args_int(args, "--sums", 1, 1 << 20, quick ? 16 : 128, &s->sums));
     AT_TRY(at_args_int(args, "--seed", 0, INT64_MAX, 1, &s->seed));
-    return at_study_plan_make(s->data_glob, s->asynct, s->softmax, &s->lengths, &s->d, (uint64_t)s->seed, &s->plan);
+    AT_TRY(at_study_plan_make(s->data_glob, s->asynct, s->softmax, &s->lengths, &s->d, (uint64_t)s->seed, &s->plan));
+    AT_TRY(at_shard_parse(at_args_get(args, "--shard"), &s->shard, &s->shards));
+    s->dealt = calloc((size_t)s->plan.n + 1, sizeof *s->dealt);
+    if (!s->dealt)
+        return AT_FAIL(AT_NO_MEMORY, "study: no memory for %lld cases", (long long)s->plan.n);
+    AT_TRY(at_study_plan_deal(&s->plan, s->shards, s->dealt));
+    for (int64_t i = 0; i < s->plan.n; i++)
+        s->cases += s->dealt[i] == s->shard;
+    return AT_OK;
 }
 
 /* A case that cannot be built is refused before hours have gone into the others. */
@@ -124,19 +136,21 @@ static at_status open_journal(const struct at_args *args, const struct at_run_re
     char path[4096];
     snprintf(path, sizeof path, "%s.jsonl", at_args_get(args, "--out"));
     AT_TRY(at_study_journal_open(path, record, at_args_has(args, "--resume"), &s->rows, &s->journal));
-    return at_journal_lines(s->journal) <= s->plan.n
+    return at_journal_lines(s->journal) <= s->cases
                ? AT_OK
                : AT_FAIL(AT_USAGE, "%s: holds %lld cases of a study that has %lld", path,
-                         (long long)at_journal_lines(s->journal), (long long)s->plan.n);
+                         (long long)at_journal_lines(s->journal), (long long)s->cases);
 }
 
 static at_status measure(struct study *s) {
     struct at_progress progress;
     at_status status = AT_OK;
-    const int64_t done = s->journal ? at_journal_lines(s->journal) : 0;
-    at_progress_start(&progress, "adding up", s->plan.n);
+    int64_t done = s->journal ? at_journal_lines(s->journal) : 0;
+    at_progress_start(&progress, "adding up", s->cases);
     at_progress_step(&progress, done, 0, "");
-    for (int64_t i = done; i < s->plan.n && status == AT_OK; i++) {
+    for (int64_t i = 0; i < s->plan.n && status == AT_OK; i++) {
+        if (s->dealt[i] != s->shard || done-- > 0)
+            continue;
         status = measure_case(s, &s->plan.items[i]);
         at_progress_step(&progress, 1, 0, s->plan.items[i].line);
     }
@@ -145,6 +159,7 @@ static at_status measure(struct study *s) {
 }
 
 static at_status run_study(const struct at_args *args, struct study *s, struct at_run_record *record) {
+    char shard[32];
     AT_TRY(read_options(args, s));
     AT_TRY(check_cases(s));
     AT_TRY(check_place(args));
@@ -164,7 +179,8 @@ static at_status run_study(const struct at_args *args, struct study *s, struct a
         struct at_journal *journal = s->journal;
         AT_TRY(at_archive_write_tables(&table, 1, record, at_args_get(args, "--out")));
         s->journal = NULL;
-        AT_TRY(at_journal_finish(journal, NULL));
+        snprintf(shard, sizeof shard, "%d/%d", s->shard + 1, s->shards);
+        AT_TRY(at_journal_finish(journal, s->shards > 1 ? shard : NULL));
     }
     return AT_OK;
 }
@@ -187,6 +203,7 @@ static int run_command(const struct at_args *args) {
     const int code = status == AT_OK ? exit_code(&s) : at_report_failure(status);
     at_journal_abandon(s.journal);
     at_study_plan_release(&s.plan);
+    free(s.dealt);
     at_study_rows_release(&s.rows);
     at_run_record_release(&record);
     return code;

@@ -2,7 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verify/study/accumulate/study_journal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "verify/result/field_json.h"
 
@@ -54,4 +56,44 @@ out:
         free(texts[i]);
     free(texts);
     return status;
+}
+
+/* ---- a shard's, read as a whole ---- */
+
+/* The entries of a case share a line, and so the name of their place. */
+static at_status take_of_shard(void *context, const char *where, const json_t *entry) {
+    struct at_study_shard *shard = context;
+    if (strcmp(where, shard->place) != 0) {
+        if (shard->n_cases + 1 >= shard->capacity) {
+            const int64_t capacity = 2 * shard->capacity + 64;
+            int64_t *begins = realloc(shard->begins, (size_t)capacity * sizeof *begins);
+            if (!begins)
+                return AT_FAIL(AT_NO_MEMORY, "%s: no memory for %lld cases", where, (long long)capacity);
+            shard->begins = begins;
+            shard->capacity = capacity;
+        }
+        snprintf(shard->place, sizeof shard->place, "%s", where);
+        shard->begins[shard->n_cases++] = shard->rows.n;
+    }
+    AT_TRY(take(&shard->rows, where, entry));
+    shard->begins[shard->n_cases] = shard->rows.n;
+    return AT_OK;
+}
+
+static void forget_shard(void *context) { at_study_shard_release(context); }
+
+at_status at_study_journal_read(const char *path, struct at_study_shard *shard, struct at_run_record *record) {
+    const struct at_journal_content content = {
+        .name = "rows", .context = shard, .take = take_of_shard, .forget = forget_shard
+    };
+    int finished;
+    *shard = (struct at_study_shard){ 0 };
+    AT_TRY(at_journal_file_read(path, &content, &record->request, &record->provenance, shard->shard, &finished));
+    return finished ? AT_OK : AT_FAIL(AT_USAGE, "%s: this shard's study did not end; finish it with --resume", path);
+}
+
+void at_study_shard_release(struct at_study_shard *shard) {
+    at_study_rows_release(&shard->rows);
+    free(shard->begins);
+    *shard = (struct at_study_shard){ 0 };
 }

@@ -12,6 +12,10 @@
 #include "attest/names.h"
 #include "datasets/fill/data.h"
 #include "datasets/readers/dataset.h"
+#include "verify/plan/balance.h"
+
+/* Products that building a case is worth, and those of a recorded layer. */
+static const double A_CASE = 64, A_RECORDING = 400;
 
 static int by_size(const void *a, const void *b) {
     const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
@@ -69,6 +73,7 @@ static at_status add_family(struct at_study_plan *plan, const char *attention, c
     for (int i = 0; i < d->n; i++)
         for (int j = 0; j < lengths->n; j++) {
             AT_TRY(add(plan, attention, data, j == lengths->n - 1, &c));
+            c->cost = A_CASE + (double)lengths->value[j] + (c->with_qk ? (double)d->value[i] : 0);
             snprintf(c->line, sizeof c->line,
                      "%s_decode b=2 h=2 hk=2 sk=%" PRId64 " d=%" PRId64 " dtype=f16 data=%s seed=%" PRIu64, attention,
                      lengths->value[j], d->value[i], data, seed);
@@ -111,6 +116,7 @@ static at_status add_dataset(const char *glob, const char *attention, const char
         if (fnmatch(glob, name, FNM_EXTMATCH) != 0)
             continue;
         AT_TRY(add(plan, attention, name, 1, &c));
+        c->cost = A_RECORDING;
         snprintf(c->line, sizeof c->line, "%s_prefill dataset=%.100s layer=%d dtype=f16", attention, dataset, i);
     }
     return AT_OK;
@@ -155,6 +161,17 @@ at_status at_study_plan_make(const char *data, int asynct, int softmax, const st
         AT_TRY(add_datasets(data, attentions[i], plan));
     }
     return plan->n ? AT_OK : nothing_matches(data);
+}
+
+at_status at_study_plan_deal(const struct at_study_plan *plan, int shards, int *shard) {
+    struct at_balance_item *items = calloc((size_t)plan->n + 1, sizeof *items);
+    if (!items)
+        return AT_FAIL(AT_NO_MEMORY, "study: no memory for %lld cases", (long long)plan->n);
+    for (int64_t i = 0; i < plan->n; i++)
+        items[i].cost = plan->items[i].cost;
+    const at_status status = at_balance(items, plan->n, shards, shard);
+    free(items);
+    return status;
 }
 
 void at_study_plan_release(struct at_study_plan *plan) {

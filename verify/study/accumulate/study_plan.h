@@ -19,6 +19,7 @@ struct at_study_case {
     char attention[12], data[40];
     char line[256];
     int with_qk; /* q.k has d products whatever the number of keys: one length is enough */
+    double cost; /* products of its sums, roughly: shards are cut by it */
 };
 struct at_study_plan {
     struct at_study_case *items;
@@ -28,6 +29,8 @@ struct at_study_plan {
  * size of its own. AT_NOT_FOUND, naming the nearest, when nothing matches. */
 at_status at_study_plan_make(const char *data, int asynct, int softmax, const struct at_study_sizes *lengths,
                              const struct at_study_sizes *d, uint64_t seed, struct at_study_plan *plan);
+/* shard[i] = 0 .. shards - 1 of items[i], by cost. AT_NO_MEMORY. */
+at_status at_study_plan_deal(const struct at_study_plan *plan, int shards, int *shard);
 void at_study_plan_release(struct at_study_plan *plan);
 
 #endif

@@ -136,4 +136,6 @@ static void show(const struct at_table_rows *rows, const struct at_run_record *r
 
 const struct at_content at_content_accumulate = { .what = "a study of accumulators",
                                                   .table = &at_study_table_accumulate,
-                                                  .show_rows = show };
+                                                  .show_rows = show,
+                                                  .is = at_study_is_accumulate,
+                                                  .merge = at_study_merge };
