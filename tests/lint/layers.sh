@@ -33,7 +33,7 @@ rule() { # folder -> sets own, outside
         kernels/runner) own='attest/|kernels/runner/|kernels/simt/simt_job.h|kernels/launch/launch_device.h|build_info.h' outside='cuda_runtime_api.h|gcov.h' ;;
         kernels/launch) own='attest/|kernels/launch/|kernels/runner/serve.h' outside='jansson.h|cuda.h' ;;
         kernels/launch/examples) own='none/' outside='cuda_bf16.h' ;;
-        kernels/runner/examples) own='attest_launch.h|softmax_float.h' outside='' ;;
+        kernels/runner/examples) own='attest_launch.h|softmax_float.h|softmax_rows.cu' outside='' ;;
         kernels/attention | kernels/norm) own="attest/|kernels/device/|$1/|($operators)/" outside='' ;;
         kernels/gated) own="attest/|gated/|kernels/device/|$1/" outside='' ;;
         kernels/rotation) own="attest/|rotation/|kernels/(device|norm)/|$1/" outside='' ;;

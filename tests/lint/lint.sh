@@ -60,7 +60,7 @@ kernel_headers_as_cxx() { # CUDA C++ reads the vocabulary too
         g++ -std=c++20 -Wall -Werror -mfma -mf16c -Ireference -I. -fsyntax-only -x c++ -
 }
 kernels_as_cxx() {
-    git ls-files 'kernels/*.cu' ':!kernels/launch/examples/*' | xargs -P "$(nproc)" -n 4 g++ -std=c++20 -Wall -Wextra -Wvla -Wno-missing-field-initializers -Werror \
+    git ls-files 'kernels/*.cu' ':!kernels/*/examples/*' | xargs -P "$(nproc)" -n 4 g++ -std=c++20 -Wall -Wextra -Wvla -Wno-missing-field-initializers -Werror \
         -mfma -mf16c -Ireference -I. -fsyntax-only -x c++
 }
 format() { sources | xargs clang-format --dry-run -Werror; }

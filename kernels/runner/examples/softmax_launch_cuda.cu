@@ -1,11 +1,11 @@
 /* The kernel of kernels/launch/examples/softmax_rows.cu, launched by host code of its own: a library for a GPU.
  * SPDX-License-Identifier: Apache-2.0
  *
- *     nvcc -O3 -arch=sm_90a -shared -Xcompiler -fPIC -I PREFIX/include softmax_launch_cuda.cu -o libmine.so
+ *     nvcc -O3 -arch=sm_90a -shared -Xcompiler -fPIC -I PREFIX/include -I kernels/launch/examples softmax_launch_cuda.cu -o libmine.so
  *     attest verify --runner 'attest-so-cuda ./libmine.so' --cases 'smoke:softmax_prefill*' */
 #include "attest_launch.h"
 
-#include "../../launch/examples/softmax_rows.cu"
+#include "softmax_rows.cu"
 
 ATTEST_DECLARATION(
     "[softmax_prefill/01_rows]\n"
