@@ -50,7 +50,7 @@ one() { # source, flags: the table's lines for it, in a file of its own
 }
 export -f one text recorded; export nvcc ptxas archs work record release
 # A kernel that is refused ends xargs with an error, and so the script.
-git ls-files 'kernels/*.cu' | xargs -P "$(nproc)" -I{} bash -euo pipefail -c 'one "$@"' _ {} "$@"
+git ls-files 'kernels/*.cu' ':!kernels/*/examples/*' | xargs -P "$(nproc)" -I{} bash -euo pipefail -c 'one "$@"' _ {} "$@"
 {
     printf 'source\tentry\tarch\tregisters\tstatic_shared_bytes\tstack_bytes\tspill_store_bytes\tspill_load_bytes\ttext\n'
     find "$work" \( -name '*.tsv' -o -name '*.known' \) -exec cat {} + | sort
@@ -58,7 +58,7 @@ git ls-files 'kernels/*.cu' | xargs -P "$(nproc)" -I{} bash -euo pipefail -c 'on
 mv "$out.new" "$out"
 kernels=$(($(wc -l < "$out") - 1))
 sources=$(tail -n +2 "$out" | cut -f1 | sort -u | wc -l)
-[[ $sources == "$(git ls-files 'kernels/*.cu' | wc -l)" ]] || { echo "resources: some sources gave no kernel" >&2; exit 1; }
+[[ $sources == "$(git ls-files 'kernels/*.cu' ':!kernels/*/examples/*' | wc -l)" ]] || { echo "resources: some sources gave no kernel" >&2; exit 1; }
 for arch in $archs; do
     on=$(awk -F'\t' -v arch="$arch" '$3 == arch' "$out" | wc -l)
     [[ $((on * $(wc -w <<< "$archs"))) == "$kernels" ]] || { echo "resources: $on kernels on $arch, wanted as many on each" >&2; exit 1; }
