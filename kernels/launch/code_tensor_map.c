@@ -36,7 +36,7 @@ static int swizzle_code(int bytes) { return bytes == 0 ? 0 : bytes == 32 ? 1 : b
 static int promotion_code(int bytes) { return bytes == 0 ? 0 : bytes == 64 ? 1 : bytes == 128 ? 2 : 3; }
 
 at_status at_device_code_map(const struct at_device_code *code, const struct at_plan_map *map,
-                             const struct at_expression_values *values, struct at_driver_map *out) {
+                             const struct at_launch_expression_values *values, struct at_driver_map *out) {
     const struct at_tensor *t = &values->problem->tensors[map->tensor];
     const int64_t element = (int64_t)at_format_info(t->format)->bytes;
     uint64_t dims[AT_PLAN_MAP_DIMS], strides[AT_PLAN_MAP_DIMS] = { 0 };

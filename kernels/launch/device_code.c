@@ -81,8 +81,8 @@ at_status at_device_code_unload(struct at_device_code *code) {
 /* ---- numbers of a job ---- */
 
 static at_status fill_values(const struct at_device_code *code, const struct at_problem *problem,
-                             struct at_expression_values *values) {
-    *values = (struct at_expression_values){ .problem = problem, .sms = code->driver->multiprocessors };
+                             struct at_launch_expression_values *values) {
+    *values = (struct at_launch_expression_values){ .problem = problem, .sms = code->driver->multiprocessors };
     for (int i = 0; i < code->plan->scope.n; i++) {
         char field[AT_NAMED_BYTES + 8];
         snprintf(field, sizeof field, "let.%s", code->plan->scope.named[i]);
@@ -93,9 +93,10 @@ static at_status fill_values(const struct at_device_code *code, const struct at_
 }
 
 at_status at_device_code_value(const struct at_device_code *code, const char *field,
-                               const struct at_expression *expression, const struct at_expression_values *values,
-                               int64_t least, int64_t most, int64_t *value) {
-    if (at_expression_value(expression, values, value) != AT_OK) {
+                               const struct at_launch_expression *expression,
+                               const struct at_launch_expression_values *values, int64_t least, int64_t most,
+                               int64_t *value) {
+    if (at_launch_expression_value(expression, values, value) != AT_OK) {
         char what[300];
         snprintf(what, sizeof what, "%s", at_error_message());
         return AT_FAIL(AT_USAGE, "%s: %s: %s", code->plan->path, field, what);
@@ -124,7 +125,7 @@ static void say_dtypes(unsigned dtypes, char *why, size_t size) {
 }
 
 /* Does the file look at a parameter of its operator, in an argument or in any expression? */
-static int has_scalar(const struct at_expression *e, const struct at_scalar *scalar) {
+static int has_scalar(const struct at_launch_expression *e, const struct at_scalar *scalar) {
     for (int i = 0; i < e->n; i++)
         if (e->steps[i].what == AT_DO_SCALAR && e->steps[i].scalar == scalar)
             return 1;
@@ -159,7 +160,7 @@ static const char *passed_over(const struct at_plan *plan, const struct at_probl
 at_status at_device_code_declines(const struct at_device_code *code, const struct at_problem *problem, int *declines,
                                   char *why, size_t size) {
     const struct at_plan *plan = code->plan;
-    struct at_expression_values values;
+    struct at_launch_expression_values values;
     *declines = 1;
     if (problem->op != plan->op) {
         snprintf(why, size, "for %s alone", plan->op->name);
@@ -194,7 +195,7 @@ at_status at_device_code_declines(const struct at_device_code *code, const struc
 
 at_status at_device_code_workspace(const struct at_device_code *code, const struct at_problem *problem,
                                    int64_t *bytes) {
-    struct at_expression_values values;
+    struct at_launch_expression_values values;
     AT_TRY(fill_values(code, problem, &values));
     return at_device_code_value(code, "workspace", &code->plan->workspace, &values, 0, workspace_max, bytes);
 }
@@ -217,7 +218,7 @@ struct arguments {
 
 /* An address in an argument's tensor or workspace, or one behind its end. A tensor that the job does not have is NULL. */
 static at_status pack_pointer(const struct at_device_code *code, const char *field, const struct at_plan_arg *arg,
-                              const struct at_launch *launch, const struct at_expression_values *values,
+                              const struct at_launch *launch, const struct at_launch_expression_values *values,
                               union argument *out) {
     const struct at_tensor *t = arg->tensor >= 0 ? &launch->problem->tensors[arg->tensor] : NULL;
     void *base = t ? t->data : launch->workspace;
@@ -232,7 +233,8 @@ static at_status pack_pointer(const struct at_device_code *code, const char *fie
 }
 
 static at_status pack(const struct at_device_code *code, const char *field, const struct at_plan_arg *arg,
-                      const struct at_launch *launch, const struct at_expression_values *values, union argument *out) {
+                      const struct at_launch *launch, const struct at_launch_expression_values *values,
+                      union argument *out) {
     int64_t number;
     switch (arg->kind) {
     case AT_ARG_POINTER:
@@ -257,7 +259,7 @@ static at_status pack(const struct at_device_code *code, const char *field, cons
 }
 
 static at_status pack_all(const struct at_device_code *code, int i, const struct at_launch *launch,
-                          const struct at_expression_values *values, struct arguments *out) {
+                          const struct at_launch_expression_values *values, struct arguments *out) {
     const struct at_plan_kernel *k = &code->plan->kernels[i];
     for (int a = 0; a < k->n_args; a++) {
         const struct at_plan_arg *arg = &k->args[a];
@@ -276,8 +278,9 @@ static at_status pack_all(const struct at_device_code *code, int i, const struct
 
 /* ---- launches ---- */
 
-static at_status three(const struct at_device_code *code, int i, const char *name, const struct at_expression from[3],
-                       const struct at_expression_values *values, const int64_t most[3], struct at_driver_dims *out) {
+static at_status three(const struct at_device_code *code, int i, const char *name,
+                       const struct at_launch_expression from[3], const struct at_launch_expression_values *values,
+                       const int64_t most[3], struct at_driver_dims *out) {
     unsigned *const to[] = { &out->x, &out->y, &out->z };
     for (int d = 0; d < 3; d++) {
         char field[64];
@@ -298,7 +301,7 @@ static at_status set_shared(const struct at_device_code *code, int i, unsigned b
                           code->driver->function_set(code->functions[i], AT_FUNCTION_MAX_SHARED, (int)bytes), doing);
 }
 
-static at_status set_cluster(const struct at_device_code *code, int i, const struct at_expression_values *values,
+static at_status set_cluster(const struct at_device_code *code, int i, const struct at_launch_expression_values *values,
                              struct at_driver_launch *config) {
     static const int64_t most[] = { CLUSTER_MAX, CLUSTER_MAX, CLUSTER_MAX };
     struct at_driver_attribute *a = &config->attributes[config->n_attributes];
@@ -314,7 +317,8 @@ static at_status set_cluster(const struct at_device_code *code, int i, const str
 }
 
 static at_status launch_one(const struct at_device_code *code, int i, const struct at_launch *launch,
-                            const struct at_expression_values *values, struct arguments *arguments, int64_t *launches) {
+                            const struct at_launch_expression_values *values, struct arguments *arguments,
+                            int64_t *launches) {
     static const int64_t grid_most[] = { GRID_X_MAX, GRID_MAX, GRID_MAX }, block_most[] = { BLOCK_MAX, BLOCK_MAX, 64 };
     const struct at_plan_kernel *k = &code->plan->kernels[i];
     struct at_driver_attribute attributes[AT_LAUNCH_ATTRIBUTES] = { 0 };
@@ -346,7 +350,7 @@ static at_status launch_one(const struct at_device_code *code, int i, const stru
 }
 
 at_status at_device_code_launch(const struct at_device_code *code, const struct at_launch *launch, int64_t *launches) {
-    struct at_expression_values values;
+    struct at_launch_expression_values values;
     struct arguments arguments = { 0 };
     *launches = 0;
     if (!code->module)

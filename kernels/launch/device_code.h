@@ -31,10 +31,11 @@ at_status at_device_code_launch(const struct at_device_code *code, const struct 
 
 /* The tensor map of a job (code_tensor_map.c). AT_USAGE with the field that cannot be said, AT_ENVIRONMENT. */
 at_status at_device_code_map(const struct at_device_code *code, const struct at_plan_map *map,
-                             const struct at_expression_values *values, struct at_driver_map *out);
+                             const struct at_launch_expression_values *values, struct at_driver_map *out);
 /* An expression's value of least to most, by the name of its field. */
 at_status at_device_code_value(const struct at_device_code *code, const char *field,
-                               const struct at_expression *expression, const struct at_expression_values *values,
-                               int64_t least, int64_t most, int64_t *value);
+                               const struct at_launch_expression *expression,
+                               const struct at_launch_expression_values *values, int64_t least, int64_t most,
+                               int64_t *value);
 
 #endif

@@ -21,7 +21,7 @@ static const struct { const char *name, *stands_for; } also[] = { { "sq", "max_s
 enum { ALSO = sizeof also / sizeof also[0] };
 static const char *const functions[] = { "min", "max", "cdiv" };
 
-static int list_names(const struct at_expression_scope *scope, const char **names) {
+static int list_names(const struct at_launch_expression_scope *scope, const char **names) {
     int n = 0;
     for (int i = 0; i < scope->n && n < NAMES_MAX; i++)
         names[n++] = scope->named[i];
@@ -39,7 +39,7 @@ static int list_names(const struct at_expression_scope *scope, const char **name
     return n;
 }
 
-void at_expression_names(const struct at_expression_scope *scope, char *text, size_t size) {
+void at_launch_expression_names(const struct at_launch_expression_scope *scope, char *text, size_t size) {
     const char *names[NAMES_MAX];
     const int n = list_names(scope, names);
     size_t used = 0;
@@ -52,8 +52,8 @@ void at_expression_names(const struct at_expression_scope *scope, char *text, si
 
 struct parser {
     const char *text, *at;
-    const struct at_expression_scope *scope;
-    struct at_expression *out;
+    const struct at_launch_expression_scope *scope;
+    struct at_launch_expression *out;
     int depth;
 };
 
@@ -62,8 +62,9 @@ static at_status wanted(const struct parser *p, const char *what) {
                    *p->at ? "" : "the end", p->at, what);
 }
 
-static at_status put(struct parser *p, enum at_expression_do what, int64_t number, const struct at_scalar *scalar) {
-    struct at_expression *out = p->out;
+static at_status put(struct parser *p, enum at_launch_expression_do what, int64_t number,
+                     const struct at_scalar *scalar) {
+    struct at_launch_expression *out = p->out;
     if (out->n == AT_EXPRESSION_STEPS)
         return AT_FAIL(AT_USAGE, "\"%.100s\": more than %d numbers, names and operations", p->text,
                        (int)AT_EXPRESSION_STEPS);
@@ -100,7 +101,7 @@ static at_status parse_number(struct parser *p) {
     return put(p, AT_DO_NUMBER, value, NULL);
 }
 
-static at_status parse_call(struct parser *p, enum at_expression_do what) {
+static at_status parse_call(struct parser *p, enum at_launch_expression_do what) {
     if (!comes(p, "("))
         return wanted(p, "( and two arguments");
     AT_TRY(parse_or(p));
@@ -116,7 +117,7 @@ static at_status unknown(const struct parser *p, const char *name) {
     const char *names[NAMES_MAX + 3];
     char all[360];
     int n = list_names(p->scope, names);
-    at_expression_names(p->scope, all, sizeof all);
+    at_launch_expression_names(p->scope, all, sizeof all);
     for (int i = 0; i < 3; i++)
         names[n++] = functions[i];
     const char *near = at_nearest_name(name, names, n);
@@ -125,7 +126,7 @@ static at_status unknown(const struct parser *p, const char *name) {
 }
 
 static at_status parse_name(struct parser *p) {
-    static const enum at_expression_do calls[] = { AT_DO_MIN, AT_DO_MAX, AT_DO_DIVIDE_UP };
+    static const enum at_launch_expression_do calls[] = { AT_DO_MIN, AT_DO_MAX, AT_DO_DIVIDE_UP };
     char name[64];
     size_t n = 0;
     for (; isalnum((unsigned char)*p->at) || *p->at == '_'; p->at++)
@@ -185,10 +186,10 @@ static at_status parse_signed(struct parser *p) {
 static at_status parse_product(struct parser *p) {
     AT_TRY(parse_signed(p));
     for (;;) {
-        const enum at_expression_do what = comes(p, "*")   ? AT_DO_MULTIPLY
-                                           : comes(p, "/") ? AT_DO_DIVIDE
-                                           : comes(p, "%") ? AT_DO_REMAINDER
-                                                           : AT_DO_NUMBER;
+        const enum at_launch_expression_do what = comes(p, "*")   ? AT_DO_MULTIPLY
+                                                  : comes(p, "/") ? AT_DO_DIVIDE
+                                                  : comes(p, "%") ? AT_DO_REMAINDER
+                                                                  : AT_DO_NUMBER;
         if (what == AT_DO_NUMBER)
             return AT_OK;
         AT_TRY(parse_signed(p));
@@ -211,7 +212,7 @@ static at_status parse_sum(struct parser *p) {
 static at_status parse_comparison(struct parser *p) {
     static const struct {
         const char *token;
-        enum at_expression_do what;
+        enum at_launch_expression_do what;
         int or_equal, negated;
     } all[] = { { "==", AT_DO_EQUAL, 0, 0 }, { "!=", AT_DO_EQUAL, 0, 1 }, { "<=", AT_DO_LESS, 1, 0 },
                 { ">=", AT_DO_LESS, 0, 1 },  { "<", AT_DO_LESS, 0, 0 },   { ">", AT_DO_LESS, 1, 1 } };
@@ -244,9 +245,10 @@ static at_status parse_or(struct parser *p) {
     return AT_OK;
 }
 
-at_status at_expression_parse(const char *text, const struct at_expression_scope *scope, struct at_expression *out) {
+at_status at_launch_expression_parse(const char *text, const struct at_launch_expression_scope *scope,
+                                     struct at_launch_expression *out) {
     struct parser p = { .text = text, .at = text, .scope = scope, .out = out };
-    *out = (struct at_expression){ 0 };
+    *out = (struct at_launch_expression){ 0 };
     if (strlen(text) >= sizeof out->text)
         return AT_FAIL(AT_USAGE, "\"%.60s...\" has %zu letters, wanted at most %zu", text, strlen(text),
                        sizeof out->text - 1);
@@ -256,8 +258,8 @@ at_status at_expression_parse(const char *text, const struct at_expression_scope
     return *p.at ? wanted(&p, "an operation or the end") : AT_OK;
 }
 
-struct at_expression at_expression_number(int64_t number) {
-    struct at_expression e = { .n = 1 };
+struct at_launch_expression at_launch_expression_number(int64_t number) {
+    struct at_launch_expression e = { .n = 1 };
     e.steps[0].number = number;
     snprintf(e.text, sizeof e.text, "%lld", (long long)number);
     return e;
@@ -272,7 +274,7 @@ static int64_t quotient(int64_t x, int64_t y, int up) {
 }
 
 /* 0: what 64 bits do not hold. */
-static int combine(enum at_expression_do what, int64_t number, int64_t x, int64_t y, int64_t *z) {
+static int combine(enum at_launch_expression_do what, int64_t number, int64_t x, int64_t y, int64_t *z) {
     switch (what) {
     case AT_DO_ADD:
         return !__builtin_add_overflow(x, y, z);
@@ -314,12 +316,12 @@ static int64_t scalar_value(const struct at_problem *problem, const struct at_sc
     return scalar->type == AT_SCALAR_FIXED ? (int64_t)scalar->value : (int64_t)at_scalar_get(problem, scalar);
 }
 
-at_status at_expression_value(const struct at_expression *expression, const struct at_expression_values *values,
-                              int64_t *value) {
+at_status at_launch_expression_value(const struct at_launch_expression *expression,
+                                     const struct at_launch_expression_values *values, int64_t *value) {
     int64_t stack[AT_EXPRESSION_STEPS + 1] = { 0 };
     int n = 0;
     for (int i = 0; i < expression->n; i++) {
-        const enum at_expression_do what = expression->steps[i].what;
+        const enum at_launch_expression_do what = expression->steps[i].what;
         const int64_t number = expression->steps[i].number;
         if (what == AT_DO_NUMBER)
             stack[n++] = number;

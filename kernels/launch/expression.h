@@ -12,7 +12,7 @@
 
 enum { AT_EXPRESSION_STEPS = 48, AT_EXPRESSION_TEXT = 120, AT_NAMED_MAX = 16, AT_NAMED_BYTES = 32 };
 
-enum at_expression_do {
+enum at_launch_expression_do {
     AT_DO_NUMBER,
     AT_DO_SCALAR,
     AT_DO_NAMED,
@@ -34,10 +34,10 @@ enum at_expression_do {
 };
 
 /* In the order of a stack machine: operands, then what is done to them. */
-struct at_expression {
+struct at_launch_expression {
     int n;
     struct {
-        enum at_expression_do what;
+        enum at_launch_expression_do what;
         int64_t number;                 /* NUMBER: it; NAMED: which */
         const struct at_scalar *scalar; /* SCALAR */
     } steps[AT_EXPRESSION_STEPS];
@@ -45,27 +45,28 @@ struct at_expression {
 };
 
 /* Names that an expression may have beside the operator's: those of a file's own, defined so far. */
-struct at_expression_scope {
+struct at_launch_expression_scope {
     const struct at_op *op;
     int n;
     char named[AT_NAMED_MAX][AT_NAMED_BYTES];
 };
 
 /* What they stand for in one job. */
-struct at_expression_values {
+struct at_launch_expression_values {
     const struct at_problem *problem;
     int64_t sms;
     int64_t named[AT_NAMED_MAX];
 };
 
 /* AT_USAGE with the text, the place (1: the first letter) and what is wanted there; of an unknown name, the nearest. */
-at_status at_expression_parse(const char *text, const struct at_expression_scope *scope, struct at_expression *out);
+at_status at_launch_expression_parse(const char *text, const struct at_launch_expression_scope *scope,
+                                     struct at_launch_expression *out);
 /* AT_USAGE for a division by 0 and for what 64 bits do not hold. */
-at_status at_expression_value(const struct at_expression *expression, const struct at_expression_values *values,
-                              int64_t *value);
+at_status at_launch_expression_value(const struct at_launch_expression *expression,
+                                     const struct at_launch_expression_values *values, int64_t *value);
 /* A number as an expression. */
-struct at_expression at_expression_number(int64_t number);
+struct at_launch_expression at_launch_expression_number(int64_t number);
 /* "b h hk ...": every name that stands for a number in `scope`, cut to the room there is. */
-void at_expression_names(const struct at_expression_scope *scope, char *text, size_t size);
+void at_launch_expression_names(const struct at_launch_expression_scope *scope, char *text, size_t size);
 
 #endif

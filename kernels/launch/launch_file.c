@@ -70,19 +70,20 @@ at_status at_field_text(const struct at_reader *r, json_t *object, const char *n
 }
 
 at_status at_field_expression(const struct at_reader *r, const char *field, const json_t *value,
-                              struct at_expression *out) {
+                              struct at_launch_expression *out) {
     if (json_is_integer(value)) {
-        *out = at_expression_number(json_integer_value(value));
+        *out = at_launch_expression_number(json_integer_value(value));
         return AT_OK;
     }
     if (!json_is_string(value))
         return at_field_wrong(r, field, "is %s, wanted a whole number or an expression in quotes", at_json_word(value));
-    return at_expression_parse(json_string_value(value), &r->plan->scope, out) == AT_OK ? AT_OK
-                                                                                        : at_field_failed(r, field);
+    return at_launch_expression_parse(json_string_value(value), &r->plan->scope, out) == AT_OK
+               ? AT_OK
+               : at_field_failed(r, field);
 }
 
 at_status at_field_expressions(const struct at_reader *r, const char *field, const json_t *value, int least, int most,
-                               struct at_expression *out, int *n) {
+                               struct at_launch_expression *out, int *n) {
     char item[96];
     if (!json_is_array(value) || (int)json_array_size(value) < least || (int)json_array_size(value) > most)
         return at_field_wrong(r, field, "is %s%s, wanted an array of %d to %d whole numbers or expressions",
@@ -240,7 +241,7 @@ static at_status read_numbers(const struct at_reader *r) {
     AT_TRY(read_named(r));
     if (needs)
         AT_TRY(at_field_expressions(r, "requires", needs, 0, AT_PLAN_REQUIRES, plan->needs, &plan->n_requires));
-    plan->workspace = at_expression_number(0);
+    plan->workspace = at_launch_expression_number(0);
     return workspace ? at_field_expression(r, "workspace", workspace, &plan->workspace) : AT_OK;
 }
 

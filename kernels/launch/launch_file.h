@@ -26,9 +26,9 @@ at_status at_field_text(const struct at_reader *r, json_t *object, const char *n
                         size_t size);
 /* A whole number, or a text that is an expression; an array of least to most of them. */
 at_status at_field_expression(const struct at_reader *r, const char *field, const json_t *value,
-                              struct at_expression *out);
+                              struct at_launch_expression *out);
 at_status at_field_expressions(const struct at_reader *r, const char *field, const json_t *value, int least, int most,
-                               struct at_expression *out, int *n);
+                               struct at_launch_expression *out, int *n);
 
 /* The parts that launch_kernels.c reads; head and scope are there. */
 at_status at_plan_read_maps(const struct at_reader *r);

@@ -106,7 +106,7 @@ at_status at_plan_read_maps(const struct at_reader *r) {
 static at_status read_pointer(const struct at_reader *r, const char *field, const char *text, struct at_plan_arg *arg) {
     char name[64];
     const size_t n = strcspn(text, "+ ");
-    arg->value = at_expression_number(0);
+    arg->value = at_launch_expression_number(0);
     if (strcmp(text, "null") == 0) {
         arg->kind = AT_ARG_NULL;
         return AT_OK;
@@ -121,7 +121,8 @@ static at_status read_pointer(const struct at_reader *r, const char *field, cons
         return AT_OK;
     if (*plus != '+')
         return at_field_wrong(r, field, "\"ptr:%.60s\": wanted + and bytes behind the name, or nothing", text);
-    return at_expression_parse(plus + 1, &r->plan->scope, &arg->value) == AT_OK ? AT_OK : at_field_failed(r, field);
+    return at_launch_expression_parse(plus + 1, &r->plan->scope, &arg->value) == AT_OK ? AT_OK
+                                                                                       : at_field_failed(r, field);
 }
 
 /* NUMBER, PARAMETER or PARAMETER*NUMBER. */
@@ -183,7 +184,7 @@ static at_status read_arg(const struct at_reader *r, const char *field, const js
         return read_real(r, field, rest, arg);
     if (arg->kind == AT_ARG_MAP)
         return read_map_arg(r, field, rest, arg);
-    return at_expression_parse(rest, &r->plan->scope, &arg->value) == AT_OK ? AT_OK : at_field_failed(r, field);
+    return at_launch_expression_parse(rest, &r->plan->scope, &arg->value) == AT_OK ? AT_OK : at_field_failed(r, field);
 }
 
 static at_status read_args(const struct at_reader *r, const char *at, const json_t *value, struct at_plan_kernel *k) {
@@ -204,20 +205,20 @@ static at_status read_args(const struct at_reader *r, const char *at, const json
 
 /* Three lengths of which the last may be left out. */
 static at_status read_three(const struct at_reader *r, const char *at, const char *name, const json_t *value,
-                            struct at_expression three[3]) {
+                            struct at_launch_expression three[3]) {
     char field[160];
     int n = 0;
     snprintf(field, sizeof field, "%s.%s", at, name);
     for (int i = 0; i < 3; i++)
-        three[i] = at_expression_number(1);
+        three[i] = at_launch_expression_number(1);
     return at_field_expressions(r, field, value, 1, 3, three, &n);
 }
 
 static at_status read_number(const struct at_reader *r, const char *at, const char *name, const json_t *value,
-                             int64_t fallback, struct at_expression *out) {
+                             int64_t fallback, struct at_launch_expression *out) {
     char field[160];
     snprintf(field, sizeof field, "%s.%s", at, name);
-    *out = at_expression_number(fallback);
+    *out = at_launch_expression_number(fallback);
     return value ? at_field_expression(r, field, value, out) : AT_OK;
 }
 

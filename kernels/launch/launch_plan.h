@@ -15,18 +15,18 @@ enum { AT_ARG_WORKSPACE = -1 };
 /* One argument of a kernel. */
 struct at_plan_arg {
     enum at_arg_kind kind;
-    int tensor;                    /* POINTER: index in the operator's table, or AT_ARG_WORKSPACE; MAP: which */
-    struct at_expression value;    /* whole numbers: it; POINTER: bytes beyond */
-    const struct at_scalar *param; /* F32: this parameter times `factor`; NULL: the factor alone */
+    int tensor;                        /* POINTER: index in the operator's table, or AT_ARG_WORKSPACE; MAP: which */
+    struct at_launch_expression value; /* whole numbers: it; POINTER: bytes beyond */
+    const struct at_scalar *param;     /* F32: this parameter times `factor`; NULL: the factor alone */
     double factor;
     char text[64]; /* as it was written */
 };
 
 struct at_plan_kernel {
     char name[256];
-    struct at_expression grid[3], block[3], cluster[3]; /* what is left out is 1 */
-    struct at_expression shared;                        /* bytes of dynamic shared memory */
-    struct at_expression when;                          /* 0: this job does without it */
+    struct at_launch_expression grid[3], block[3], cluster[3]; /* what is left out is 1 */
+    struct at_launch_expression shared;                        /* bytes of dynamic shared memory */
+    struct at_launch_expression when;                          /* 0: this job does without it */
     int has_cluster, pdl;
     int n_args;
     struct at_plan_arg args[AT_PLAN_ARGS];
@@ -36,12 +36,12 @@ struct at_plan_kernel {
 struct at_plan_map {
     char name[64];
     int tensor, rank;
-    struct at_expression dims[AT_PLAN_MAP_DIMS];    /* elements */
-    struct at_expression strides[AT_PLAN_MAP_DIMS]; /* bytes, from dimension 1 on; [0] is not used */
-    int has_strides;                                /* 0: contiguous */
-    struct at_expression box[AT_PLAN_MAP_DIMS];     /* elements */
-    int swizzle, l2;                                /* bytes; 0: none */
-    int oob_nan;                                    /* 1: what lies outside is read as NaN, else as 0 */
+    struct at_launch_expression dims[AT_PLAN_MAP_DIMS];    /* elements */
+    struct at_launch_expression strides[AT_PLAN_MAP_DIMS]; /* bytes, from dimension 1 on; [0] is not used */
+    int has_strides;                                       /* 0: contiguous */
+    struct at_launch_expression box[AT_PLAN_MAP_DIMS];     /* elements */
+    int swizzle, l2;                                       /* bytes; 0: none */
+    int oob_nan;                                           /* 1: what lies outside is read as NaN, else as 0 */
 };
 
 /* One launch file: one variant. */
@@ -58,11 +58,12 @@ struct at_plan {
     int is_ptx;
     int sm;        /* 90 */
     char sm_class; /* 0, or 'a', 'f' */
-    struct at_expression_scope scope;
-    struct at_expression named[AT_NAMED_MAX]; /* what the names of the scope stand for, each of those before it */
+    struct at_launch_expression_scope scope;
+    struct at_launch_expression
+        named[AT_NAMED_MAX]; /* what the names of the scope stand for, each of those before it */
     int n_requires;
-    struct at_expression needs[AT_PLAN_REQUIRES]; /* 0: the job is declined */
-    struct at_expression workspace;               /* bytes */
+    struct at_launch_expression needs[AT_PLAN_REQUIRES]; /* 0: the job is declined */
+    struct at_launch_expression workspace;               /* bytes */
     int n_maps, n_kernels;
     struct at_plan_map maps[AT_PLAN_MAPS];
     struct at_plan_kernel kernels[AT_PLAN_KERNELS];

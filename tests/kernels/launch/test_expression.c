@@ -5,12 +5,13 @@
 #include "attest/op.h"
 #include "kernels/launch/expression.h"
 
-static struct at_expression_scope scope;
+static struct at_launch_expression_scope scope;
 static struct at_problem problem;
 
 static void prepare(void) {
-    scope =
-        (struct at_expression_scope){ .op = at_op_find("softmax_attention"), .n = 2, .named = { "tile", "n_tiles" } };
+    scope = (struct at_launch_expression_scope){ .op = at_op_find("softmax_attention"),
+                                                 .n = 2,
+                                                 .named = { "tile", "n_tiles" } };
     at_problem_init(&problem, scope.op, AT_BF16);
     problem.sizes.b = 3;
     problem.sizes.h = 8;
@@ -23,12 +24,12 @@ static void prepare(void) {
 }
 
 static int64_t value_of(const char *text) {
-    const struct at_expression_values values = { .problem = &problem, .sms = 132, .named = { 16, 7 } };
-    struct at_expression e;
+    const struct at_launch_expression_values values = { .problem = &problem, .sms = 132, .named = { 16, 7 } };
+    struct at_launch_expression e;
     int64_t value = -12345;
-    at_assert_ok(at_expression_parse(text, &scope, &e));
+    at_assert_ok(at_launch_expression_parse(text, &scope, &e));
     at_assert_true(strcmp(e.text, text) == 0, "kept \"%s\" of \"%s\"", e.text, text);
-    at_assert_ok(at_expression_value(&e, &values, &value));
+    at_assert_ok(at_launch_expression_value(&e, &values, &value));
     return value;
 }
 
@@ -104,22 +105,23 @@ static void test_refused(void **state) {
         { "1.5", "at place 2, found .5" },
         { "b & 1", "at place 3" },
     };
-    struct at_expression e;
+    struct at_launch_expression e;
     char deep[AT_EXPRESSION_TEXT * 2];
     (void)state;
     prepare();
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        at_assert_fails(at_expression_parse(all[i].text, &scope, &e), AT_USAGE, all[i].part);
+        at_assert_fails(at_launch_expression_parse(all[i].text, &scope, &e), AT_USAGE, all[i].part);
     memset(deep, '(', 60);
     deep[60] = 0;
-    at_assert_fails(at_expression_parse(deep, &scope, &e), AT_USAGE, "nested more than 24 deep");
+    at_assert_fails(at_launch_expression_parse(deep, &scope, &e), AT_USAGE, "nested more than 24 deep");
     memset(deep, '1', sizeof deep - 1);
     deep[sizeof deep - 1] = 0;
-    at_assert_fails(at_expression_parse(deep, &scope, &e), AT_USAGE, "has 239 letters, wanted at most 119");
+    at_assert_fails(at_launch_expression_parse(deep, &scope, &e), AT_USAGE, "has 239 letters, wanted at most 119");
     for (int i = 0; i < 100; i += 2)
         memcpy(deep + i, "1+", 2);
     memcpy(deep + 100, "1", 2);
-    at_assert_fails(at_expression_parse(deep, &scope, &e), AT_USAGE, "more than 48 numbers, names and operations");
+    at_assert_fails(at_launch_expression_parse(deep, &scope, &e), AT_USAGE,
+                    "more than 48 numbers, names and operations");
 }
 
 static void test_without_value(void **state) {
@@ -134,14 +136,14 @@ static void test_without_value(void **state) {
         { "9223372036854775807 * b", "does not fit in 64 bits" },
         { "(-9223372036854775807 - 1) / (0 - 1)", "does not fit in 64 bits" },
     };
-    const struct at_expression_values values = { .problem = &problem };
-    struct at_expression e;
+    const struct at_launch_expression_values values = { .problem = &problem };
+    struct at_launch_expression e;
     int64_t value;
     (void)state;
     prepare();
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        at_assert_ok(at_expression_parse(all[i].text, &scope, &e));
-        at_assert_fails(at_expression_value(&e, &values, &value), AT_USAGE, all[i].part);
+        at_assert_ok(at_launch_expression_parse(all[i].text, &scope, &e));
+        at_assert_fails(at_launch_expression_value(&e, &values, &value), AT_USAGE, all[i].part);
     }
 }
 
