@@ -1,4 +1,4 @@
-# A Slurm of its own for a test: munged, slurmctld and slurmd of Debian on the loopback, all files in the scratch folder, all
+# A Slurm of its own for a test: munged, slurmctld and slurmd of Debian on the loopback, all files in a folder of their own, all
 # processes this user's.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154 # scratch is of lib.sh

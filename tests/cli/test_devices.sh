@@ -44,6 +44,7 @@ echo 12 > "$scratch/lines"
 devices 1=dies; judged dies --devices 0,1 --jobs 2
 same "$scratch/one.h5" "$scratch/dies.h5"
 says 'device 1 is given up, 1 left: jobs that failed on it were done by another'
+says 'was CRASHED on one device and not on another, which counts: '
 [[ $(grep -c 1 "$scratch/started") -le 3 ]] || fail "device 1 was started $(grep -c 1 "$scratch/started") times"
 # The first one, which planned the run; and one that does not start.
 devices 0=dies 1=absent; judged first --devices 0,1,2 --jobs 3

@@ -81,3 +81,13 @@ wants 3 'cudagraph --load x' "$scratch/attest" verify 'uclip_norm/*' --runner 'c
 sed -i 's/"grid"/"gird"/' "$scratch/01_right.json"
 wants 3 '01_right.json: kernels[0]: has no field gird; did you mean grid' "$attest" verify 'uclip_norm/*' --runner "$runner --load $scratch/01_right.json" \
     --case 'uclip_norm tokens=7 channels=40 dtype=f32'
+
+# What the pages show compiles: code for a launch file, and the same kernel in a library.
+if command -v nvcc > /dev/null; then
+    nvcc -cubin -arch=sm_90a -O3 -o "$scratch/softmax_rows.cubin" kernels/launch/examples/softmax_rows.cu || fail "softmax_rows.cu"
+    nvcc -O3 -arch=sm_90a -shared -Xcompiler -fPIC -I kernels/runner -I kernels/launch/examples \
+        kernels/runner/examples/softmax_launch_cuda.cu -o "$scratch/libmine.so" || fail "softmax_launch_cuda.cu"
+    [[ "$(nm -D --defined-only "$scratch/libmine.so")" == *attest_declaration* ]] || fail "the library says nothing of itself"
+else
+    echo "no nvcc: examples of device code are not compiled"
+fi

@@ -27,7 +27,7 @@ at_status at_given_up_open(struct at_given_up *g, const struct at_plan *plan, in
 /* The first result of a job, which fails the run or not. Says on stderr when a variant is set aside, unless quiet. */
 void at_given_up_note(struct at_given_up *g, const struct at_result *result, int fails);
 int at_given_up_failed(const struct at_given_up *g, int variant);
-/* Why the variant is set aside; "": it is not. */
+/* Why the variant is set aside; "": it is not. Changes with the next note: workers that share g hold its lock meanwhile. */
 const char *at_given_up_why(const struct at_given_up *g, int variant);
 void at_given_up_close(struct at_given_up *g);
 

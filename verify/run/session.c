@@ -240,6 +240,9 @@ static at_status judge(struct worker *w, struct at_runner *predictor, int varian
         return opened;
     if (other) {
         status = at_judge_job(w->at->context, other, predictor, variant);
+        if (status == AT_OK && w->held && !w->broke) /* or the kernel fails now and then: never without a word */
+            fprintf(stderr, "attest: %s/%s was %s on one device and not on another, which counts: %s; %s\n",
+                    w->held->family, w->held->variant, at_state_name(w->held->state), w->held->cause, w->held->case_id);
         if (status == AT_OK && (cannot_serve || !w->broke))
             at_device_seat_blame(&w->seat, cannot_serve);
     } else if (w->held) {
@@ -253,8 +256,9 @@ static at_status judge(struct worker *w, struct at_runner *predictor, int varian
 /* A variant that was set aside meanwhile is passed over, with its reason. */
 static at_status judge_or_skip(struct worker *w, struct at_runner *predictor, int variant) {
     struct session *s = w->session;
+    char why[sizeof s->given_up.broken->why];
     pthread_mutex_lock(&s->lock);
-    const char *why = at_given_up_why(&s->given_up, w->at->item->variants[variant]); /* written once */
+    snprintf(why, sizeof why, "%s", at_given_up_why(&s->given_up, w->at->item->variants[variant]));
     pthread_mutex_unlock(&s->lock);
     return why[0] ? at_judge_skip(w->at->context, w->seat.runner, variant, why) : judge(w, predictor, variant);
 }
