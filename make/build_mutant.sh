@@ -34,9 +34,9 @@ elif [[ -n "${NVCC_FLAGS:-}" ]]; then # by nvcc, for a device, which has no -iqu
     objcopy --redefine-sym "$kernel=$mutant" "$work/all.o" "$out"
     exit 0
 else
+    ! grep -qx 'instances: all' "$patch" || SIMT_FLAGS=${SIMT_FLAGS//-DAT_FEW_INSTANCES/}
     # shellcheck disable=SC2086
-    compile_cuda "$work" "$work/all.o" ${SIMT_FLAGS//-Werror/} -MMD -MP -MT "$out" -MF "$work/all.d"
-    sed "s|$work/||g" "$work/all.d" > "${out%.o}.d" # made again when a source in the tree changes
+    compile_cuda "$work" "$work/all.o" ${SIMT_FLAGS//-Werror/} -MMD -MP -MT "$out" -MF "$(realpath -m "${out%.o}.d")" # made again when a source in the tree changes
     make/simt_object.sh "$work/all.o" at_kernel_
 fi
 objcopy --redefine-sym "$kernel=$mutant" --keep-global-symbol="$mutant" "$work/all.o" "$out"

@@ -24,14 +24,18 @@ copy_variant() {
     cp "$variant_source" "$work/$variant_source"
 }
 
-# compile_cuda WORK OBJECT FLAG...: by g++. Wrong code may well have unused parts: warnings are not what a mutant is judged
-# by. Messages name the source as it is known, not the copy: the same change gives the same object.
+# compile_cuda WORK OBJECT FLAG...: by g++, within the copy, where what was not copied is a link: sources have the names that
+# they have in the tree (the tables of -fsanitize=bounds-strict keep them), so that the same code gives the same object.
+# Wrong code may well have unused parts: warnings are not what a mutant is judged by. Files that flags name: by full paths.
 compile_cuda() {
-    local work=$1 object=$2 folder maps=(-ffile-prefix-map="$1/=") # the last that fits counts
+    local work object tree=$PWD folder
+    work=$(realpath "$1") object=$(realpath -m "$2")
     shift 2
-    for folder in "${variant_folders[@]}"; do maps+=(-ffile-prefix-map="$work/$folder/=./$folder/"); done
-    $CXX "$@" -w -iquote "$work" "${maps[@]}" -ffile-prefix-map="$work/$variant_source=$variant_source" -x c++ \
-        -c "$work/$variant_source" -o "$object"
+    for folder in reference kernels/*/; do
+        folder=${folder%/}
+        [[ -e "$work/$folder" ]] || ln -s "$tree/$folder" "$work/$folder"
+    done
+    (cd "$work" && $CXX "$@" -w -ffile-prefix-map="$work=$tree" -x c++ -c "$variant_source" -o "$object")
 }
 
 # compile_host WORK OBJECTS FLAG...: what was changed is compiled, and the rest taken from the folder OBJECTS; `host_objects`.

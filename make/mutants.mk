@@ -12,7 +12,7 @@ mutant_obj = $(patsubst tests/mutants/%.patch,$(BUILD)/mutants/%.o,$(filter $(HO
 # -Og: half the time to compile and a sixth more to run, and most mutants are judged on a few cases.
 $(SIMT)/mutants/%.o: tests/mutants/%.patch $(SIMT_STAMP) make/build_mutant.sh make/mutant_copy.sh make/simt_object.sh
 	$(call say,MUTANT,$<)
-	$(Q)CXX='$(CXX)' SIMT_FLAGS='$(SIMT_FLAGS) -Og' make/build_mutant.sh $< $@ $(BUILD)
+	$(Q)CXX='$(CXX)' SIMT_FLAGS='$(SIMT_FLAGS) -Og -DAT_FEW_INSTANCES' make/build_mutant.sh $< $@ $(BUILD)
 define host_mutants_of
 $(BUILD)/mutants/$(1)/%.o: tests/mutants/$(1)/%.patch $(call obj,$(filter kernels/$(1)/%,$(VARIANTS)) $(HOST_SRC)) \
                            make/build_mutant.sh make/mutant_copy.sh

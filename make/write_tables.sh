@@ -92,7 +92,8 @@ drawn() { # patches, as for `kernels`
 }
 
 # A patch's head names what it makes wrong: "mutant-of: FAMILY/NN_idea", "expect: STATE", "cases: GLOB", "fault: text"; and
-# "runs-on: device" where a device must survive it too (attest-cuda-mutants).
+# "runs-on: device" where a device must survive it too (attest-cuda-mutants), "instances: all" where its cases want other
+# formats or head sizes than mutants of large kernels are compiled for (kernels/device/instances.h).
 mutant_list() {
     local patch line key value values
     for patch in "$@"; do
@@ -102,7 +103,7 @@ mutant_list() {
             [[ "$line" =~ ^([a-z-]+):\ *(.*)$ ]] || continue
             key=${BASH_REMATCH[1]} value=${BASH_REMATCH[2]}
             case "$key" in
-                mutant-of | expect | cases | fault | runs-on) ;;
+                mutant-of | expect | cases | fault | runs-on | instances) ;;
                 *) die "$patch: unknown key in its head: $line" ;;
             esac
             values[$key]=${values[$key]:-$value}
@@ -111,6 +112,7 @@ mutant_list() {
             [[ -n "${values[$key]:-}" ]] || die "$patch: no line '$key: ...' before the patch"
         done
         [[ "${values[runs-on]:-device}" == device ]] || die "$patch: runs-on: wanted device, found ${values[runs-on]}"
+        [[ "${values[instances]:-all}" == all ]] || die "$patch: instances: wanted all, found ${values[instances]}"
         identify "$patch"
         printf '%s/%s\t%s\t%s\t%s\t%s\n' "$family" "$name" "${values[mutant-of]}" "${values[expect]}" "${values[cases]}" "${values[fault]}"
     done

@@ -63,7 +63,7 @@ AT_KERNEL(asynct_prefill, 02_multi_q) = {
     .summary = "16 queries a block, 8 threads a query, key by key",
     .source = "000 1.4",
     .numerics = AT_ASYNCT_MULTI_Q_NUMERICS,
-    .supports = at_multi_q_declines,
+    .supports = at_multi_q_declines<QUERIES>,
     .workspace = nullptr,
     .launch = launch,
 };

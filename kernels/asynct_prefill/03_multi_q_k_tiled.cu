@@ -74,7 +74,7 @@ AT_KERNEL(asynct_prefill, 03_multi_q_k_tiled) = {
     .summary = "16 queries a block, keys in tiles of 32",
     .source = "000 1.4",
     .numerics = AT_ASYNCT_MULTI_Q_NUMERICS,
-    .supports = at_multi_q_declines,
+    .supports = at_multi_q_declines<QUERIES>,
     .workspace = nullptr,
     .launch = launch,
 };

@@ -75,7 +75,7 @@ AT_KERNEL(asynct_prefill, 22_multi_q_scale_on_q) = {
     .summary = "16 queries a block, keys in tiles of 32; the scale multiplies q once, in f32",
     .source = "ours",
     .numerics = AT_ASYNCT_MULTI_Q_SCALED_NUMERICS(AT_SCALE_ON_Q),
-    .supports = at_multi_q_declines,
+    .supports = at_multi_q_declines<QUERIES>,
     .workspace = nullptr,
     .launch = launch,
 };

@@ -78,10 +78,10 @@ __device__ void at_stage_keys(const at_decode_query<T> &query, int begin, int en
     }
 }
 
-/* Reasons to decline. */
-static inline const char *at_multi_q_declines(const struct at_problem *problem) {
+/* Reasons to decline of kernels with tiles of QUERIES queries. */
+template <int QUERIES> const char *at_multi_q_declines(const struct at_problem *problem) {
     const char *reason = at_head_size_declines(problem);
-    return reason ? reason : at_asynct_declines(problem, 0);
+    return reason ? reason : at_asynct_declines(problem, 0, QUERIES);
 }
 
 /* A kernel on grid (query heads, requests, tiles of the longest request). */

@@ -33,9 +33,10 @@ template <class T> struct at_asynct_view : at_attention_view<T> {
     }
 };
 
-/* Reasons to decline that all kernels share: `bytes_per_key` of shared memory for a whole row of keys. */
-static inline const char *at_asynct_declines(const struct at_problem *problem, int64_t bytes_per_key) {
-    return at_attention_declines(problem, bytes_per_key);
+/* Reasons to decline that all kernels share, as at_attention_declines has them. */
+static inline const char *at_asynct_declines(const struct at_problem *problem, int64_t bytes_per_key,
+                                             int64_t queries = INT32_MAX) {
+    return at_attention_declines(problem, bytes_per_key, queries);
 }
 
 /* The gate of one head: filter tap by tap with fmaf, clamp by fminf and fmaxf, then gamma. */

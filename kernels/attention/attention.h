@@ -61,19 +61,28 @@ template <class T> struct at_attention_view {
     }
 };
 
-/* Reasons to decline that all kernels share but for what scores are: `bytes_per_key` of shared memory for a whole row of keys. */
-static inline const char *at_attention_sizes_decline(const struct at_problem *problem, int64_t bytes_per_key) {
+/* Reasons to decline that all kernels share but for what scores are: `bytes_per_key` of shared memory for a whole row of keys;
+ * a block along z for each `queries` queries of the longest request, by default none. CUDA's grids have at most 65535 blocks
+ * along y and z. */
+static inline const char *at_attention_sizes_decline(const struct at_problem *problem, int64_t bytes_per_key,
+                                                     int64_t queries = INT32_MAX) {
     if (problem->dtype != AT_F16 && problem->dtype != AT_BF16)
         return "activations are f16 or bf16";
     const struct at_sizes *z = &problem->sizes;
+    if (z->max_sq > 65535 * queries)
+        return "a request has more queries than a grid has blocks for";
+    /* not reached: as many requests take the SIMT machine minutes */
+    if (z->b > 65535)
+        return "more requests than a grid has blocks for";
     if (z->capacity * z->hk * z->d >= INT32_MAX || z->capacity * z->page >= 1 << 30) /* key_of_page, page_of */
         return "a request has more keys than 32-bit places reach";
     return z->capacity * bytes_per_key > 220 * 1024 ? "a request has more keys than shared memory holds" : nullptr;
 }
 
 /* Of kernels whose scores are scale q.k alone. */
-static inline const char *at_attention_declines(const struct at_problem *problem, int64_t bytes_per_key) {
-    const char *reason = at_attention_sizes_decline(problem, bytes_per_key);
+static inline const char *at_attention_declines(const struct at_problem *problem, int64_t bytes_per_key,
+                                                int64_t queries = INT32_MAX) {
+    const char *reason = at_attention_sizes_decline(problem, bytes_per_key, queries);
     if (!reason && problem->op->beyond_scale)
         reason = problem->op->beyond_scale(problem);
     return reason;

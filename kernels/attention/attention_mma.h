@@ -229,12 +229,12 @@ template <class F> int at_mma_with_head_size(int64_t d, F f) {
     }
 }
 
-/* Reasons to decline other than the format of activations. */
+/* Reasons to decline other than the format of activations; AT_MMA_ROWS queries are the smallest tile of these kernels. */
 static inline const char *at_mma_declines(const struct at_problem *problem) {
     const int64_t d = problem->sizes.d;
     if (d != 32 && d != 64 && d != 96 && d != 128)
         return "d is none of 32, 64, 96, 128";
-    return at_attention_declines(problem, 0);
+    return at_attention_declines(problem, 0, AT_MMA_ROWS);
 }
 
 /* Grid (query heads, requests, tiles of `queries` queries of the longest request). Without any query

@@ -6,6 +6,7 @@
 #include "kernels/attention/prefill_consume.h"
 #include "kernels/attention/prefill_redo.h"
 #include "kernels/attention/tma_launch.h"
+#include "kernels/device/instances.h"
 
 template <class Kind>
 __global__ void __launch_bounds__(AT_PREFILL_THREADS, 1)
@@ -102,15 +103,18 @@ template <class Kind> int at_prefill_launch_of(const struct at_launch *launch) {
 template <template <class, int, int> class Kind, class T> int at_prefill_launch(const struct at_launch *launch) {
     const struct at_sizes *z = &launch->problem->sizes;
     const bool wide = z->page % AT_PREFILL_HALF == 0; /* contiguous keys are one page of 0 */
-    if (z->d == 64)
-        return wide ? at_prefill_launch_of<Kind<T, 64, 8>>(launch) : at_prefill_launch_of<Kind<T, 64, 2>>(launch);
-    return wide ? at_prefill_launch_of<Kind<T, 128, 8>>(launch) : at_prefill_launch_of<Kind<T, 128, 2>>(launch);
+    if constexpr (AT_ALL_INSTANCES)
+        if (z->d == 128)
+            return wide ? at_prefill_launch_of<Kind<T, 128, 8>>(launch) : at_prefill_launch_of<Kind<T, 128, 2>>(launch);
+    return wide ? at_prefill_launch_of<Kind<T, 64, 8>>(launch) : at_prefill_launch_of<Kind<T, 64, 2>>(launch);
 }
 
 static inline const char *at_prefill_declines(const struct at_problem *problem) {
     /* not reached: more work than an H200 does in hours */
     if (problem->sizes.h * problem->sizes.b * (problem->sizes.max_sq / AT_PREFILL_QUERIES + 1) >= 1 << 22)
         return "more items than are counted";
+    if (!AT_ALL_INSTANCES && problem->sizes.d != 64)
+        return AT_LEFT_OUT;
     return at_tma_declines(problem);
 }
 

@@ -56,7 +56,7 @@ static inline const char *at_tma_declines(const struct at_problem *problem) {
     /* not reached: K and V of as many rows have 512 GiB */
     if (z->slots + z->tokens >= INT32_MAX)
         return "more rows than a copy's 32-bit places reach";
-    return at_attention_declines(problem, 0);
+    return at_attention_declines(problem, 0, AT_TMA_QUERIES);
 }
 
 #endif

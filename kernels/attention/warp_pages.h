@@ -17,6 +17,7 @@
 
 #include "kernels/attention/attention.h"
 #include "kernels/device/cluster.h"
+#include "kernels/device/instances.h"
 #include "kernels/device/mma.h"
 
 constexpr int AT_PAGES_STEP = 8, AT_PAGES_EACH = 8; /* keys of a half a step, elements of a load */

@@ -150,27 +150,32 @@ static inline const char *at_pages_declines(const struct at_problem *problem) {
     const struct at_sizes *z = &problem->sizes;
     if (z->d != 32 && z->d != 64 && z->d != 96 && z->d != 128 && z->d != 256)
         return "d is none of 32, 64, 96, 128, 256";
+    if (!AT_ALL_INSTANCES && (z->d != 64 || problem->dtype != AT_BF16))
+        return AT_LEFT_OUT;
     return z->page % AT_PAGES_STEP ? "pages do not hold a multiple of 8 keys: a step of a warp lies in one page"
                                    : nullptr;
 }
 
-/* A kernel on grid (blocks of a cluster, groups of heads, requests); more: as above. */
-template <template <class> class View>
-int at_pages_launch(const struct at_launch *launch, void (*f16)(View<at_f16>, at_pages_shape),
-                    void (*bf16)(View<at_bf16>, at_pages_shape), int log_ranges, int64_t more) {
+/* kernel.operator()<T>() on grid (blocks of a cluster, groups of heads, requests); more: as above. */
+template <template <class> class View, class F>
+int at_pages_launch(const struct at_launch *launch, F kernel, int log_ranges, int64_t more) {
     const struct at_problem *p = launch->problem;
     const struct at_sizes *z = &p->sizes;
     const at_pages_shape shape = at_pages_shape_of(z, log_ranges, more);
     const dim3 grid{ (unsigned)shape.cluster, (unsigned)(z->hk * shape.parts), (unsigned)z->b },
         threads{ (unsigned)shape.warps * 32, 1, 1 };
-    const auto start = [&](auto kernel, const auto &view) {
+    const auto start = [&]<class T>(const View<T> &view) {
+        const auto of = kernel.template operator()<T>();
         return shape.cluster == 1
-                   ? at_launch(kernel, grid, threads, shape.bytes, launch->stream, view, shape)
-                   : at_launch_cluster(kernel, grid, threads, shape.cluster, shape.bytes, launch->stream, view, shape);
+                   ? at_launch(of, grid, threads, shape.bytes, launch->stream, view, shape)
+                   : at_launch_cluster(of, grid, threads, shape.cluster, shape.bytes, launch->stream, view, shape);
     };
     if (z->tokens == 0)
         return 0;
-    return p->dtype == AT_F16 ? start(f16, View<at_f16>::of(p)) : start(bf16, View<at_bf16>::of(p));
+    if constexpr (AT_ALL_INSTANCES)
+        if (p->dtype == AT_F16)
+            return start(View<at_f16>::of(p));
+    return start(View<at_bf16>::of(p));
 }
 
 /* f.operator()<D, HEADS>() for the head size and the query heads of a block. */
@@ -182,11 +187,14 @@ template <class F> int at_pages_with_sizes(const struct at_sizes *z, F f) {
                : heads == 4 ? f.template operator()<D, 4>()
                             : f.template operator()<D, at_pages_heads(D, 8)>();
     };
-    return z->d == 32    ? with_heads.template operator()<32>()
-           : z->d == 64  ? with_heads.template operator()<64>()
-           : z->d == 96  ? with_heads.template operator()<96>()
-           : z->d == 128 ? with_heads.template operator()<128>()
-                         : with_heads.template operator()<256>();
+    if constexpr (!AT_ALL_INSTANCES)
+        return with_heads.template operator()<64>();
+    else
+        return z->d == 32    ? with_heads.template operator()<32>()
+               : z->d == 64  ? with_heads.template operator()<64>()
+               : z->d == 96  ? with_heads.template operator()<96>()
+               : z->d == 128 ? with_heads.template operator()<128>()
+                             : with_heads.template operator()<256>();
 }
 
 #endif

@@ -8,6 +8,7 @@
 #ifndef AT_SCORE_COUNTS_TILE_H
 #define AT_SCORE_COUNTS_TILE_H
 
+#include "kernels/device/instances.h"
 #include "kernels/score_counts/score_counts_close.h"
 
 constexpr int AT_COUNTS_BLOCK = 256, AT_COUNTS_KEYS = 64, AT_COUNTS_CHANNELS = 32;
@@ -150,13 +151,17 @@ template <class T, class F> int at_counts_launch_kinds(const struct at_launch *l
 
 /* Launches all kernels; put(view, kind) launches the one that counts scores. */
 template <class F> int at_counts_launch_tiles(const struct at_launch *launch, F put) {
-    return launch->problem->dtype == AT_F16 ? at_counts_launch_kinds<at_f16>(launch, put)
-                                            : at_counts_launch_kinds<at_bf16>(launch, put);
+    if constexpr (AT_ALL_INSTANCES)
+        if (launch->problem->dtype == AT_BF16)
+            return at_counts_launch_kinds<at_bf16>(launch, put);
+    return at_counts_launch_kinds<at_f16>(launch, put);
 }
 
 static inline const char *at_counts_tiles_decline(const struct at_problem *p) {
     if (p->dtype != AT_F16 && p->dtype != AT_BF16)
         return "queries and keys are f16 or bf16";
+    if (!AT_ALL_INSTANCES && p->dtype != AT_F16)
+        return AT_LEFT_OUT;
     if (at_counts_own_of(p).softmax)
         return "softmax needs a row's maximum first";
     if (at_counts_own_of(p).what >> AT_COUNTS_OF_OUT & 1 && p->sizes.d > 32 * AT_COUNTS_CHANNELS_OUT)

@@ -166,8 +166,9 @@ __global__ void __launch_bounds__(at_pages_threads(D, HEADS), 1)
 /* A row's keys in 2 ^ log_ranges ranges. */
 static inline int at_softmax_pages_launch(const struct at_launch *launch, int log_ranges) {
     return at_pages_with_sizes(&launch->problem->sizes, [=]<int D, int HEADS>() {
-        return at_pages_launch(launch, at_softmax_pages_attend<at_f16, D, HEADS>,
-                               at_softmax_pages_attend<at_bf16, D, HEADS>, log_ranges, sizeof(at_softmax_total));
+        return at_pages_launch<at_softmax_view>(
+            launch, []<class T>() { return at_softmax_pages_attend<T, D, HEADS>; }, log_ranges,
+            sizeof(at_softmax_total));
     });
 }
 

@@ -20,7 +20,7 @@ template <class T> __global__ void __launch_bounds__(AT_DECODE_THREADS, AT_DECOD
     at_softmax_row(at_softmax_query<T>(a, (int)blockIdx.x, request, token, a.visible(request, i)), row);
 }
 
-const char *supports(const struct at_problem *problem) { return at_attention_declines(problem, 4); }
+const char *supports(const struct at_problem *problem) { return at_attention_declines(problem, 4, 1); }
 
 int launch(const struct at_launch *launch) {
     const struct at_sizes *z = &launch->problem->sizes;

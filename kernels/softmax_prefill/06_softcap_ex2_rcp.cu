@@ -22,7 +22,7 @@ template <class T> __global__ void __launch_bounds__(AT_DECODE_THREADS, AT_DECOD
     at_capped_row(at_capped_query<T, at_tanh_by_ex2>(a, (int)blockIdx.x, request, i, a.visible(request, i)), row);
 }
 
-const char *supports(const struct at_problem *problem) { return at_attention_sizes_decline(problem, 4); }
+const char *supports(const struct at_problem *problem) { return at_attention_sizes_decline(problem, 4, 1); }
 
 int launch(const struct at_launch *launch) {
     const struct at_sizes *z = &launch->problem->sizes;
