@@ -35,7 +35,8 @@ enum at_state_class {
     X(HUNG,         BROKEN,   "the watchdog fired")                                                          \
     X(ERROR,        BROKEN,   "a call failed")                                                               \
     X(UNSUPPORTED,  DECLINED, "the variant's own supports() declined")                                       \
-    X(SKIPPED,      DECLINED, "not run, for the reason given")
+    X(SKIPPED,      DECLINED, "not run, for the reason given")                                               \
+    X(IMPOSSIBLE,   WRONG,    "a time below what the bytes and operations of the case take on any hardware")
 /* clang-format on */
 
 enum at_state {
