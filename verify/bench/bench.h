@@ -64,7 +64,7 @@ at_status at_bench_judge_timed(const struct at_problem *problem, const struct at
 /* What a device cannot exceed: bytes a second of its memory, operations a second on factors of two bytes and of one, bytes
  * that its caches keep from one launch to the next. */
 struct at_ceiling {
-    char name[96];
+    char device[96];
     double bytes, flops, flops_of_bytes, cache;
 };
 struct at_ceilings {

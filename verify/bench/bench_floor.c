@@ -25,7 +25,7 @@ static at_status parse_line(const char *line, const char *path, int number, stru
         !line[used] || !is_ceiling(c))
         return AT_FAIL(AT_USAGE, "%s:%d: found \"%.80s\", wanted: bytes/s flop/s flop/s-of-one-byte cache NAME", path,
                        number, line);
-    snprintf(c->name, sizeof c->name, "%s", line + used);
+    snprintf(c->device, sizeof c->device, "%s", line + used);
     return AT_OK;
 }
 
@@ -60,7 +60,7 @@ void at_ceilings_release(struct at_ceilings *all) {
 
 at_status at_ceiling_parse(const char *text, struct at_ceiling *c) {
     char rest[2];
-    *c = (struct at_ceiling){ .name = "--ceiling" };
+    *c = (struct at_ceiling){ .device = "--ceiling" };
     const int n = sscanf(text, "%lf:%lf:%lf%1s", &c->bytes, &c->flops, &c->cache, rest);
     c->flops_of_bytes = c->flops;
     if ((n == 2 || n == 3) && is_ceiling(c))
@@ -73,10 +73,10 @@ const struct at_ceiling *at_ceiling_find(const struct at_ceilings *all, const ch
     const struct at_ceiling *found = NULL;
     for (int i = 0; i < all->n; i++) {
         const struct at_ceiling *c = &all->items[i];
-        const int is_other = strcmp(c->name, "*") == 0;
+        const int is_other = strcmp(c->device, "*") == 0;
         if ((is_other && !found) ||
-            (!is_other && strstr(device, c->name) &&
-             (!found || strcmp(found->name, "*") == 0 || strlen(c->name) > strlen(found->name))))
+            (!is_other && strstr(device, c->device) &&
+             (!found || strcmp(found->device, "*") == 0 || strlen(c->device) > strlen(found->device))))
             found = c;
     }
     return found;

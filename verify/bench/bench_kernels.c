@@ -181,15 +181,15 @@ static int64_t turns_of(const struct bench *b) { return b->request->turns > 0 ? 
 /* A time that the device's memory and its units leave no room for is none, whoever measured it. */
 static void set_against_floor(const struct bench *b, const struct at_timing *timing, struct entry *e) {
     const struct at_ceiling *given = &b->request->ceiling;
-    const struct at_ceiling *ceiling = given->name[0] ? given : at_ceiling_find(&b->ceilings, e->row->device);
+    const struct at_ceiling *ceiling = given->device[0] ? given : at_ceiling_find(&b->ceilings, e->row->device);
     char text[256];
     e->row->floor = at_bench_floor(e->problem, ceiling, timing->copies);
-    snprintf(e->row->ceiling, sizeof e->row->ceiling, "%s", ceiling->name);
+    snprintf(e->row->ceiling, sizeof e->row->ceiling, "%s", ceiling->device);
     if (timing->cold >= e->row->floor)
         return;
     snprintf(text, sizeof text, "cold %.3g us, and no launch takes less than %.3g us (%s: %.3g byte/s, %.3g flop/s)",
              timing->cold * 1e6, e->row->floor * 1e6,
-             strcmp(ceiling->name, "*") == 0 ? "more than any device has" : ceiling->name, ceiling->bytes,
+             strcmp(ceiling->device, "*") == 0 ? "more than any device has" : ceiling->device, ceiling->bytes,
              ceiling->flops);
     tell(e->row, AT_STATE_IMPOSSIBLE, "IMPOSSIBLE: ", text);
     e->row->wrong = 1;

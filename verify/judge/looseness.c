@@ -8,7 +8,7 @@
 
 enum { ROWS = 8 };
 /* Multiply-adds of these rows, evaluated twice: beyond it a number for readers would cost as much as the verdict. */
-static const double MOST_WORK = 5e6;
+static const double MAX_WORK = 5e6;
 
 static int by_value(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -37,7 +37,7 @@ static int choose(const struct at_answer *a, int64_t rows[ROWS]) {
         work += a->problem->op->row_work(a->problem, row);
         rows[n++] = row;
     }
-    return work <= MOST_WORK ? n : 0;
+    return work <= MAX_WORK ? n : 0;
 }
 
 static at_status limits_of(const struct at_answer *a, const struct at_numerics *n, const int64_t *rows, int n_rows,

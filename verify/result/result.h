@@ -88,8 +88,8 @@ struct at_result {
     int64_t model_equal, model_compared; /* elements equal to (or within the interval of) the model; 0 of 0: no model */
     int model_exact;                     /* the model allows no deviation and every bit was equal */
     double aggregate_ratio; /* largest sum over errors / what roundings to nearest allow; NaN: not tested */
-    double resolution; /* smallest uniform scale error that would have been seen; NaN: none would */
-    double looseness;  /* median limit over that of f32 arithmetic in any order; NaN: a model judged, or not asked */
+    double resolution;      /* smallest uniform scale error that would have been seen; NaN: none would */
+    double looseness; /* median limit over that of f32 arithmetic in any order; NaN: a model judged, or not asked */
     int n_decoys;
     char decoy_fate[AT_RESULT_DECOYS + 1];
     char decoy_names[640]; /* comma-separated, in the order of decoy_fate */

@@ -67,10 +67,10 @@ static struct at_ceilings load(void) {
 static void test_names(void **state) {
     (void)state;
     struct at_ceilings all = load();
-    assert_string_equal(at_ceiling_find(&all, "NVIDIA H200, sm_90, driver 13.0, runtime 13.0")->name, "NVIDIA H200");
-    assert_string_equal(at_ceiling_find(&all, "NVIDIA H100 80GB HBM3, sm_90")->name, "NVIDIA H100 80GB HBM3");
-    assert_string_equal(at_ceiling_find(&all, "NVIDIA H100 NVL")->name, "*");
-    assert_string_equal(at_ceiling_find(&all, "Python 3.11, numpy 1.24")->name, "*");
+    assert_string_equal(at_ceiling_find(&all, "NVIDIA H200, sm_90, driver 13.0, runtime 13.0")->device, "NVIDIA H200");
+    assert_string_equal(at_ceiling_find(&all, "NVIDIA H100 80GB HBM3, sm_90")->device, "NVIDIA H100 80GB HBM3");
+    assert_string_equal(at_ceiling_find(&all, "NVIDIA H100 NVL")->device, "*");
+    assert_string_equal(at_ceiling_find(&all, "Python 3.11, numpy 1.24")->device, "*");
     at_ceilings_release(&all);
 }
 
