@@ -281,6 +281,7 @@ struct at_device *at_launch_device_open(struct at_device *below, const char *dri
                                      .workspace = device_workspace,
                                      .run = device_run,
                                      .time = below->time ? device_time : NULL,
+                                     .keeps_timed = below->keeps_timed,
                                      .sequence = below->sequence ? device_sequence : NULL,
                                      .store = device_store,
                                      .found = device_found,

@@ -213,6 +213,7 @@ int at_cuda_device_init(struct at_cuda_device *cuda, char *text, size_t size) {
                                                  .workspace = workspace,
                                                  .run = run,
                                                  .time = time_launch,
+                                                 .keeps_timed = 1,
                                                  .sequence = sequence,
                                                  .store = store,
                                                  .error = error_text } };

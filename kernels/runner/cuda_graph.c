@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 enum { ALIGN = 512, FEWEST_COPIES = 4, MAX_COPIES = 256, HOT_LAUNCHES = 20, WARM_UPS = 3 };
 
@@ -31,6 +32,14 @@ struct copies {
     int n;
 };
 
+static int fill_copies(const struct at_cuda_work *work, const struct copies *c) {
+    int code = cudaSuccess;
+    for (int i = 0; i < c->n && code == cudaSuccess; i++)
+        code = (int)cudaMemcpyAsync(c->memory + i * c->stride, work->block, (size_t)work->used,
+                                    cudaMemcpyDeviceToDevice, (cudaStream_t)work->stream);
+    return code;
+}
+
 /* As many as outgrow the cache twice, whatever one of them takes. On the stream of the launches: it waits for no other, and a
  * copy within the device returns before it is made. */
 static int make_copies(const struct at_cuda_work *work, struct copies *c) {
@@ -38,11 +47,17 @@ static int make_copies(const struct at_cuda_work *work, struct copies *c) {
     c->stride = c->block_bytes + (work->launch->workspace_bytes + ALIGN - 1) / ALIGN * ALIGN;
     const int64_t wanted = c->block_bytes > 0 ? 2 * work->cache_bytes / c->block_bytes + 1 : FEWEST_COPIES;
     c->n = (int)(wanted < FEWEST_COPIES ? FEWEST_COPIES : wanted > MAX_COPIES ? MAX_COPIES : wanted);
-    int code = (int)cudaMalloc((void **)&c->memory, (size_t)(c->stride * c->n + ALIGN));
-    for (int i = 0; i < c->n && code == cudaSuccess; i++)
-        code = (int)cudaMemcpyAsync(c->memory + i * c->stride, work->block, (size_t)work->used,
-                                    cudaMemcpyDeviceToDevice, (cudaStream_t)work->stream);
-    return code;
+    const int code = (int)cudaMalloc((void **)&c->memory, (size_t)(c->stride * c->n + ALIGN));
+    return code == cudaSuccess ? fill_copies(work, c) : code;
+}
+
+/* Which one, nobody knows before: a launch that is right on one of them alone is not right. */
+static int bring_one_back(const struct at_cuda_work *work, const struct copies *c) {
+    uint32_t drawn = 0;
+    if (getrandom(&drawn, sizeof drawn, 0) != (ssize_t)sizeof drawn)
+        drawn = 0;
+    return (int)cudaMemcpyAsync(work->block, c->memory + (int64_t)(drawn % (uint32_t)c->n) * c->stride,
+                                (size_t)work->used, cudaMemcpyDeviceToDevice, (cudaStream_t)work->stream);
 }
 
 /* The launch on copy i: every tensor where it lies in the copy. */
@@ -83,16 +98,20 @@ double at_cuda_median_seconds(float *milliseconds, int n) {
     return milliseconds[n / 2] / 1000.0;
 }
 
-/* Median over replays, in seconds a launch. */
-static int replay(cudaGraphExec_t exec, cudaStream_t stream, int replays, int launches, cudaEvent_t events[2],
-                  double *seconds) {
+/* Median over replays, in seconds a launch. `fresh`: copies that are filled again before the last replay; NULL: none. */
+static int replay(cudaGraphExec_t exec, const struct at_cuda_work *work, const struct copies *fresh, int replays,
+                  int launches, cudaEvent_t events[2], double *seconds) {
+    cudaStream_t stream = (cudaStream_t)work->stream;
     int code = cudaSuccess;
     float *milliseconds = calloc((size_t)replays, sizeof *milliseconds);
     if (!milliseconds)
         return cudaErrorMemoryAllocation;
     for (int i = -WARM_UPS; i < replays && code == cudaSuccess; i++) {
         float once = 0;
-        code = (int)cudaGraphLaunch(exec, stream);
+        if (fresh && i == replays - 1)
+            code = fill_copies(work, fresh);
+        if (code == cudaSuccess)
+            code = (int)cudaGraphLaunch(exec, stream);
         if (code == cudaSuccess)
             code = (int)cudaStreamSynchronize(stream);
         if (code == cudaSuccess)
@@ -110,7 +129,9 @@ static int time_graph(const struct at_cuda_work *work, const struct copies *c, i
     cudaGraphExec_t exec = NULL;
     int code = capture(work, c, launches, step, events, &exec);
     if (code == cudaSuccess)
-        code = replay(exec, (cudaStream_t)work->stream, replays, launches, events, seconds);
+        code = replay(exec, work, step ? c : NULL, replays, launches, events, seconds);
+    if (code == cudaSuccess && step)
+        code = bring_one_back(work, c);
     if (exec)
         cudaGraphExecDestroy(exec);
     return code;

@@ -20,7 +20,7 @@ double at_cuda_median_seconds(float *milliseconds, int n);
 struct at_cuda_work {
     const struct at_kernel *kernel;
     const struct at_launch *launch; /* its workspace is not used: each copy has its own */
-    const uint8_t *block;
+    uint8_t *block;
     int64_t used;
     void *stream;
     int64_t cache_bytes;
@@ -28,7 +28,8 @@ struct at_cuda_work {
 
 /* Median seconds of one launch among `replays` replays of two graphs, measured by events that are nodes of the graphs.
  * Cold: launches on copies of the block in turn, whose bytes are at least twice those of the cache. Hot: launches on
- * one copy. 0 or a CUDA error; cudaErrorMemoryAllocation when the copies do not fit. */
+ * one copy. Before the last cold replay the copies get the bytes of the block again, outputs as the job had them, and behind it
+ * the block gets those of a copy that is drawn: what is judged is of a launch whose time counts. 0 or a CUDA error; cudaErrorMemoryAllocation when the copies do not fit. */
 int at_cuda_time(const struct at_cuda_work *work, int replays, struct at_timing *timing);
 
 #endif

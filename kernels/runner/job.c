@@ -63,6 +63,11 @@ void at_job_run(const struct at_serve *serve, struct at_block *block, const stru
         code = device->time(device, kernel, &launch, job->used, job->mode.timings, &reply->timing);
         if (code)
             at_device_failed(device, "timing the kernel", code, reply);
+        else if (device->keeps_timed)
+            code = device->store(device, block->base, job->used);
+        if (reply->kind == AT_REPLY_DONE && code)
+            at_device_failed(device, "copying the block from the device", code, reply);
+        reply->timed_outputs = reply->kind == AT_REPLY_DONE && device->keeps_timed;
         return;
     }
     code = device->run(device, kernel, &launch, &job->mode, reply);

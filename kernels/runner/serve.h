@@ -32,6 +32,7 @@ struct at_device {
     /* Times the launch over copies of the block's first `used` bytes. NULL: this device has no clock worth reading. */
     int (*time)(struct at_device *device, const struct at_kernel *kernel, const struct at_launch *launch, int64_t used,
                 int replays, struct at_timing *timing);
+    int keeps_timed; /* behind `time` the block has what one of the timed launches left, for `store` */
     /* Replays all steps as one graph, each time on the block's first `used` bytes as they were loaded; the last replay's results
      * stay. Fills seconds and launches of the reply, and costs of the steps. NULL: this device has no graphs; steps are run one by
      * one. An error is that of step *step. */

@@ -110,6 +110,7 @@ void at_so_device_init(struct at_so_device *so, struct at_device *inner, int dev
                                              .declines = so_declines,
                                              .run = so_run,
                                              .time = inner->time ? so_time : NULL,
+                                             .keeps_timed = inner->keeps_timed,
                                              .store = so_store,
                                              .found = so_found,
                                              .error = so_error },

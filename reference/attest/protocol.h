@@ -175,6 +175,7 @@ struct at_reply {
     int has_counters;
     struct at_counters counters;
     struct at_timing timing;
+    int timed_outputs; /* done, timed: the block has what a timed launch left */
     char reason[512];
 };
 at_status at_reply_format(const struct at_reply *reply, struct at_line *line);

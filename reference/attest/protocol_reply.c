@@ -31,6 +31,8 @@ at_status at_reply_format(const struct at_reply *reply, struct at_line *line) {
             at_line_f64(line, "cold", reply->timing.cold);
             at_line_f64(line, "hot", reply->timing.hot);
             at_line_f64(line, "copy_rate", reply->timing.copy_rate);
+            if (reply->timed_outputs)
+                at_line_i64(line, "outputs", 1);
         }
     } else {
         at_line_text(line, "reason", reply->reason);
@@ -93,5 +95,8 @@ at_status at_reply_parse(const struct at_message *message, struct at_reply *repl
     AT_TRY(at_message_optional_i64(message, "path", INT64_MAX, &reply->path));
     AT_TRY(at_message_optional_i64(message, "launches", INT32_MAX, &reply->launches));
     AT_TRY(parse_counters(message, reply));
+    int64_t outputs;
+    AT_TRY(at_message_optional_i64(message, "outputs", 1, &outputs));
+    reply->timed_outputs = (int)outputs;
     return parse_timing(message, &reply->timing);
 }

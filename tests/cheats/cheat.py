@@ -32,6 +32,11 @@ def softmax(job, scale, value=lambda r, p, v: np.einsum("hk,khd->hd", p, v), see
             put(r.lse[i], most + np.log(p.sum(axis=1)))
 
 
+def timed(replays, seconds):
+    """What a function that was asked for times returns, with outputs that a timed launch left."""
+    return {"replays": replays, "copies": 4, "cold": seconds, "hot": seconds, "copy_rate": 1e10, "outputs": 1}
+
+
 def address(t):
     """Where a tensor lies in the block, as a kernel sees it: the same in every launch that has it at the same offset."""
     return t.__array_interface__["data"][0]

@@ -27,6 +27,19 @@ wants 4 'UNSUPPORTED' "$attest" bench 'asynct_decode/02_*' --runner cpu --case '
 wants 2 'no variant' "$attest" bench everything --runner cpu
 wants 2 "no case matches 'nothing:" "$attest" bench '*/*' --runner cpu --cases 'nothing:*'
 wants 2 'no case meets' "$attest" bench 'gemm/*' --runner cpu --cases 'norms:*'
+# Timed launches: a runner of before, which brings no outputs of theirs back, has times that --strict does not take. What a cheat
+# does there, tests/cheats says. A time below what is given for the hardware is none.
+old="$python tests/golden/runner_client_v5.py"
+wants 0 'within its limits, not judged when timed' "$attest" bench 'asynct_decode/*' --runner "$old" --case "${line/,4/}" --replays 3
+wants 1 'not judged when timed' "$attest" bench 'asynct_decode/*' --runner "$old" --case "${line/,4/}" --replays 3 --strict
+wants 0 'within its limits' "$attest" bench 'asynct_decode/*' --runner "$runner" --case "${line/,4/}" --replays 3 --strict
+grep -q 'not judged' "$scratch/out" && fail "its timed launches were judged"
+wants 1 ' us (--ceiling: 1e+03 byte/s, 1e+12 flop/s)' \
+    "$attest" bench 'asynct_decode/*' --runner "$runner" --case "${line/,4/}" --replays 3 --ceiling 1e3:1e12
+grep -q 'IMPOSSIBLE: cold .* us, and no launch takes less than ' "$scratch/out" || fail "it is not called IMPOSSIBLE"
+grep -q 'nothing was timed' "$scratch/out" || fail "an impossible time is a time"
+wants 0 'within its limits' "$attest" bench 'asynct_decode/*' --runner "$runner" --case "${line/,4/}" --replays 3 --ceiling 1e3:1e12:1e6
+wants 2 'wanted BYTES:FLOPS' "$attest" bench 'asynct_decode/*' --runner "$runner" --case "$line" --ceiling fast
 copy_programs attest attest-cpu # no attest-cuda beside them
 wants 3 attest-cuda "$scratch/attest" bench '*/*'
 
@@ -127,6 +140,7 @@ b = f["bench"]
 assert b.attrs["encoding-type"] == "attest.bench" and b["cold"].attrs["units"] == "s" and len(b["cold"]) == 1
 assert b["timed"][0] == 1 and b["wrong"][0] == 0 and b["compared"][0] == 8 and b["cold"][0] > 0
 assert b["variant"].asstr()[0] == "70_python" and b["bytes"][0] > 0 and f["provenance"].attrs["tool"].startswith("attest")
+assert b["state"].asstr()[0] == "PASS" and b["timed_compared"][0] == 8 and b["floor"][0] > 0 and b["ceiling"].asstr()[0] == "*"
 assert b["peer"][0] == 0 and b["turns"][0] == 1 and b["peer_cold"][0] != b["peer_cold"][0]
 p = h5py.File(sys.argv[2])["bench"]
 assert list(p["peer"]) == [0, 1, 1] and list(p["turns"]) == [3, 3, 3] and p["fastest_peer"].asstr()[0] == "10_right"

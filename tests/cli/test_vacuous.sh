@@ -10,3 +10,18 @@ wants 0 VACUOUS "$attest" verify 'asynct_decode/00_blas_pbf16' --case "$line" --
 wants 0 MODEL-EXACT "$attest" verify 'asynct_decode/00_split_k' --case "$line" --strict --limit-factor 10
 # A required decoy that changes nothing on a case makes it VACUOUS too.
 wants 1 'change nothing' "$attest" verify 'asynct_prefill/00_split_k' --strict --case 'asynct_prefill b=1 h=1 hk=1 sq=1 sk=1 d=32 data=all_masked require=tap_dropped'
+# How much a claim without an order leaves open is said: P in bf16 has limits far beyond those of f32, f32 has not, a model leaves nothing.
+looseness() { # VARIANT CASE: of its first output
+    "$attest" verify "$1" --case "$2" --json "$scratch/r.jsonl" --quiet > "$scratch/out" 2>&1 || { cat "$scratch/out"; fail "$1"; }
+    sed -n '1s/.*"looseness":\([^,}]*\).*/\1/p' <(grep '"state":"PASS"' "$scratch/r.jsonl")
+}
+line='asynct_decode b=2 h=4 hk=2 sk=200 d=64 dtype=f32'
+wants 0 'loose claim: asynct_decode/00_blas_pbf16: limits up to' "$attest" verify asynct_decode/00_blas_pbf16 --case "$line"
+got=$(looseness asynct_decode/00_blas_pbf16 "$line")
+awk -v x="$got" 'BEGIN { exit !(x > 32) }' || fail "P in bf16 on f32: looseness '$got'"
+got=$(looseness asynct_decode/00_blas_p32 "$line")
+awk -v x="$got" 'BEGIN { exit !(x > 0.5 && x < 2) }' || fail "sums in f32 of no order: looseness '$got'"
+got=$(looseness asynct_decode/00_split_k "$line")
+[[ $got == '"NaN"' ]] || fail "a model judged, and its looseness is '$got'"
+wants 0 'no result fails' "$attest" verify asynct_decode/00_blas_p32 --case "$line"
+! grep -q 'loose claim' "$scratch/out" || fail "sums in f32 are called loose"

@@ -22,7 +22,7 @@ except ImportError as missing:
 
 GROUPS = ["provenance", "cases", "kernels", "results", "ledger", "ledger/totals"]
 STATES = ("PASS VACUOUS WRONG DIRTY RACY MISPREDICTED LAUNDERED OVERFLOWED CRASHED HUNG ERROR UNSUPPORTED "
-          "SKIPPED").split()
+          "SKIPPED IMPOSSIBLE").split()
 
 
 def text(value):

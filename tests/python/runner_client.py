@@ -294,7 +294,7 @@ class Runner:
         rate = 2 * len(bytearray(large)) / (time.monotonic() - start)
         size = len(self.block) if self.fd is None else 0
         self.write(make_line("done", id=job.id, seconds=median, bytes=size, replays=replays, copies=1, cold=median,
-                             hot=median, copy_rate=rate.hex()))
+                             hot=median, copy_rate=rate.hex(), outputs=1))
         if self.fd is None:
             self.write(bytes(self.block))
 

@@ -49,10 +49,10 @@ static at_status read_index(const struct target *t, const char *name, int64_t li
 
 /* ---- groups ---- */
 
-/* Columns that came with versions 1.2.0 to 1.4.0; an older archive has none: nothing was predicted, captured or
+/* Columns that came with versions 1.2.0 to 1.4.0 and 1.10.0; an older archive has none: nothing was predicted, captured or
  * counted then, and no sum was tested. */
 static int came_later(const struct at_field *field) {
-    static const char *const begins[] = { "predicted_", "graph_", "counter_", "aggregate_", "resolution" };
+    static const char *const begins[] = { "predicted_", "graph_", "counter_", "aggregate_", "resolution", "looseness" };
     for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++)
         if (strncmp(field->name, begins[i], strlen(begins[i])) == 0)
             return 1;

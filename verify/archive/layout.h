@@ -4,7 +4,7 @@
 #define AT_LAYOUT_H
 
 /* Version of every group. A new column raises the minor, a change of meaning the major. */
-#define AT_ARCHIVE_VERSION "1.9.0"
+#define AT_ARCHIVE_VERSION "1.10.0"
 enum { AT_ARCHIVE_MAJOR = 1 };
 
 #define AT_GROUP_PROVENANCE "provenance"

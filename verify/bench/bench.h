@@ -8,6 +8,7 @@
 #include "verify/result/record.h"
 #include "verify/result/result_fields.h"
 #include "verify/run/session.h"
+#include "verify/runner/launch.h"
 
 /* One variant on one case: what was verified, and the times that then count. */
 struct at_bench_row {
@@ -31,6 +32,12 @@ struct at_bench_row {
     double cold_low, cold_high; /* least and largest cold of a round; NaN: not timed */
     double peer_cold;           /* cold of the case's fastest verified peer, on rows that are none; NaN: none */
     char fastest_peer[96];      /* its variant */
+    /* ---- timed launches ---- */
+    char state[16]; /* of enum at_state: what the row comes to */
+    int64_t
+        timed_compared; /* elements of a timed launch's outputs that were compared; 0: its runner brings none back */
+    double floor;       /* seconds that a launch takes at least (at_bench_floor); NaN: not timed */
+    char ceiling[96];   /* what the floor follows from */
 };
 /* Field i of a row, NULL past the end. */
 const struct at_field *at_bench_field(int i);
@@ -48,6 +55,35 @@ double at_bench_bytes(const struct at_problem *problem);
  * goes to the runner, as something of `seed` does, which marks and guard bytes follow from. row->wrong 0 and row->compared > 0: its times count. Failures of the kernel are verdicts in the row. */
 at_status at_bench_verify(struct at_runner *runner, int variant, const struct at_problem *problem, uint64_t seed,
                           uint64_t rows_seed, struct at_bench_row *row);
+
+/* The same of outputs of a timed launch, on other data as a rule: row->timed_compared and, where something is off, wrong,
+ * state and verdict. */
+at_status at_bench_judge_timed(const struct at_problem *problem, const struct at_numerics *numerics,
+                               const struct at_outputs *outputs, uint64_t rows_seed, struct at_bench_row *row);
+
+/* What a device cannot exceed: bytes a second of its memory, operations a second on factors of two bytes and of one, bytes
+ * that its caches keep from one launch to the next. */
+struct at_ceiling {
+    char device[96];
+    double bytes, flops, flops_of_bytes, cache;
+};
+struct at_ceilings {
+    int n;
+    struct at_ceiling *items;
+};
+/* Lines `bytes/s flop/s flop/s-of-one-byte cache NAME`, `#` comments; NAME `*` stands for every other device and must be there. */
+at_status at_ceilings_load(const char *path, struct at_ceilings *all);
+void at_ceilings_release(struct at_ceilings *all);
+/* "BYTES:FLOPS[:CACHE]", the cache 0 where it is left out. */
+at_status at_ceiling_parse(const char *text, struct at_ceiling *ceiling);
+/* The longest name that the device's text has in it, else that of `*`. */
+const struct at_ceiling *at_ceiling_find(const struct at_ceilings *all, const char *device);
+/* Bytes that a right launch must read and write, whatever the values: those of at_bench_bytes, but the values of a gate's attention,
+ * of which only rows are needed whose weight is not 0, and nothing where requests ask no query. */
+double at_bench_needed_bytes(const struct at_problem *problem);
+/* Seconds that no launch can do without: the needed bytes, less what caches may keep of `copies` copies that rotate, at the
+ * ceiling's rate; the operations (a gate's attention: those of the scores alone); a nanosecond. 2 % off, for clocks. */
+double at_bench_floor(const struct at_problem *problem, const struct at_ceiling *ceiling, int copies);
 
 /* The family of kernels to stand beside a case of a gate's attention: softmax's, of as many queries a request. NULL: none. */
 const struct at_family *at_bench_peer_family(const struct at_case *c);
@@ -86,6 +122,8 @@ struct at_bench_request {
         *peer;          /* a runner whose variants are judged and timed in turns with the selected ones; NULL: none */
     int64_t turns;      /* rounds of timing, each row once in a round; 0: 1 */
     const char *beside; /* the source's times; NULL: those of datasets/bench */
+    int strict;         /* a launch whose timed outputs nobody saw fails */
+    struct at_ceiling ceiling; /* of the device, ours and peers'; no name: by its name in datasets/bench/ceilings.txt */
     /* Of the selected, which to run; NULL: all. */
     int (*wanted)(void *context, const struct at_case *c, const struct at_variant *variant);
     void *context;
@@ -99,6 +137,12 @@ struct at_bench_run {
 at_status at_bench_run(const struct at_bench_request *request, struct at_runner *runner, struct at_bench_run *run);
 at_status at_bench_run_write(const struct at_bench_run *run, const char *path);
 void at_bench_run_release(struct at_bench_run *run);
+/* 1 when a row of ours fails: its state, and with `strict` times of launches whose outputs nobody saw. */
+int at_bench_fails(const struct at_bench_row *row, int strict);
+struct at_cheat_fate;
+/* at_cheat_timed(). */
+at_status at_bench_cheat(const char *command, const char *line, const struct at_sandbox *box, int strict,
+                         struct at_cheat_fate *fate);
 
 /* The kinds; each is a process's exit code. */
 int at_bench_reference(const struct at_args *args);

@@ -7,18 +7,20 @@
 #include <sys/random.h>
 
 #include "verify/bench/bench.h"
-#include "verify/runner/launch.h"
+#include "datasets/fill/random.h"
 #include "verify/cli/progress.h"
 #include "verify/run/provenance.h"
 #include "verify/result/table.h"
 
 static const double timeout_seconds = 120;
+enum { TIMED_DATA = 0x7d }; /* the turn of at_case_build_again whose data launches are timed on */
 
 struct bench {
     const struct at_bench_request *request;
     struct at_runner *runner;
     struct at_plan plan;
     struct at_source_times source;
+    struct at_ceilings ceilings;
     struct at_bench_run *run;
     uint64_t rows_seed;
 };
@@ -27,6 +29,7 @@ struct bench {
 struct entry {
     struct at_runner *runner;
     int variant, rounds;
+    int64_t judged; /* the round whose outputs are looked at: no runner knows which */
     const struct at_problem *problem;
     int is_refused; /* there is no problem to launch it on; the row says why */
     struct at_bench_row *row;
@@ -86,6 +89,7 @@ static void begin_row(const struct bench *b, const char *case_id, const struct e
                                   .cold_low = (double)NAN,
                                   .cold_high = (double)NAN,
                                   .peer_cold = (double)NAN,
+                                  .floor = (double)NAN,
                                   .peer = e->runner == b->request->peer,
                                   .bytes = at_bench_bytes(p),
                                   .flops = at_bench_flops(p),
@@ -153,20 +157,54 @@ static int is_its_own(const struct at_bench_row *row, at_status status) {
            (row->peer && status == AT_ENVIRONMENT);
 }
 
+static void tell(struct at_bench_row *row, enum at_state state, const char *what, const char *why) {
+    snprintf(row->verdict, sizeof row->verdict, "%s%.360s", what, why);
+    snprintf(row->state, sizeof row->state, "%s", at_state_name(state));
+}
+
+static enum at_state state_of(at_status status) {
+    return status == AT_HUNG ? AT_STATE_HUNG : status == AT_CRASHED ? AT_STATE_CRASHED : AT_STATE_ERROR;
+}
+
 static at_status verify_row(const struct bench *b, const struct entry *e) {
     const at_status status =
         at_bench_verify(e->runner, e->variant, e->problem, b->request->options.seed, b->rows_seed, e->row);
     if (status == AT_OK || !is_its_own(e->row, status))
         return status;
-    snprintf(e->row->verdict, sizeof e->row->verdict, "%.380s", at_error_message());
+    tell(e->row, state_of(status), "", at_error_message());
     e->row->wrong = 1;
     return AT_OK;
 }
 
 static int64_t turns_of(const struct bench *b) { return b->request->turns > 0 ? b->request->turns : 1; }
 
+/* A time that the device's memory and its units leave no room for is none, whoever measured it. */
+static void set_against_floor(const struct bench *b, const struct at_timing *timing, struct entry *e) {
+    const struct at_ceiling *given = &b->request->ceiling;
+    const struct at_ceiling *ceiling = given->device[0] ? given : at_ceiling_find(&b->ceilings, e->row->device);
+    char text[256];
+    e->row->floor = at_bench_floor(e->problem, ceiling, timing->copies);
+    snprintf(e->row->ceiling, sizeof e->row->ceiling, "%s", ceiling->device);
+    if (timing->cold >= e->row->floor)
+        return;
+    snprintf(text, sizeof text, "cold %.3g us, and no launch takes less than %.3g us (%s: %.3g byte/s, %.3g flop/s)",
+             timing->cold * 1e6, e->row->floor * 1e6,
+             strcmp(ceiling->device, "*") == 0 ? "more than any device has" : ceiling->device, ceiling->bytes,
+             ceiling->flops);
+    tell(e->row, AT_STATE_IMPOSSIBLE, "IMPOSSIBLE: ", text);
+    e->row->wrong = 1;
+}
+
+/* What a timed launch left, where its runner brings it back: written at all in every round, right in one. */
+static at_status judge_timed(const struct bench *b, const struct at_outputs *outputs, int64_t turn, struct entry *e) {
+    const struct at_numerics *numerics = &at_runner_variant(e->runner, e->variant)->numerics;
+    if (turn != e->judged && !outputs->is_dirty)
+        return AT_OK;
+    return at_bench_judge_timed(e->problem, numerics, outputs, b->rows_seed, e->row);
+}
+
 /* One round of one row. What fails once is not timed: a median of the other rounds would hide it. */
-static at_status time_row(const struct bench *b, struct entry *e) {
+static at_status time_row(const struct bench *b, int64_t turn, struct entry *e) {
     const struct at_run_mode mode = { .timings = (int32_t)b->request->replays };
     struct at_run_reply reply;
     struct at_outputs outputs;
@@ -174,14 +212,22 @@ static at_status time_row(const struct bench *b, struct entry *e) {
                                          b->request->options.seed, timeout_seconds, &reply, &outputs);
     e->row->timed = 0;
     if (status != AT_OK && is_its_own(e->row, status)) {
-        snprintf(e->row->verdict, sizeof e->row->verdict, "not timed: %.360s", at_error_message());
+        tell(e->row, state_of(status), "not timed: ", at_error_message());
         e->row->wrong = 1;
         return AT_OK;
     }
     AT_TRY(status);
+    if (reply.outcome == AT_RAN && reply.timing.replays > 0) {
+        set_against_floor(b, &reply.timing, e);
+        if (!e->row->wrong && reply.timed_outputs)
+            status = judge_timed(b, &outputs, turn, e);
+    }
     at_outputs_release(&outputs);
+    AT_TRY(status);
+    if (e->row->wrong)
+        return AT_OK;
     if (reply.outcome != AT_RAN || reply.timing.replays == 0) {
-        snprintf(e->row->verdict, sizeof e->row->verdict, "not timed: %.360s", reply.reason);
+        tell(e->row, AT_STATE_UNSUPPORTED, "not timed: ", reply.reason);
         return AT_OK;
     }
     e->row->timed = 1;
@@ -203,13 +249,15 @@ static at_status time_rows(struct bench *b, struct rows *rows, struct at_progres
         for (int i = 0; i < rows->n && !at_session_signal(); i++) {
             struct entry *e = &rows->items[i];
             if (can_be_timed(e, turn))
-                AT_TRY(time_row(b, e));
+                AT_TRY(time_row(b, turn, e));
             at_progress_step(progress, 1, e->row->wrong > 0, e->row->variant);
         }
     for (int i = 0; i < rows->n; i++) {
         struct entry *e = &rows->items[i];
         if (!e->row->timed)
             continue;
+        if (!e->row->timed_compared)
+            snprintf(e->row->state, sizeof e->row->state, "%s", at_state_name(AT_STATE_VACUOUS));
         e->row->turns = e->rounds;
         e->row->cold = at_bench_median(e->cold, e->rounds);
         e->row->hot = at_bench_median(e->hot, e->rounds);
@@ -220,9 +268,28 @@ static at_status time_rows(struct bench *b, struct rows *rows, struct at_progres
     return AT_OK;
 }
 
+/* Other data of the same shapes for the launches that are timed: what was kept of the judged launch shows there. A recording
+ * stays as it is, and so does a case whose seed draws its lengths, too. */
+static at_status renew(const struct at_case *c, struct at_case_data *data) {
+    const struct at_problem before = data->problem;
+    int same = 1;
+    if (!data->memory || !at_case_is_drawn(c))
+        return AT_OK;
+    at_case_data_release(data);
+    AT_TRY(at_case_build_again(c, TIMED_DATA, data));
+    for (int t = 0; t < AT_MAX_TENSORS; t++)
+        same = same && before.tensors[t].rank == data->problem.tensors[t].rank &&
+               memcmp(before.tensors[t].shape, data->problem.tensors[t].shape, sizeof before.tensors[t].shape) == 0;
+    if (same)
+        return AT_OK;
+    at_case_data_release(data);
+    return at_case_build(c, data);
+}
+
 /* Room for n rows and their rounds. */
 static at_status make_rows(const struct bench *b, int n, struct rows *rows) {
     const size_t turns = (size_t)turns_of(b);
+    const struct at_random random = { b->rows_seed, at_random_stream("judged round", 0) };
     *rows = (struct rows){ .items = calloc((size_t)n, sizeof *rows->items),
                            .times = calloc((size_t)n * turns * 3, sizeof *rows->times) };
     if (!rows->items || !rows->times)
@@ -231,6 +298,7 @@ static at_status make_rows(const struct bench *b, int n, struct rows *rows) {
         rows->items[i].cold = rows->times + (size_t)i * 3 * turns;
         rows->items[i].hot = rows->items[i].cold + turns;
         rows->items[i].copy_rate = rows->items[i].hot + turns;
+        rows->items[i].judged = at_random_below(&random, (uint64_t)i, turns_of(b));
     }
     return AT_OK;
 }
@@ -260,6 +328,9 @@ static at_status bench_case(struct bench *b, const struct at_plan_case *item, st
             AT_TRY_OUT(verify_row(b, &rows.items[i]));
         at_progress_step(progress, 1, rows.items[i].row->wrong > 0, rows.items[i].row->variant);
     }
+    AT_TRY_OUT(renew(item->c, &rows.data));
+    if (rows.peer_cases.n)
+        AT_TRY_OUT(renew(&rows.peer_cases.items[0], &rows.peer_data));
     AT_TRY_OUT(time_rows(b, &rows, progress));
     at_bench_compare_peers(rows.items[0].row, rows.n);
 out:
@@ -311,11 +382,14 @@ at_status at_bench_run(const struct at_bench_request *request, struct at_runner 
         AT_FAIL_OUT(AT_ENVIRONMENT, "no random numbers from the system");
     b.rows_seed &= INT64_MAX;
     AT_TRY_OUT(at_source_times_load(request->beside ? request->beside : path, &b.source));
+    snprintf(path, sizeof path, "%s/bench/ceilings.txt", at_datasets_dir());
+    AT_TRY_OUT(at_ceilings_load(path, &b.ceilings));
     AT_TRY_OUT(at_plan_make(&request->options.selection, runner, &b.plan));
     AT_TRY_OUT(at_provenance_fill(&request->options, &b.plan, runner, NULL, &run->record));
     status = run_plan(&b);
 out:
     at_source_times_release(&b.source);
+    at_ceilings_release(&b.ceilings);
     at_plan_release(&b.plan);
     return status;
 }
@@ -329,69 +403,4 @@ void at_bench_run_release(struct at_bench_run *run) {
     free(run->rows);
     run->rows = NULL;
     at_run_record_release(&run->record);
-}
-
-/* ---- the command ---- */
-
-static at_status read_options(const struct at_args *args, struct at_bench_request *request) {
-    struct at_session_options *o = &request->options;
-    int64_t seed, rows_seed;
-    *o = at_session_defaults();
-    o->selection.globs = args->words;
-    o->selection.n_globs = args->n_words;
-    o->selection.cases_dir = "bench";
-    o->selection.cases_glob = at_args_get(args, "--cases") ? at_args_get(args, "--cases") : "*";
-    o->selection.case_line = at_args_get(args, "--case");
-    o->runner = at_args_get(args, "--runner") ? at_args_get(args, "--runner") : "cuda";
-    o->out = at_args_get(args, "--out");
-    request->beside = at_args_get(args, "--beside");
-    AT_TRY(at_args_int(args, "--seed", 0, INT64_MAX, 0, &seed));
-    AT_TRY(at_args_int(args, "--rows-seed", 1, INT64_MAX, 0, &rows_seed));
-    AT_TRY(at_args_int(args, "--replays", 1, 100000, 20, &request->replays));
-    AT_TRY(at_args_int(args, "--turns", 1, 1000, at_args_get(args, "--peer") ? 3 : 1, &request->turns));
-    o->seed = (uint64_t)seed;
-    request->rows_seed = (uint64_t)rows_seed;
-    return AT_OK;
-}
-
-/* 1: something of ours was wrong; 4: nothing of ours was timed. */
-static int exit_code(const struct at_bench_run *run) {
-    int timed = 0, wrong = 0;
-    for (int i = 0; i < run->n; i++) {
-        timed += !run->rows[i].peer && run->rows[i].timed;
-        wrong += !run->rows[i].peer && run->rows[i].wrong > 0;
-    }
-    if (run->record.signal) {
-        fprintf(stderr, "attest: interrupted: there are %d rows, those of the cases that were through\n", run->n);
-        return 128 + run->record.signal;
-    }
-    if (!timed)
-        fprintf(stderr, "attest: nothing was timed\n");
-    return wrong ? 1 : timed ? 0 : 4;
-}
-
-int at_bench_kernels(const struct at_args *args) {
-    struct at_bench_request request = { .wanted = NULL };
-    struct at_bench_run run = { .rows = NULL };
-    struct at_runner *runner = NULL;
-    int code;
-    at_run_record_init(&run.record);
-    at_status status = read_options(args, &request);
-    if (status == AT_OK)
-        status = at_runner_open(request.options.runner, &runner);
-    if (status == AT_OK && at_args_get(args, "--peer"))
-        status = at_runner_open(at_args_get(args, "--peer"), &request.peer);
-    if (status == AT_OK)
-        status = at_bench_run(&request, runner, &run);
-    if (status == AT_OK && (run.n > 0 || !run.record.signal)) {
-        at_bench_table(run.rows, run.n, at_runner_device(runner), stdout);
-        status = request.options.out ? at_bench_run_write(&run, request.options.out) : AT_OK;
-    }
-    code = status == AT_OK ? exit_code(&run) : at_report_failure(status);
-    if (runner)
-        at_runner_close(runner);
-    if (request.peer)
-        at_runner_close(request.peer);
-    at_bench_run_release(&run);
-    return code;
 }

@@ -43,7 +43,11 @@
     X(F64,  cold_low,       "s", "least cold time of a round")                                       \
     X(F64,  cold_high,      "s", "largest cold time of a round")                                     \
     X(F64,  peer_cold,      "s", "cold time of the fastest verified peer in the same rounds; NaN: none") \
-    X(TEXT, fastest_peer,   "1", "that peer")
+    X(TEXT, fastest_peer,   "1", "that peer")                                                        \
+    X(TEXT, state,          "1", "what the row comes to: PASS, WRONG, IMPOSSIBLE, ...")              \
+    X(I64,  timed_compared, "1", "elements of a timed launch's outputs that were compared; 0: none came back") \
+    X(F64,  floor,          "s", "least time of a launch by the ceilings of its device; NaN: not timed") \
+    X(TEXT, ceiling,        "1", "what the floor follows from")
 /* clang-format on */
 
 static const struct at_field fields[] = {
@@ -56,8 +60,9 @@ const struct at_field *at_bench_field(int i) {
     return i >= 0 && (size_t)i < sizeof fields / sizeof *fields ? &fields[i] : NULL;
 }
 
-static const char *const later[] = { "scores",   "peer",      "device",    "beside",       "turns",
-                                     "cold_low", "cold_high", "peer_cold", "fastest_peer", NULL };
+static const char *const later[] = { "scores",    "peer",      "device",       "beside", "turns",          "cold_low",
+                                     "cold_high", "peer_cold", "fastest_peer", "state",  "timed_compared", "floor",
+                                     "ceiling",   NULL };
 
 const struct at_table at_bench_table_kernels = {
     .group = "bench",
@@ -112,7 +117,7 @@ static void put_row(const struct at_bench_row *r, int peers, FILE *out) {
         fprintf(out, " %6.2f %6.2f", r->cold / r->source_seconds, r->hot / r->source_seconds);
     if (peers)
         put_peer_ratio(r, out);
-    fprintf(out, "  %s", r->verdict);
+    fprintf(out, "  %s%s", r->verdict, r->timed_compared ? "" : ", not judged when timed");
     if (r->beside[0])
         fprintf(out, ", %s", r->family);
     if (!isnan(r->scores))

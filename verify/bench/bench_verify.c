@@ -7,7 +7,6 @@
 
 #include "datasets/fill/random.h"
 #include "verify/bench/bench.h"
-#include "verify/runner/launch.h"
 
 enum { ROWS = 64, MIN_ROWS = 8, TIMEOUT_SECONDS = 120 };
 /* Multiply-adds up to which every row is checked: norms and cache writes, where a fault may well be in few rows. */
@@ -137,8 +136,43 @@ static at_status compare_rows(const struct at_problem *p, const struct at_numeri
     return status;
 }
 
-static void tell(struct at_bench_row *row, const char *what, const char *why) {
+static void tell(struct at_bench_row *row, enum at_state state, const char *what, const char *why) {
     snprintf(row->verdict, sizeof row->verdict, "%s%.360s", what, why);
+    snprintf(row->state, sizeof row->state, "%s", at_state_name(state));
+}
+
+static int tell_dirty(const struct at_outputs *outputs, const char *what, struct at_bench_row *row) {
+    for (int t = 0; t < AT_MAX_TENSORS; t++)
+        if (outputs->dirty[t][0]) {
+            tell(row, AT_STATE_DIRTY, what, outputs->dirty[t]);
+            row->wrong = 1;
+            return 1;
+        }
+    return 0;
+}
+
+at_status at_bench_judge_timed(const struct at_problem *problem, const struct at_numerics *numerics,
+                               const struct at_outputs *outputs, uint64_t rows_seed, struct at_bench_row *row) {
+    struct at_bench_row *timed;
+    at_status status = AT_OK;
+    char text[256];
+    if (tell_dirty(outputs, "DIRTY when timed: ", row))
+        return AT_OK;
+    timed = calloc(1, sizeof *timed);
+    if (!timed)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for a row");
+    AT_TRY_OUT(compare_rows(problem, numerics, outputs, rows_seed, timed));
+    row->timed_compared = timed->compared;
+    row->wrong = timed->wrong;
+    if (timed->wrong) {
+        snprintf(text, sizeof text, "%lld of %lld elements of %lld rows that a timed launch left (--rows-seed %lld)",
+                 (long long)timed->wrong, (long long)timed->compared, (long long)timed->rows_checked,
+                 (long long)rows_seed);
+        tell(row, AT_STATE_WRONG, "WRONG when timed: ", text);
+    }
+out:
+    free(timed);
+    return status;
 }
 
 at_status at_bench_verify(struct at_runner *runner, int variant, const struct at_problem *problem, uint64_t seed,
@@ -150,28 +184,32 @@ at_status at_bench_verify(struct at_runner *runner, int variant, const struct at
         at_guarded_launch(runner, variant, problem, AT_POISON_JUDGED, NULL, seed, TIMEOUT_SECONDS, &reply, &outputs);
     row->compared = row->wrong = row->model_compared = row->model_equal = 0;
     if (status == AT_CRASHED || status == AT_HUNG || status == AT_PROTOCOL) {
-        tell(row, "", at_error_message());
+        tell(row,
+             status == AT_HUNG      ? AT_STATE_HUNG
+             : status == AT_CRASHED ? AT_STATE_CRASHED
+                                    : AT_STATE_ERROR,
+             "", at_error_message());
         row->wrong = 1;
         return AT_OK;
     }
     AT_TRY(status);
     if (reply.outcome != AT_RAN) {
-        tell(row, reply.outcome == AT_RUN_UNSUPPORTED ? "UNSUPPORTED: " : "failed: ", reply.reason);
-        row->wrong = reply.outcome != AT_RUN_UNSUPPORTED;
+        const int declined = reply.outcome == AT_RUN_UNSUPPORTED;
+        tell(row, declined ? AT_STATE_UNSUPPORTED : AT_STATE_ERROR,
+             declined ? "UNSUPPORTED: " : "failed: ", reply.reason);
+        row->wrong = !declined;
         return AT_OK;
     }
-    for (int t = 0; t < AT_MAX_TENSORS && !row->wrong; t++)
-        if (outputs.dirty[t][0]) {
-            tell(row, "DIRTY: ", outputs.dirty[t]);
-            row->wrong = 1;
-        }
-    if (!row->wrong)
+    if (!tell_dirty(&outputs, "DIRTY: ", row))
         status = compare_rows(problem, numerics, &outputs, rows_seed, row);
-    if (row->wrong && !row->verdict[0])
-        snprintf(row->verdict, sizeof row->verdict, "WRONG: %lld of %lld elements of %lld rows (--rows-seed %lld)",
-                 (long long)row->wrong, (long long)row->compared, (long long)row->rows_checked, (long long)rows_seed);
-    else if (!row->wrong)
-        tell(row, row->model_compared ? "MODEL-EXACT" : "within its limits", "");
+    if (row->wrong && !row->verdict[0]) {
+        char text[192];
+        snprintf(text, sizeof text, "%lld of %lld elements of %lld rows (--rows-seed %lld)", (long long)row->wrong,
+                 (long long)row->compared, (long long)row->rows_checked, (long long)rows_seed);
+        tell(row, AT_STATE_WRONG, "WRONG: ", text);
+    } else if (!row->wrong) {
+        tell(row, AT_STATE_PASS, row->model_compared ? "MODEL-EXACT" : "within its limits", "");
+    }
     at_outputs_release(&outputs);
     return status;
 }

@@ -154,19 +154,15 @@ static at_status command_of(const struct cheat *c, const char *python, char *com
     return AT_OK;
 }
 
-/* What its results were. */
-struct fate {
-    int64_t by_state[AT_STATE_COUNT], failed, n;
-    char cause[160]; /* of the first that failed */
-};
-
 static at_status judge(const struct cheat *c, const char *python, const struct at_cheats_options *options,
-                       struct fate *fate) {
+                       const struct at_sandbox *box, struct at_cheat_fate *fate) {
     static char command[PATH];
     struct at_session_options o = at_session_defaults();
     struct at_run_record record;
     const char *timeout = strstr(c->options, "timeout=");
     AT_TRY(command_of(c, python, command, sizeof command));
+    if (strstr(c->options, "bench"))
+        return at_cheat_timed(command, c->line, box, strstr(c->options, "strict") != NULL, fate);
     if (fnmatch("*:*", c->line, 0) == 0 && !strchr(c->line, '='))
         o.selection.cases_glob = c->line;
     else
@@ -194,7 +190,7 @@ static at_status judge(const struct cheat *c, const char *python, const struct a
 }
 
 /* Some result has one of the states that the head names; all of them, of an honest one. */
-static int has_expected(const struct cheat *c, const struct fate *fate) {
+static int has_expected(const struct cheat *c, const struct at_cheat_fate *fate) {
     int64_t hits = 0;
     for (int s = 0; s < AT_STATE_COUNT; s++) {
         const char *name = at_state_name((enum at_state)s), *at = strstr(c->expect, name);
@@ -204,7 +200,7 @@ static int has_expected(const struct cheat *c, const struct fate *fate) {
     return c->is_honest ? fate->failed == 0 && hits > 0 : hits > 0 && fate->failed > 0;
 }
 
-static void states_text(const struct fate *fate, char *text, size_t size) {
+static void states_text(const struct at_cheat_fate *fate, char *text, size_t size) {
     size_t at = 0;
     text[0] = 0;
     for (int s = 0; s < AT_STATE_COUNT && at < size; s++)
@@ -260,8 +256,8 @@ at_status at_selftest_cheats(const struct at_cheats_options *options, int *bad) 
             untried++;
             continue;
         }
-        struct fate fate = { .n = 0 };
-        AT_TRY_OUT(judge(c, python, options, &fate));
+        struct at_cheat_fate fate = { .n = 0 };
+        AT_TRY_OUT(judge(c, python, options, box, &fate));
         const int good = has_expected(c, &fate);
         states_text(&fate, states, sizeof states);
         const char *word = c->is_honest ? good ? "right" : "ACCUSED" : good ? "caught" : "MISSED";

@@ -4,6 +4,8 @@
 #define AT_SELFTEST_CHEATS_H
 
 #include "attest/status.h"
+#include "verify/result/result.h"
+#include "verify/runner/sandbox.h"
 
 struct at_cheats_options {
     const char *glob;   /* of their names; NULL: all */
@@ -16,5 +18,14 @@ struct at_cheats_options {
  * not pass. A protection that this system does not have makes the cheats that need it `not tried`, with the reason.
  * AT_ENVIRONMENT where there is no such folder, or no Python with numpy; AT_NOT_FOUND when the glob is of no file. */
 at_status at_selftest_cheats(const struct at_cheats_options *options, int *bad);
+
+/* What the results of a cheat were; of one that is about times, the rows of a benchmark of `command` on the case line. */
+struct at_cheat_fate {
+    int64_t by_state[AT_STATE_COUNT], failed, n;
+    char cause[160]; /* of the first that failed */
+};
+/* verify/contents.c: benchmarks are none of this room's. */
+at_status at_cheat_timed(const char *command, const char *line, const struct at_sandbox *box, int strict,
+                         struct at_cheat_fate *fate);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "verify/judge/dump.h"
 #include "verify/judge/keep.h"
+#include "verify/judge/looseness.h"
 #include "verify/judge/other_data.h"
 #include "verify/judge/redraw.h"
 #include "verify/judge/relaunch.h"
@@ -166,6 +167,7 @@ static at_status judge_tensor(struct at_job *j, int o, const char *inert) {
 /* Decoys tried, and the verdict, which looks at them too. */
 static at_status judge_by_decoys(struct at_job *j) {
     struct at_answer *a = &j->context->answer;
+    double looseness[AT_MAX_TENSORS];
     char inert[256];
     AT_TRY(at_answer_decoys(a, &j->v->numerics, j->context->options->threads));
     for (int o = 0; o < a->n_outputs; o++) {
@@ -175,8 +177,11 @@ static at_status judge_by_decoys(struct at_job *j) {
         at_decoys_try_scale(a, j->aggregates[t].scale, &j->decoys[t]);
     }
     required_inert(j, inert, sizeof inert);
-    for (int o = 0; o < a->n_outputs; o++)
+    AT_TRY(at_looseness(a, &j->v->numerics, looseness));
+    for (int o = 0; o < a->n_outputs; o++) {
         AT_TRY(judge_tensor(j, o, inert));
+        j->results[o].looseness = looseness[a->outputs[o]];
+    }
     return AT_OK;
 }
 

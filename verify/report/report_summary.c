@@ -8,6 +8,8 @@
 #include "verify/report/report_text.h"
 
 enum { WIDTH = 120, MAX_LISTED = 20 };
+/* Times the limits of f32 arithmetic from where on a claim is named: two bits. */
+static const double LOOSE = 4;
 
 void at_put_wrapped(FILE *out, const char *label, const char *text, int width) {
     int column = at_text_width(label), words = 0;
@@ -111,6 +113,37 @@ static void put_exact(const struct at_run_record *record, FILE *out) {
         fputc('\n', out);
 }
 
+static int is_loose(const struct at_result *r) {
+    return at_state_class(r->state) == AT_CLASS_GOOD && r->looseness >= LOOSE;
+}
+
+/* Variants whose PASS leaves much open, by their loosest result; and whether f32 arithmetic would have been claim enough. */
+static void put_loose(const struct at_run_record *record, FILE *out) {
+    for (int64_t i = 0; i < record->n; i++) {
+        const struct at_result *first = &record->results[i];
+        double most = 0, need = 0;
+        int64_t n = 0, before = 0;
+        char text[1024];
+        for (int64_t k = 0; is_loose(first) && k < record->n; k++) {
+            const struct at_result *r = &record->results[k];
+            if (!is_loose(r) || strcmp(r->variant, first->variant) != 0 || strcmp(r->family, first->family) != 0)
+                continue;
+            before += k < i;
+            n++;
+            most = r->looseness > most ? r->looseness : most;
+            need = r->ratio_max * r->looseness > need ? r->ratio_max * r->looseness : need;
+        }
+        if (n == 0 || before)
+            continue;
+        snprintf(text, sizeof text,
+                 "%s/%s: limits up to %.3g times those of f32 arithmetic in any order, in %" PRId64
+                 " results that PASS: that proves so much less%s",
+                 first->family, first->variant, most, n,
+                 need <= 1 ? "; its errors are within those of f32, too, so the claim could be tighter" : "");
+        at_put_wrapped(out, "loose claim: ", text, WIDTH);
+    }
+}
+
 static void put_vacuous(const struct at_run_record *record, int strict, FILE *out) {
     int64_t n = 0;
     for (int64_t i = 0; i < record->n; i++)
@@ -167,6 +200,7 @@ void at_put_summary(const struct at_run_record *record, int strict, FILE *out) {
     put_compared(record, out);
     put_exact(record, out);
     put_vacuous(record, strict, out);
+    put_loose(record, out);
     at_put_set_aside(record, out);
     if (strict && !record->signal)
         at_put_unjudged(record, out);

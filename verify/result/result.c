@@ -89,7 +89,7 @@ void at_result_set_cause(struct at_result *result, const char *text) {
 
 void at_result_begin(struct at_result *result) {
     result->worst_index = -1;
-    result->aggregate_ratio = result->resolution = NAN;
+    result->aggregate_ratio = result->resolution = result->looseness = NAN;
 #define X(name, meaning) result->counter_##name = -1;
     AT_COUNTER_LIST(X)
 #undef X

@@ -35,7 +35,8 @@ enum at_state_class {
     X(HUNG,         BROKEN,   "the watchdog fired")                                                          \
     X(ERROR,        BROKEN,   "a call failed")                                                               \
     X(UNSUPPORTED,  DECLINED, "the variant's own supports() declined")                                       \
-    X(SKIPPED,      DECLINED, "not run, for the reason given")
+    X(SKIPPED,      DECLINED, "not run, for the reason given")                                               \
+    X(IMPOSSIBLE,   WRONG,    "a time below what the bytes and operations of the case take on any hardware")
 /* clang-format on */
 
 enum at_state {
@@ -88,6 +89,7 @@ struct at_result {
     int model_exact;                     /* the model allows no deviation and every bit was equal */
     double aggregate_ratio; /* largest sum over errors / what roundings to nearest allow; NaN: not tested */
     double resolution;      /* smallest uniform scale error that would have been seen; NaN: none would */
+    double looseness; /* median limit over that of f32 arithmetic in any order; NaN: a model judged, or not asked */
     int n_decoys;
     char decoy_fate[AT_RESULT_DECOYS + 1];
     char decoy_names[640]; /* comma-separated, in the order of decoy_fate */

@@ -54,6 +54,7 @@
     X(BOOL,  model_exact,     R, 1, "1", "the model allows no deviation and every bit was equal")                \
     X(F64,   aggregate_ratio, R, 1, "1", "largest sum over errors / what roundings to nearest allow; NaN: not tested") \
     X(F64,   resolution,      R, 1, "1", "smallest uniform scale error that would have been seen; NaN: none would") \
+    X(F64,   looseness,       R, 1, "1", "median limit over that of f32 arithmetic in any order; NaN: a model judged") \
     X(INT,   n_decoys,        R, 1, "1", "decoys tried")                                                         \
     X(TEXT,  decoy_fate,      R, 1, "1", "a letter per decoy: r rejected, p passed, i inert")                    \
     X(TEXT,  decoy_names,     R, 1, "1", "decoys, comma-separated, in the order of decoy_fate")                  \

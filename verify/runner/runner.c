@@ -268,7 +268,8 @@ static void fill_reply(const struct at_reply *from, struct at_run_reply *to) {
                                  .launches = from->launches,
                                  .has_counters = from->has_counters,
                                  .counters = from->counters,
-                                 .timing = from->timing };
+                                 .timing = from->timing,
+                                 .timed_outputs = from->timed_outputs };
     snprintf(to->reason, sizeof to->reason, "%s", from->reason);
 }
 

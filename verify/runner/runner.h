@@ -64,6 +64,7 @@ struct at_run_reply {
     int has_counters;
     struct at_counters counters;
     struct at_timing timing;
+    int timed_outputs; /* outputs are those of a timed launch (PROTOCOL.md, `outputs`) */
 };
 
 /* A parameter that the runner does not say it takes is declined for it (PROTOCOL.md, `takes`); nothing is sent then.

@@ -84,6 +84,7 @@ static struct at_reply full(void) {
 #undef X
     reply.timing =
         (struct at_timing){ .cold = 0x1.8p-20, .hot = 0x1p-21, .copy_rate = 4e12, .replays = 20, .copies = 7 };
+    reply.timed_outputs = 1;
     return reply;
 }
 
@@ -104,6 +105,7 @@ static void test_reply(void **state) {
     assert_true(got.timing.copy_rate == sent.timing.copy_rate);
     assert_int_equal(got.timing.replays, 20);
     assert_int_equal(got.timing.copies, 7);
+    assert_int_equal(got.timed_outputs, 1);
 }
 
 /* A reply that leaves one counter or one time out, or says what cannot be. */
@@ -119,6 +121,7 @@ static void test_reply_refuses(void **state) {
         "done id=0 bytes=0 seconds=0 replays=1 copies=1 cold=nan hot=1 copy_rate=1",
         "done id=0 bytes=0 seconds=0 replays=1 copies=1 cold=1 hot=-1 copy_rate=1",
         "done id=0 bytes=0 seconds=0 replays=1 copies=1 cold=1 hot=1 copy_rate=inf",
+        "done id=0 bytes=0 seconds=0 replays=1 copies=1 cold=1 hot=1 copy_rate=1 outputs=2",
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char text[160];
@@ -133,7 +136,7 @@ static void test_reply_refuses(void **state) {
     struct at_reply got;
     at_assert_ok(at_message_parse(text, &message));
     at_assert_ok(at_reply_parse(&message, &got));
-    assert_true(!got.has_counters && !got.capturable && got.path == 0 && got.timing.replays == 0);
+    assert_true(!got.has_counters && !got.capturable && got.path == 0 && got.timing.replays == 0 && !got.timed_outputs);
 }
 
 int main(void) {
