@@ -52,7 +52,7 @@ wants 2 "$scratch/claims:1: claim a: wanted a line \`source\`" "$attest" reprodu
 
 # Measured now: by a runner that stands in for a GPU, on the rows that the claims need and no others.
 mkdir -p "$scratch/data/bench"
-cp datasets/bench/source_times.txt "$scratch/data/bench/"
+cp datasets/bench/source_times.txt datasets/bench/ceilings.txt "$scratch/data/bench/"
 echo 'asynct_decode b=1 h=1 hk=1 sk=3,4,5 d=8 dtype=f16' > "$scratch/data/bench/tiny.cases"
 {
     printf 'claim %s\nsource 000 1\nwhat any\nlet a = bench asynct_decode/70_python hot sk=%s\n' longer 4
