@@ -35,8 +35,9 @@ elif [[ -n "${NVCC_FLAGS:-}" ]]; then # by nvcc, for a device, which has no -iqu
     exit 0
 else
     ! grep -qx 'instances: all' "$patch" || SIMT_FLAGS=${SIMT_FLAGS//-DAT_FEW_INSTANCES/}
+    # By its .d it is made again when a source in the tree changes.
     # shellcheck disable=SC2086
-    compile_cuda "$work" "$work/all.o" ${SIMT_FLAGS//-Werror/} -MMD -MP -MT "$out" -MF "$(realpath -m "${out%.o}.d")" # made again when a source in the tree changes
+    compile_cuda "$work" "$work/all.o" ${SIMT_FLAGS//-Werror/} -MMD -MP -MT "$out" -MF "$(realpath -m "${out%.o}.d")"
     make/simt_object.sh "$work/all.o" at_kernel_
 fi
 objcopy --redefine-sym "$kernel=$mutant" --keep-global-symbol="$mutant" "$work/all.o" "$out"

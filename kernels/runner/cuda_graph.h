@@ -29,7 +29,8 @@ struct at_cuda_work {
 /* Median seconds of one launch among `replays` replays of two graphs, measured by events that are nodes of the graphs.
  * Cold: launches on copies of the block in turn, whose bytes are at least twice those of the cache. Hot: launches on
  * one copy. Before the last cold replay the copies get the bytes of the block again, outputs as the job had them, and behind it
- * the block gets those of a copy that is drawn: what is judged is of a launch whose time counts. 0 or a CUDA error; cudaErrorMemoryAllocation when the copies do not fit. */
+ * the block gets those of a copy that is drawn: what is judged is of a launch whose time counts. 0 or a CUDA error;
+ * cudaErrorMemoryAllocation when the copies do not fit. */
 int at_cuda_time(const struct at_cuda_work *work, int replays, struct at_timing *timing);
 
 #endif

@@ -96,6 +96,11 @@ double at_bench_median(double *seconds, int n);
  * timed. */
 void at_bench_compare_peers(struct at_bench_row *rows, int n);
 
+/* Parses a line of a table into `item`, or says what is wrong with it. */
+typedef at_status at_bench_line(const char *line, const char *path, int number, void *item);
+/* The items of a table, of `size` bytes each, in the order of its lines: for free(), also after a failure. */
+at_status at_bench_table_load(const char *path, size_t size, at_bench_line *parse, void **items, int *n);
+
 /* The source's times: a table of lines `variant b k microseconds section`, `#` comments. */
 struct at_source_times {
     int n;

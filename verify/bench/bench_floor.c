@@ -1,6 +1,5 @@
 /* The least time of a launch: what a device cannot exceed, and what a right kernel must move and compute.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +17,8 @@ static int is_ceiling(const struct at_ceiling *c) {
            isfinite(c->flops) && isfinite(c->flops_of_bytes) && isfinite(c->cache);
 }
 
-static at_status parse_line(const char *line, const char *path, int number, struct at_ceiling *c) {
+static at_status parse_line(const char *line, const char *path, int number, void *item) {
+    struct at_ceiling *c = item;
     int used = 0;
     *c = (struct at_ceiling){ .bytes = 0 };
     if (sscanf(line, "%lf %lf %lf %lf %n", &c->bytes, &c->flops, &c->flops_of_bytes, &c->cache, &used) != 4 || !used ||
@@ -30,26 +30,11 @@ static at_status parse_line(const char *line, const char *path, int number, stru
 }
 
 at_status at_ceilings_load(const char *path, struct at_ceilings *all) {
-    char line[256];
-    at_status status = AT_OK;
-    FILE *file = fopen(path, "re");
-    *all = (struct at_ceilings){ 0 };
-    if (!file)
-        return AT_FAIL(AT_NOT_FOUND, "%s: %s", path, strerror(errno));
-    for (int number = 1; status == AT_OK && fgets(line, sizeof line, file); number++) {
-        line[strcspn(line, "#\n")] = 0;
-        if (line[strspn(line, " \t")] == 0)
-            continue;
-        struct at_ceiling *grown = realloc(all->items, ((size_t)all->n + 1) * sizeof *grown);
-        if (!grown)
-            AT_FAIL_OUT(AT_NO_MEMORY, "%s: no memory", path);
-        all->items = grown;
-        status = parse_line(line, path, number, &all->items[all->n++]);
-    }
+    void *items;
+    const at_status status = at_bench_table_load(path, sizeof *all->items, parse_line, &items, &all->n);
+    all->items = items;
     if (status == AT_OK && !at_ceiling_find(all, ""))
-        status = AT_FAIL(AT_USAGE, "%s: no line for every other device, named *", path);
-out:
-    fclose(file);
+        return AT_FAIL(AT_USAGE, "%s: no line for every other device, named *", path);
     return status;
 }
 

@@ -186,7 +186,8 @@ void at_bench_table(const struct at_bench_row *rows, int n, const char *device, 
 
 /* ---- the source's times ---- */
 
-static at_status parse_time(char *line, const char *path, int number, struct at_source_time *t) {
+static at_status parse_time(const char *line, const char *path, int number, void *item) {
+    struct at_source_time *t = item;
     double microseconds;
     long long b, k;
     char rest[2];
@@ -201,24 +202,9 @@ static at_status parse_time(char *line, const char *path, int number, struct at_
 }
 
 at_status at_source_times_load(const char *path, struct at_source_times *times) {
-    char line[256];
-    at_status status = AT_OK;
-    FILE *file = fopen(path, "re");
-    *times = (struct at_source_times){ 0 };
-    if (!file)
-        return AT_FAIL(AT_NOT_FOUND, "%s: %s", path, strerror(errno));
-    for (int number = 1; status == AT_OK && fgets(line, sizeof line, file); number++) {
-        line[strcspn(line, "#\n")] = 0;
-        if (line[strspn(line, " \t")] == 0)
-            continue;
-        struct at_source_time *grown = realloc(times->items, ((size_t)times->n + 1) * sizeof *grown);
-        if (!grown)
-            AT_FAIL_OUT(AT_NO_MEMORY, "%s: no memory", path);
-        times->items = grown;
-        status = parse_time(line, path, number, &times->items[times->n++]);
-    }
-out:
-    fclose(file);
+    void *items;
+    const at_status status = at_bench_table_load(path, sizeof *times->items, parse_time, &items, &times->n);
+    times->items = items;
     return status;
 }
 

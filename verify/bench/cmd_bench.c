@@ -16,8 +16,7 @@ static const struct at_option options[] = {
     { "--turns", "N", "kernels: rounds, each row once in a round, medians over them (default 1; with --peer 3)" },
     { "--ceiling", "B:F[:C]",
       "kernels: what the devices cannot exceed, bytes and floating-point operations a second, and bytes of cache; a "
-      "time below "
-      "what follows is IMPOSSIBLE (default: by the device's name in datasets/bench/ceilings.txt)" },
+      "time below what follows is IMPOSSIBLE (default: by the device's name in datasets/bench/ceilings.txt)" },
     { "--strict", NULL, "kernels: times fail whose runner does not bring back what the timed launches wrote" },
     { "--beside", "FILE", "kernels: the source's times (default datasets/bench/source_times.txt)" },
     { "--out", "B.h5", "kernels: write the archive" },

@@ -122,9 +122,9 @@ static void put_loose(const struct at_run_record *record, FILE *out) {
     for (int64_t i = 0; i < record->n; i++) {
         const struct at_result *first = &record->results[i];
         double most = 0, need = 0;
-        int64_t n = 0, before = 0;
+        int64_t n = 0, before = 0; /* an earlier result of the variant has told it */
         char text[1024];
-        for (int64_t k = 0; is_loose(first) && k < record->n; k++) {
+        for (int64_t k = 0; is_loose(first) && k < record->n && !before; k++) {
             const struct at_result *r = &record->results[k];
             if (!is_loose(r) || strcmp(r->variant, first->variant) != 0 || strcmp(r->family, first->family) != 0)
                 continue;

@@ -14,9 +14,8 @@ A function takes what its signature names: tensors by the operator's names (`att
 sizes by theirs, `job` for all of them at once. Where a number has the name of a tensor, the tensor comes, and the number is
 `param_NAME` or `size_NAME`. A name that not every job has (block_table, key_start, slopes) wants a default, `block_table=None`;
 so does a tensor that may have no elements, which attest leaves out. Every output must be written, so it must be taken. `bench`
-is None, or, for `attest bench`, the replays to time: then what attest_runner_cuda.time_cuda() returns is wanted, not outputs.
-Tensors are arrays over attest's own memory, nothing is copied: f64, f32, f16 and i32 are ordinary arrays; bf16, e4m3 and e5m2
-are codes, which f64() decodes and put() rounds to. Needs numpy; torch_of() needs PyTorch, too.
+is None, or, for `attest bench`, the replays to time: then wanted is what attest_runner_cuda.time_cuda() returns. Tensors are
+arrays over attest's own memory: bf16, e4m3 and e5m2 are codes, which f64() decodes and put() rounds to. Needs numpy; torch_of() needs PyTorch.
 """
 import difflib
 import hashlib
@@ -322,7 +321,7 @@ def _times(result):
     if not isinstance(result, dict) or not wanted.keys() <= result.keys():
         raise TypeError("for bench=N wanted a dict of %s, found %.80r" % (" ".join(wanted), result))
     fields = {name: result[name] if kind is int else float(result[name]).hex() for name, kind in wanted.items()}
-    return {**fields, "outputs": 1} if result.get("outputs") else fields
+    return dict(fields, outputs=1) if result.get("outputs") else fields
 
 
 class _Conversation:
