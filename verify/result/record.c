@@ -116,54 +116,13 @@ int at_json_difference(const char *a, const char *b, char *text, size_t size) {
 
 /* ---- merging ---- */
 
-static at_status same_run(const struct at_run_record *shards, int i) {
+at_status at_run_record_same_run(const struct at_run_record *first, const struct at_run_record *shard, int i) {
     char difference[512];
-    if (at_json_difference(shards[0].request, shards[i].request, difference, sizeof difference))
+    if (at_json_difference(first->request, shard->request, difference, sizeof difference))
         return AT_FAIL(AT_USAGE, "shard %d answers another request than shard 1: %s", i + 1, difference);
-    if (at_json_difference(shards[0].provenance, shards[i].provenance, difference, sizeof difference))
+    if (at_json_difference(first->provenance, shard->provenance, difference, sizeof difference))
         return AT_FAIL(AT_USAGE, "shard %d was made by another build or machine than shard 1: %s", i + 1, difference);
     return AT_OK;
-}
-
-static at_status refuse_duplicates(const struct at_run_record *record) {
-    for (int64_t i = 1; i < record->n; i++) {
-        const struct at_result *r = &record->results[i];
-        if (at_result_compare(r - 1, r) == 0)
-            return AT_FAIL(AT_USAGE, "two shards hold the same result: plan position %" PRId64 ", tensor %s, %s/%s",
-                           r->plan_index, r->tensor, r->family, r->variant);
-    }
-    return AT_OK;
-}
-
-static char *copy_text(const char *text) { return strdup(text ? text : "{}"); }
-
-at_status at_record_merge(const struct at_run_record *shards, int n, struct at_run_record *out) {
-    at_status status = AT_OK;
-    int64_t total = 0;
-    at_run_record_init(out);
-    if (n < 1)
-        return AT_FAIL(AT_USAGE, "nothing to merge: no shard given");
-    for (int i = 0; i < n; i++) {
-        AT_TRY_OUT(same_run(shards, i));
-        total += shards[i].n;
-    }
-    AT_TRY_OUT(reserve(out, total));
-    out->request = copy_text(shards[0].request);
-    out->provenance = copy_text(shards[0].provenance);
-    if (!out->request || !out->provenance)
-        AT_FAIL_OUT(AT_NO_MEMORY, "no memory to merge %d shards", n);
-    for (int i = 0; i < n; i++) {
-        for (int64_t k = 0; k < shards[i].n; k++)
-            AT_TRY_OUT(at_run_record_add(out, &shards[i].results[k]));
-        for (int k = 0; k < shards[i].n_witness; k++)
-            AT_TRY_OUT(at_run_record_add_witness(out, shards[i].witness[k]));
-    }
-    at_run_record_sort(out);
-    AT_TRY_OUT(refuse_duplicates(out));
-out:
-    if (status != AT_OK)
-        at_run_record_release(out);
-    return status;
 }
 
 at_status at_record_complete(const struct at_run_record *record, int64_t positions) {
