@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attest/buffer.h"
 #include "verify/result/text.h"
 
 void at_run_record_init(struct at_run_record *record) { *record = (struct at_run_record){ 0 }; }
@@ -158,24 +159,44 @@ static int same_variant(const struct at_result *a, const struct at_result *b) {
 
 static int is_judged(const struct at_result *r) { return at_state_class(r->state) != AT_CLASS_DECLINED; }
 
-/* Nothing before it is of its variant, and nothing at all of its variant was judged. */
-static int is_first_of_unjudged(const struct at_run_record *record, int64_t i) {
-    const struct at_result *r = &record->results[i];
-    if (is_judged(r))
-        return 0;
-    for (int64_t k = 0; k < record->n; k++)
-        if (same_variant(&record->results[k], r) && (k < i || is_judged(&record->results[k])))
-            return 0;
-    return 1;
+/* The first result of each variant, in a hash table; judged: any of its results was. */
+struct variant {
+    const struct at_result *first;
+    int judged;
+};
+
+static struct variant *find_variant(struct variant *table, size_t slots, const struct at_result *r) {
+    const uint64_t family = at_hash_bytes(r->family, strlen(r->family), AT_HASH_START);
+    size_t at = (size_t)at_hash_bytes(r->variant, strlen(r->variant), family) & (slots - 1);
+    while (table[at].first && !same_variant(table[at].first, r))
+        at = (at + 1) & (slots - 1);
+    return &table[at];
+}
+
+/* *slots: a power of two beyond twice the variants there can be. NULL: no memory. */
+static struct variant *find_variants(const struct at_run_record *record, size_t *slots) {
+    for (*slots = 64; *slots < 2 * (size_t)record->n;)
+        *slots *= 2;
+    struct variant *table = calloc(*slots, sizeof *table);
+    for (int64_t i = 0; table && i < record->n; i++) {
+        struct variant *v = find_variant(table, *slots, &record->results[i]);
+        v->first = v->first ? v->first : &record->results[i];
+        v->judged |= is_judged(&record->results[i]);
+    }
+    return table;
 }
 
 const struct at_result *at_run_record_unjudged(const struct at_run_record *record, int64_t *i) {
-    while (!record->is_part && *i < record->n) {
-        const int64_t at = (*i)++;
-        if (is_first_of_unjudged(record, at))
-            return &record->results[at];
+    size_t slots = 0;
+    struct variant *table = record->is_part || *i >= record->n ? NULL : find_variants(record, &slots);
+    const struct at_result *found = NULL;
+    for (; table && *i < record->n && !found; (*i)++) {
+        const struct at_result *r = &record->results[*i];
+        const struct variant *v = find_variant(table, slots, r);
+        found = v->first == r && !v->judged ? r : NULL;
     }
-    return NULL;
+    free(table);
+    return found;
 }
 
 int at_run_record_exit_code(const struct at_run_record *record, int strict) {

@@ -72,6 +72,8 @@ at_status at_archive_read(const char *path, struct at_run_record *record);
 #include <stdio.h>
 /* Table for people, one row a result, at most 120 columns; colour: 1 with ANSI colours. */
 void at_report_table(const struct at_run_record *record, int strict, int colour, FILE *out);
-/* The same with rows only for results that fail or are VACUOUS, and a line of counts per family. */
+/* The same without the summary below. */
+void at_report_rows(const struct at_run_record *record, int strict, int colour, FILE *out);
+/* The table with rows only for results that fail or are VACUOUS, and a line of counts per family. */
 void at_report_table_brief(const struct at_run_record *record, int strict, int colour, FILE *out);
 #endif
