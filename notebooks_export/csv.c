@@ -42,10 +42,10 @@ static void put_value(FILE *f, const struct field *field, int64_t i) {
         break;
     case AT_FRAME_I64:
         if (!(c->has_missing && c->at.i64[at] == -1))
-            fprintf(f, "%" PRId64, c->at.i64[at]);
+            at_csv_integer(f, c->at.i64[at] < 0 ? -(uint64_t)c->at.i64[at] : (uint64_t)c->at.i64[at], c->at.i64[at] < 0);
         break;
     case AT_FRAME_U64:
-        fprintf(f, "%" PRIu64, c->at.u64[at]);
+        at_csv_integer(f, c->at.u64[at], 0);
         break;
     case AT_FRAME_F64:
         at_csv_number(f, c->at.f64[at]);
