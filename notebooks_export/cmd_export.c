@@ -67,7 +67,7 @@ static at_status export(const struct at_args *args) {
         return AT_FAIL(AT_USAGE, "export wants --out DIR");
     if (at_args_has(args, "--cells") && kind->export != at_export_ipynb)
         return AT_FAIL(AT_USAGE, "--cells goes with --to ipynb");
-    AT_TRY_OUT(at_export_open(args->words[0], dir, &e));
+    AT_TRY_OUT(at_export_open(args->words[0], dir, kind->export == at_export_csv ? AT_FRAME_ROWS : -1, &e));
     e.cells = at_args_get(args, "--cells");
     AT_TRY_OUT(make_folder(dir));
     AT_TRY_OUT(kind->export(&e));

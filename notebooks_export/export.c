@@ -28,10 +28,10 @@ static at_status open_distributions(struct at_export *e) {
     return status;
 }
 
-at_status at_export_open(const char *archive, const char *dir, struct at_export *e) {
+at_status at_export_open(const char *archive, const char *dir, int64_t most, struct at_export *e) {
     *e = (struct at_export){ .archive = archive, .dir = dir };
     at_export_name(archive, ".h5", e->name, sizeof e->name);
-    AT_TRY(at_frames_read(archive, &e->frames));
+    AT_TRY(at_frames_open(archive, most, &e->frames));
     if (e->frames.n == 0 && !e->frames.has_distributions)
         return AT_FAIL(AT_USAGE, "%s: holds no results, benchmarks, studies or distributions", archive);
     return e->frames.has_distributions ? open_distributions(e) : AT_OK;
@@ -71,11 +71,21 @@ static at_status check_index(const struct at_export *e, const struct at_frame *f
         return AT_FAIL(AT_USAGE, "%s: %s has no column %s of whole numbers", e->archive, from->group, name);
     if (!to) /* even where no row refers to one */
         return AT_FAIL(AT_USAGE, "%s: there is no group %s, which %s refers to", e->archive, group, from->group);
-    for (int64_t i = 0; i < from->n; i++)
-        if ((*column)->at.i64[i] < 0 || (*column)->at.i64[i] >= to->n)
-            return AT_FAIL(AT_USAGE, "%s: row %" PRId64 " of %s refers to %s %" PRId64 ", which is not there",
-                           e->archive, i, from->group, name, (*column)->at.i64[i]);
     return AT_OK;
+}
+
+static at_status check_rows(const struct at_export *e, const char *name, const struct at_frame *to,
+                            const struct at_frame_column *c) {
+    for (int64_t i = 0; i < c->rows; i++)
+        if (c->at.i64[i] < 0 || c->at.i64[i] >= to->n)
+            return AT_FAIL(AT_USAGE, "%s: row %" PRId64 " of results refers to %s %" PRId64 ", which is not there",
+                           e->archive, c->first + i, name, c->at.i64[i]);
+    return AT_OK;
+}
+
+at_status at_export_check(const struct at_export *e, const struct at_export_results *r) {
+    AT_TRY(check_rows(e, "case", r->cases, r->case_of));
+    return check_rows(e, "kernel", r->kernels, r->kernel_of);
 }
 
 at_status at_export_results_of(const struct at_export *e, struct at_export_results *r) {
@@ -85,9 +95,10 @@ at_status at_export_results_of(const struct at_export *e, struct at_export_resul
     if (!r->results)
         return AT_OK;
     AT_TRY(check_index(e, r->results, "case", "cases", r->cases, &r->case_of));
-    return check_index(e, r->results, "kernel", "kernels", r->kernels, &r->kernel_of);
+    AT_TRY(check_index(e, r->results, "kernel", "kernels", r->kernels, &r->kernel_of));
+    return at_export_check(e, r);
 }
 
-int64_t at_export_case(const struct at_export_results *r, int64_t i) { return r->case_of->at.i64[i]; }
+int64_t at_export_case(const struct at_export_results *r, int64_t i) { return r->case_of->at.i64[i - r->case_of->first]; }
 
-int64_t at_export_kernel(const struct at_export_results *r, int64_t i) { return r->kernel_of->at.i64[i]; }
+int64_t at_export_kernel(const struct at_export_results *r, int64_t i) { return r->kernel_of->at.i64[i - r->kernel_of->first]; }

@@ -14,13 +14,14 @@ struct at_export {
     char name[128];      /* of the archive, without folder and suffix: names of files begin with it */
     const char
         *cells; /* ipynb: a Python file whose cells stand in place of ours, and which names the file; NULL: none */
-    struct at_frames frames;
+    struct at_frames frames; /* of CSV, large tables are open (frame.h): their values come by windows */
     struct at_distributions *distributions; /* NULL: the archive has none */
     int files;                              /* written so far */
 };
 
 /* Reads the archive. AT_USAGE when it has nothing to export. Release in any case. */
-at_status at_export_open(const char *archive, const char *dir, struct at_export *e);
+/* `most`: tables of more rows are open, their values come by windows (at_frame_window); -1: none. */
+at_status at_export_open(const char *archive, const char *dir, int64_t most, struct at_export *e);
 void at_export_release(struct at_export *e);
 
 /* The name of a file without its folder and suffix. */
@@ -45,6 +46,8 @@ struct at_export_results {
 };
 /* AT_USAGE when a result refers to a row that is not there. results is NULL when the archive has no results. */
 at_status at_export_results_of(const struct at_export *e, struct at_export_results *r);
+/* The same of the rows that a window has; at_export_results_of() looks at those of tables that are not open. */
+at_status at_export_check(const struct at_export *e, const struct at_export_results *r);
 /* Row of /cases or /kernels that result i belongs to. */
 int64_t at_export_case(const struct at_export_results *r, int64_t i);
 int64_t at_export_kernel(const struct at_export_results *r, int64_t i);

@@ -91,17 +91,13 @@ static int64_t find_integer(const char *text, const char *key) {
     return errno || *end ? -1 : number;
 }
 
-typedef const char *(*text_of)(const struct at_result *result);
-static const char *case_text(const struct at_result *result) { return result->case_id; }
-static const char *numerics_text(const struct at_result *result) { return result->numerics; }
-
-static at_status write_integer_key(const struct at_archive_group *g, const struct at_result *const *rows, text_of text,
-                                   const char *key, const char *meaning) {
+static at_status write_integer_key(const struct at_archive_group *g, const char *const *from, const char *key,
+                                   const char *meaning) {
     int64_t *values = calloc(g->n + 1, sizeof *values);
     if (!values)
         return AT_FAIL(AT_NO_MEMORY, "%s: no memory for column %s", g->file, key);
     for (size_t i = 0; i < g->n; i++)
-        values[i] = find_integer(text(rows[i]), key);
+        values[i] = find_integer(from[i], key);
     struct at_h5_column column = { .name = key,
                                    .type = AT_H5_I64,
                                    .rank = 1,
@@ -116,7 +112,7 @@ static at_status write_integer_key(const struct at_archive_group *g, const struc
     return status;
 }
 
-static at_status write_texts(const struct at_archive_group *g, const char *name, char *const *texts,
+static at_status write_texts(const struct at_archive_group *g, const char *name, const char *const *texts,
                              const char *meaning) {
     struct at_h5_column column = { .name = name,
                                    .type = AT_H5_TEXT,
@@ -135,19 +131,19 @@ static void free_texts(char **texts, size_t n) {
     free(texts);
 }
 
-static at_status write_text_key(const struct at_archive_group *g, const struct at_result *const *rows, text_of text,
-                                const char *key, const char *meaning) {
-    char value[sizeof rows[0]->case_id];
+static at_status write_text_key(const struct at_archive_group *g, const char *const *from, const char *key,
+                                const char *meaning) {
+    char value[sizeof(struct at_result)];
     char **texts = calloc(g->n + 1, sizeof *texts);
     at_status status = texts ? AT_OK : AT_FAIL(AT_NO_MEMORY, "%s: no memory for column %s", g->file, key);
     for (size_t i = 0; i < g->n && status == AT_OK; i++) {
-        find_value(text(rows[i]), key, value, sizeof value);
+        find_value(from[i], key, value, sizeof value);
         texts[i] = strdup(value);
         if (!texts[i])
             status = AT_FAIL(AT_NO_MEMORY, "%s: no memory for column %s", g->file, key);
     }
     if (status == AT_OK)
-        status = write_texts(g, key, texts, meaning);
+        status = write_texts(g, key, (const char *const *)texts, meaning);
     free_texts(texts, g->n);
     return status;
 }
@@ -175,18 +171,18 @@ static char *case_json(const char *id) {
     return text;
 }
 
-static at_status write_case_json(const struct at_archive_group *g, const struct at_result *const *rows) {
+static at_status write_case_json(const struct at_archive_group *g, const char *const *ids) {
     char **texts = calloc(g->n + 1, sizeof *texts);
     uint64_t *hashes = calloc(g->n + 1, sizeof *hashes);
     at_status status = texts && hashes ? AT_OK : AT_FAIL(AT_NO_MEMORY, "%s: no memory for the cases", g->file);
     for (size_t i = 0; i < g->n && status == AT_OK; i++) {
-        texts[i] = case_json(rows[i]->case_id);
-        hashes[i] = at_hash_bytes(rows[i]->case_id, strlen(rows[i]->case_id), AT_HASH_START);
+        texts[i] = case_json(ids[i]);
+        hashes[i] = at_hash_bytes(ids[i], strlen(ids[i]), AT_HASH_START);
         if (!texts[i])
             status = AT_FAIL(AT_NO_MEMORY, "%s: no memory for the cases", g->file);
     }
     if (status == AT_OK)
-        status = write_texts(g, "json", texts, "the case as JSON, every value a text");
+        status = write_texts(g, "json", (const char *const *)texts, "the case as JSON, every value a text");
     struct at_h5_column column = { .name = "hash",
                                    .type = AT_H5_U64,
                                    .rank = 1,
@@ -202,16 +198,22 @@ static at_status write_case_json(const struct at_archive_group *g, const struct 
     return status;
 }
 
-static at_status write_fields(const struct at_archive_group *g, enum at_field_group group,
-                              const struct at_result *const *rows) {
-    const struct at_field *field;
-    for (int i = 0; (field = at_result_field(i)); i++)
-        if (field->group == group)
-            AT_TRY(at_archive_field(g, field, (const void *const *)rows));
+/* The columns of the keys; texts[i] is afterwards field `keep` of row i. */
+static at_status write_keys_of(const struct at_archive_group *g, const struct at_archive_keys *keys, const char *keep,
+                               const char **texts) {
+    int kept = 0;
+    for (int f = 0; f < keys->n_fields; f++) {
+        for (size_t i = 0; i < g->n; i++)
+            texts[i] = at_archive_key(keys, (int64_t)i, f);
+        AT_TRY(write_texts(g, keys->fields[f]->name, texts, keys->fields[f]->meaning));
+        kept = strcmp(keys->fields[f]->name, keep) == 0 ? f : kept;
+    }
+    for (size_t i = 0; i < g->n; i++)
+        texts[i] = at_archive_key(keys, (int64_t)i, kept);
     return AT_OK;
 }
 
-at_status at_archive_write_cases(const char *file, hid_t root, const struct at_archive_rows *rows) {
+at_status at_archive_write_cases(const char *file, hid_t root, const struct at_archive_keys *cases) {
     static const struct {
         const char *key, *meaning;
     } integers[] = { { "b", "requests" },
@@ -233,17 +235,20 @@ at_status at_archive_write_cases(const char *file, hid_t root, const struct at_a
                   { "data", "data family" },
                   { "dataset", "recorded data set" } };
     at_status status = AT_OK;
-    struct at_archive_group g = { .file = file, .n = (hsize_t)rows->n_cases, .scale = H5I_INVALID_HID };
-    const struct at_result *const *cases = rows->cases;
-    AT_TRY(at_h5_group(file, root, AT_GROUP_CASES, "attest.cases", "NXcollection", &g.group));
+    struct at_archive_group g = { .file = file, .n = (hsize_t)cases->n, .scale = H5I_INVALID_HID, .group = H5I_INVALID_HID };
+    const char **ids = calloc((size_t)cases->n + 1, sizeof *ids);
+    if (!ids)
+        AT_FAIL_OUT(AT_NO_MEMORY, "%s: no memory for the cases", file);
+    AT_TRY_OUT(at_h5_group(file, root, AT_GROUP_CASES, "attest.cases", "NXcollection", &g.group));
     AT_TRY_OUT(at_h5_scale(file, g.group, "case", g.n, 0, "row: one case", &g.scale));
-    AT_TRY_OUT(write_fields(&g, AT_FIELD_CASES, cases));
-    AT_TRY_OUT(write_case_json(&g, cases));
+    AT_TRY_OUT(write_keys_of(&g, cases, "case_id", ids));
+    AT_TRY_OUT(write_case_json(&g, ids));
     for (size_t i = 0; i < sizeof integers / sizeof integers[0]; i++)
-        AT_TRY_OUT(write_integer_key(&g, cases, case_text, integers[i].key, integers[i].meaning));
+        AT_TRY_OUT(write_integer_key(&g, ids, integers[i].key, integers[i].meaning));
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-        AT_TRY_OUT(write_text_key(&g, cases, case_text, texts[i].key, texts[i].meaning));
+        AT_TRY_OUT(write_text_key(&g, ids, texts[i].key, texts[i].meaning));
 out:
+    free(ids);
     at_h5_close(g.scale);
     at_h5_close(g.group);
     return status;
@@ -251,7 +256,7 @@ out:
 
 /* ---- /kernels ---- */
 
-at_status at_archive_write_kernels(const char *file, hid_t root, const struct at_archive_rows *rows) {
+at_status at_archive_write_kernels(const char *file, hid_t root, const struct at_archive_keys *kernels) {
     static const struct {
         const char *key, *meaning;
     } numerics[] = {
@@ -260,14 +265,17 @@ at_status at_archive_write_kernels(const char *file, hid_t root, const struct at
 #undef X
     };
     at_status status = AT_OK;
-    struct at_archive_group g = { .file = file, .n = (hsize_t)rows->n_kernels, .scale = H5I_INVALID_HID };
-    const struct at_result *const *kernels = rows->kernels;
-    AT_TRY(at_h5_group(file, root, AT_GROUP_KERNELS, "attest.kernels", "NXcollection", &g.group));
+    struct at_archive_group g = { .file = file, .n = (hsize_t)kernels->n, .scale = H5I_INVALID_HID, .group = H5I_INVALID_HID };
+    const char **declared = calloc((size_t)kernels->n + 1, sizeof *declared);
+    if (!declared)
+        AT_FAIL_OUT(AT_NO_MEMORY, "%s: no memory for the kernels", file);
+    AT_TRY_OUT(at_h5_group(file, root, AT_GROUP_KERNELS, "attest.kernels", "NXcollection", &g.group));
     AT_TRY_OUT(at_h5_scale(file, g.group, "kernel", g.n, 0, "row: one variant on one runner", &g.scale));
-    AT_TRY_OUT(write_fields(&g, AT_FIELD_KERNELS, kernels));
+    AT_TRY_OUT(write_keys_of(&g, kernels, "numerics", declared));
     for (size_t i = 0; i < sizeof numerics / sizeof numerics[0]; i++)
-        AT_TRY_OUT(write_text_key(&g, kernels, numerics_text, numerics[i].key, numerics[i].meaning));
+        AT_TRY_OUT(write_text_key(&g, declared, numerics[i].key, numerics[i].meaning));
 out:
+    free(declared);
     at_h5_close(g.scale);
     at_h5_close(g.group);
     return status;

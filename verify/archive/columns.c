@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static enum at_h5_type column_type(enum at_field_kind kind) {
+enum at_h5_type at_archive_type(enum at_field_kind kind) {
     switch (kind) {
     case AT_FIELD_TEXT:
         return AT_H5_TEXT;
@@ -68,28 +68,82 @@ static const char *flag_names(enum at_field_kind kind, char *text, size_t size, 
     return text;
 }
 
-at_status at_archive_field(const struct at_archive_group *g, const struct at_field *field, const void *const *structs) {
-    char meanings[256];
-    enum at_h5_type type = column_type(field->kind);
-    void *data = calloc(g->n + 1, at_h5_type_bytes(type) * (size_t)field->count);
-    if (!data)
-        return AT_FAIL(AT_NO_MEMORY, "%s: no memory for column %s", g->file, field->name);
-    for (size_t i = 0; i < g->n; i++)
-        store(field, structs[i], data, i);
+/* The column of a field but for its data; `meanings` has room for the names of its values. */
+static struct at_h5_column describe(const struct at_archive_group *g, const struct at_field *field, char meanings[256]) {
     struct at_h5_column column = { .name = field->name,
-                                   .type = type,
+                                   .type = at_archive_type(field->kind),
                                    .rank = field->count > 1 ? 2 : 1,
                                    .dims = { g->n, (hsize_t)field->count },
                                    .scales = { g->scale, g->inner },
                                    .units = field->units,
                                    .long_name = field->meaning,
-                                   .missing = field->kind == AT_FIELD_PLACE,
-                                   .data = data };
-    column.flag_meanings = flag_names(field->kind, meanings, sizeof meanings, &column.n_flags);
+                                   .missing = field->kind == AT_FIELD_PLACE };
+    column.flag_meanings = flag_names(field->kind, meanings, 256, &column.n_flags);
+    return column;
+}
+
+at_status at_archive_field(const struct at_archive_group *g, const struct at_field *field, const void *const *structs) {
+    char meanings[256];
+    void *data = calloc(g->n + 1, at_h5_type_bytes(at_archive_type(field->kind)) * (size_t)field->count);
+    if (!data)
+        return AT_FAIL(AT_NO_MEMORY, "%s: no memory for column %s", g->file, field->name);
+    for (size_t i = 0; i < g->n; i++)
+        store(field, structs[i], data, i);
+    struct at_h5_column column = describe(g, field, meanings);
+    column.data = data;
     at_status status = at_h5_write(g->file, g->group, &column);
     free(data);
     return status;
 }
+
+/* ---- columns that were stored ---- */
+
+at_status at_archive_put(struct at_store *to, int c, const struct at_field *field, const void *base) {
+    double value[1];
+    if (field->kind == AT_FIELD_TEXT || field->count > 1)
+        return at_store_put(to, c, at_field_of(field, base));
+    store(field, base, value, 0);
+    return at_store_put(to, c, value);
+}
+
+struct stored {
+    struct at_store *store;
+    int c;
+};
+
+static at_status next_piece(void *context, hsize_t first, const void **data) {
+    const struct stored *s = context;
+    return at_store_read(s->store, s->c, (int64_t)first, data);
+}
+
+at_status at_archive_stored(const struct at_archive_group *g, const struct at_field *field, struct at_store *from, int c) {
+    char meanings[256];
+    struct stored stored = { from, c };
+    struct at_h5_column column = describe(g, field, meanings);
+    column.piece = next_piece;
+    column.context = &stored;
+    return at_h5_write(g->file, g->group, &column);
+}
+
+at_status at_archive_stored_column(const struct at_archive_group *g, struct at_h5_column *column, struct at_store *from,
+                                   int c) {
+    struct stored stored = { from, c };
+    column->type = from->columns[c].type;
+    column->rank = 1;
+    column->dims[0] = g->n;
+    column->scales[0] = g->scale;
+    column->piece = next_piece;
+    column->context = &stored;
+    return at_h5_write(g->file, g->group, column);
+}
+
+at_status at_archive_stored_number(const struct at_archive_group *g, const char *name, struct at_store *from, int c,
+                                   const char *units, int missing, const char *long_name) {
+    struct at_h5_column column = { .name = name, .units = units, .long_name = long_name, .missing = missing };
+    return at_archive_stored_column(g, &column, from, c);
+}
+
+/* ---- other columns ---- */
 
 at_status at_archive_index(const struct at_archive_group *g, const char *name, const int64_t *values,
                            const char *long_name) {
@@ -104,30 +158,28 @@ at_status at_archive_index(const struct at_archive_group *g, const char *name, c
     return at_h5_write(g->file, g->group, &column);
 }
 
+const struct at_archive_part at_archive_parts[AT_PLACE_PARTS] = {
+    { "b", "request", offsetof(struct at_place, b) },
+    { "h", "query head", offsetof(struct at_place, h) },
+    { "q", "query of the request", offsetof(struct at_place, q) },
+    { "k", "key", offsetof(struct at_place, k) },
+    { "step", "accumulation step", offsetof(struct at_place, step) },
+};
+
 at_status at_archive_places(const struct at_archive_group *g, const char *prefix,
                             const struct at_place *const *places) {
-    static const struct {
-        const char *name, *meaning;
-        size_t offset;
-    } parts[] = {
-        { "b", "request", offsetof(struct at_place, b) },
-        { "h", "query head", offsetof(struct at_place, h) },
-        { "q", "query of the request", offsetof(struct at_place, q) },
-        { "k", "key", offsetof(struct at_place, k) },
-        { "step", "accumulation step", offsetof(struct at_place, step) },
-    };
     at_status status = AT_OK;
     int64_t *values = calloc(g->n + 1, sizeof *values);
     if (!values)
         return AT_FAIL(AT_NO_MEMORY, "%s: no memory for column %s", g->file, prefix);
-    for (size_t p = 0; p < sizeof parts / sizeof parts[0] && status == AT_OK; p++) {
+    for (size_t p = 0; p < AT_PLACE_PARTS && status == AT_OK; p++) {
         char name[64], meaning[96];
-        snprintf(name, sizeof name, "%s_%s", prefix, parts[p].name);
-        snprintf(meaning, sizeof meaning, "first place it happened at: %s", parts[p].meaning);
+        snprintf(name, sizeof name, "%s_%s", prefix, at_archive_parts[p].name);
+        snprintf(meaning, sizeof meaning, "first place it happened at: %s", at_archive_parts[p].meaning);
         for (size_t i = 0; i < g->n; i++) {
             values[i] = -1;
             if (places[i])
-                memcpy(&values[i], (const char *)places[i] + parts[p].offset, sizeof values[i]);
+                memcpy(&values[i], (const char *)places[i] + at_archive_parts[p].offset, sizeof values[i]);
         }
         struct at_h5_column column = { .name = name,
                                        .type = AT_H5_I64,
@@ -142,64 +194,4 @@ at_status at_archive_places(const struct at_archive_group *g, const char *prefix
     }
     free(values);
     return status;
-}
-
-/* ---- rows ---- */
-
-static int compare(const void *a, const void *b) {
-    return at_result_compare(*(const struct at_result *const *)a, *(const struct at_result *const *)b);
-}
-
-static int same_case(const struct at_result *a, const struct at_result *b) {
-    return strcmp(a->case_id, b->case_id) == 0 && strcmp(a->role, b->role) == 0 && strcmp(a->expect, b->expect) == 0 &&
-           strcmp(a->op, b->op) == 0;
-}
-
-static int same_kernel(const struct at_result *a, const struct at_result *b) {
-    return strcmp(a->variant, b->variant) == 0 && strcmp(a->family, b->family) == 0 && strcmp(a->path, b->path) == 0 &&
-           strcmp(a->runner, b->runner) == 0 && strcmp(a->numerics, b->numerics) == 0 &&
-           strcmp(a->sha256, b->sha256) == 0;
-}
-
-/* Rows in order of first appearance; looked for from the end, as neighbours mostly share. */
-static void number_rows(const struct at_archive_rows *rows,
-                        int (*same)(const struct at_result *, const struct at_result *),
-                        const struct at_result **unique, int64_t *n_unique, int64_t *row_of) {
-    *n_unique = 0;
-    for (int64_t i = 0; i < rows->n; i++) {
-        int64_t row = *n_unique - 1;
-        while (row >= 0 && !same(unique[row], rows->results[i]))
-            row--;
-        if (row < 0) {
-            row = (*n_unique)++;
-            unique[row] = rows->results[i];
-        }
-        row_of[i] = row;
-    }
-}
-
-at_status at_archive_rows_make(const char *file, const struct at_run_record *record, struct at_archive_rows *rows) {
-    size_t n = (size_t)record->n + 1;
-    *rows = (struct at_archive_rows){ .n = record->n };
-    rows->results = calloc(n, sizeof *rows->results);
-    rows->cases = calloc(n, sizeof *rows->cases);
-    rows->kernels = calloc(n, sizeof *rows->kernels);
-    rows->case_of = calloc(n, sizeof *rows->case_of);
-    rows->kernel_of = calloc(n, sizeof *rows->kernel_of);
-    if (!rows->results || !rows->cases || !rows->kernels || !rows->case_of || !rows->kernel_of)
-        return AT_FAIL(AT_NO_MEMORY, "%s: no memory for %zu rows", file, n);
-    for (int64_t i = 0; i < record->n; i++)
-        rows->results[i] = &record->results[i];
-    qsort(rows->results, (size_t)record->n, sizeof *rows->results, compare);
-    number_rows(rows, same_case, rows->cases, &rows->n_cases, rows->case_of);
-    number_rows(rows, same_kernel, rows->kernels, &rows->n_kernels, rows->kernel_of);
-    return AT_OK;
-}
-
-void at_archive_rows_release(struct at_archive_rows *rows) {
-    free(rows->results);
-    free(rows->cases);
-    free(rows->kernels);
-    free(rows->case_of);
-    free(rows->kernel_of);
 }

@@ -23,7 +23,7 @@ const struct at_frame_column *at_frame_column(const struct at_frame *frame, cons
 double at_frame_number(const struct at_frame_column *column, int64_t row, int place) {
     if (!column)
         return NAN;
-    const int64_t i = row * column->width + place;
+    const int64_t i = (row - column->first) * column->width + place;
     switch (column->kind) {
     case AT_FRAME_F64:
         return column->at.f64[i];
@@ -40,17 +40,23 @@ double at_frame_number(const struct at_frame_column *column, int64_t row, int pl
 
 const char *at_frame_text(const struct at_frame_column *column, int64_t row) {
     if (column && column->kind == AT_FRAME_TEXT)
-        return column->at.text[row * column->width];
+        return column->at.text[(row - column->first) * column->width];
     if (column && column->kind == AT_FRAME_FLAG)
-        return column->flag[column->at.i64[row * column->width]];
+        return column->flag[column->at.i64[(row - column->first) * column->width]];
     return "";
 }
 
-static void release_column(struct at_frame_column *c, int64_t n) {
+void at_frame_forget(struct at_frame_column *c) {
     if (c->kind == AT_FRAME_TEXT)
-        for (int64_t i = 0; c->at.text && i < n * c->width; i++)
+        for (int64_t i = 0; c->at.text && i < c->rows * c->width; i++)
             free(c->at.text[i]);
     free(c->at.text); /* whatever the kind: one address */
+    c->at.text = NULL;
+    c->rows = 0;
+}
+
+static void release_column(struct at_frame_column *c) {
+    at_frame_forget(c);
     free(c->name);
     free(c->units);
     free(c->long_name);
@@ -62,7 +68,7 @@ void at_frames_release(struct at_frames *frames) {
     for (int i = 0; i < frames->n; i++) {
         struct at_frame *frame = &frames->items[i];
         for (int c = 0; c < frame->n_columns; c++)
-            release_column(&frame->columns[c], frame->n);
+            release_column(&frame->columns[c]);
         free(frame->columns);
         free(frame->group);
         free(frame->type);

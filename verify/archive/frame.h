@@ -21,6 +21,8 @@ struct at_frame_column {
     char *flag_text;   /* with AT_FRAME_FLAG: the space-separated names, cut at the spaces */
     const char **flag; /* n_flags of them, inside flag_text */
     int n_flags;
+    int64_t rows;  /* for which there are values */
+    int64_t first; /* row of the first value there is: 0, but for a window */
     union {
         char **text;
         int64_t *i64; /* flags, too */
@@ -34,6 +36,7 @@ struct at_frame {
     char *group; /* path without the first slash: "results", "studies/accumulate" */
     char *type;  /* encoding-type: "attest.bench" */
     int64_t n;   /* rows */
+    int is_open; /* columns are described, values come by windows */
     struct at_frame_column *columns;
     int n_columns;
 };
@@ -50,6 +53,15 @@ struct at_frames {
  * in /distributions. Groups and columns of other kinds are ignored. Refuses a newer major version, and axes and texts
  * that the file cannot hold. `frames` needs no initialising and is released by the caller, also after a failure. */
 at_status at_frames_read(const char *path, struct at_frames *frames);
+/* The same, but tables of more than `most` rows have no values yet (is_open). */
+at_status at_frames_open(const char *path, int64_t most, struct at_frames *frames);
+/* Of a table that is open: values of rows [first, first + n) of those columns that `wanted` (NULL: all) says, in place of what
+ * they had; the other columns lose theirs. Fast where first is a multiple of AT_FRAME_ROWS, which bounds memory. */
+enum { AT_FRAME_ROWS = 1 << 16 };
+at_status at_frame_window(const char *path, struct at_frame *frame, int64_t first, int64_t n,
+                          int (*wanted)(const struct at_frame_column *column));
+/* Gives the values of a column back. */
+void at_frame_forget(struct at_frame_column *column);
 void at_frames_release(struct at_frames *frames);
 
 /* NULL: not there. */

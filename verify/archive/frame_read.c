@@ -19,6 +19,7 @@ enum { MAX_WIDTH = 1024 };
 struct source {
     const char *file;
     uint64_t bytes; /* of the file */
+    int64_t most;   /* rows of a table that is read at once; -1: of any */
     hid_t group;
     struct at_frame *frame;
 };
@@ -75,23 +76,31 @@ static at_status read_flags(const char *file, hid_t dataset, struct at_frame_col
 }
 
 static at_status check_flags(const char *file, const struct at_frame *frame, const struct at_frame_column *c) {
-    for (int64_t i = 0; i < frame->n * c->width; i++)
+    for (int64_t i = 0; i < c->rows * c->width; i++)
         if (c->at.i64[i] < 0 || c->at.i64[i] >= c->n_flags)
             return AT_FAIL(AT_USAGE, "%s: row %" PRId64 " of %s/%s is %" PRId64 ", which has no meaning", file,
-                           i / c->width, frame->group, c->name, c->at.i64[i]);
+                           c->first + i / c->width, frame->group, c->name, c->at.i64[i]);
     return AT_OK;
 }
 
 /* ---- values ---- */
 
-static at_status read_texts(const struct source *s, struct at_frame_column *c, int rank, const hsize_t *dims) {
+static at_status read_rows(const struct source *s, const struct at_frame_column *c, enum at_h5_type type, int rank,
+                           void *values) {
+    const hsize_t dims[2] = { (hsize_t)s->frame->n, (hsize_t)c->width };
+    return c->rows == s->frame->n
+               ? at_h5_read(s->file, s->group, c->name, type, rank, dims, values)
+               : at_h5_read_rows(s->file, s->group, c->name, type, c->width, (hsize_t)c->first, (hsize_t)c->rows, values);
+}
+
+static at_status read_texts(const struct source *s, struct at_frame_column *c, int rank) {
     at_status status = AT_OK;
-    const hsize_t n = dims[0] * dims[1];
+    const hsize_t n = (hsize_t)(c->rows * c->width);
     char **read = calloc(n + 1, sizeof *read);
     c->at.text = calloc(n + 1, sizeof *c->at.text);
     if (!read || !c->at.text)
         AT_FAIL_OUT(AT_NO_MEMORY, "%s: no memory for column %s", s->file, c->name);
-    AT_TRY_OUT(at_h5_read(s->file, s->group, c->name, AT_H5_TEXT, rank, dims, read));
+    AT_TRY_OUT(read_rows(s, c, AT_H5_TEXT, rank, read));
     for (hsize_t i = 0; i < n; i++) {
         c->at.text[i] = strdup(read[i] ? read[i] : "");
         if (!c->at.text[i])
@@ -118,16 +127,28 @@ static void widen(int64_t *values, hsize_t n, enum at_h5_type type) {
         }
 }
 
-static at_status read_numbers(const struct source *s, struct at_frame_column *c, enum at_h5_type type, int rank,
-                              const hsize_t *dims) {
-    const hsize_t n = dims[0] * dims[1];
+static at_status read_numbers(const struct source *s, struct at_frame_column *c, enum at_h5_type type, int rank) {
+    const hsize_t n = (hsize_t)(c->rows * c->width);
     c->at.i64 = calloc(n + 1, sizeof *c->at.i64);
     if (!c->at.i64)
         return AT_FAIL(AT_NO_MEMORY, "%s: no memory for column %s", s->file, c->name);
-    AT_TRY(at_h5_read(s->file, s->group, c->name, type, rank, dims, c->at.i64));
+    AT_TRY(read_rows(s, c, type, rank, c->at.i64));
     if (type == AT_H5_I8 || type == AT_H5_I32)
         widen(c->at.i64, n, type);
     return c->kind == AT_FRAME_FLAG ? check_flags(s->file, s->frame, c) : AT_OK;
+}
+
+/* Values of rows [first, first + n) in place of those that are there. */
+static at_status read_values(const struct source *s, struct at_frame_column *c, hid_t dataset, int64_t first, int64_t n) {
+    enum at_h5_type type;
+    hsize_t dims[2];
+    const int rank = shape_of(dataset, (hsize_t)s->frame->n, dims);
+    at_frame_forget(c);
+    if (!rank || (int)dims[1] != c->width || !h5_type_of(dataset, &type))
+        return AT_FAIL(AT_USAGE, "%s: %s has another shape than before", s->file, c->name);
+    c->first = first;
+    c->rows = n;
+    return type == AT_H5_TEXT ? read_texts(s, c, rank) : read_numbers(s, c, type, rank);
 }
 
 static at_status read_column(const struct source *s, const char *name, hid_t dataset) {
@@ -156,7 +177,8 @@ static at_status read_column(const struct source *s, const char *name, hid_t dat
     at_text_clean(c->long_name);
     if (type == AT_H5_I8)
         AT_TRY(read_flags(s->file, dataset, c));
-    AT_TRY(type == AT_H5_TEXT ? read_texts(s, c, rank, dims) : read_numbers(s, c, type, rank, dims));
+    if (!frame->is_open)
+        AT_TRY(read_values(s, c, dataset, 0, frame->n));
     at_text_clean(c->name); /* after it was used to find the column */
     return AT_OK;
 }
@@ -260,6 +282,7 @@ static at_status read_frame(struct source *s, hid_t root, const char *path, cons
         AT_FAIL_OUT(AT_USAGE, "%s: claims %" PRIu64 " rows of %s in %" PRIu64 " bytes", s->file, (uint64_t)n, path,
                     s->bytes);
     s->frame->n = (int64_t)n;
+    s->frame->is_open = s->most >= 0 && s->frame->n > s->most;
     AT_TRY_OUT(read_columns(s));
 out:
     at_h5_close(s->group);
@@ -318,8 +341,8 @@ static at_status read_all(struct source *s, hid_t root, struct at_frames *frames
     return is_there(root, "studies") ? read_studies(s, root, frames) : AT_OK;
 }
 
-static at_status read_file(const char *path, struct at_frames *frames) {
-    struct source s = { .file = path };
+static at_status read_file(const char *path, int64_t most, struct at_frames *frames) {
+    struct source s = { .file = path, .most = most };
     hid_t id;
     AT_TRY(at_archive_open(path, &id, &s.bytes));
     at_status status = read_all(&s, id, frames);
@@ -328,10 +351,50 @@ static at_status read_file(const char *path, struct at_frames *frames) {
     return status;
 }
 
-at_status at_frames_read(const char *path, struct at_frames *frames) {
+at_status at_frames_open(const char *path, int64_t most, struct at_frames *frames) {
     *frames = (struct at_frames){ 0 };
     at_guard_begin(path);
-    const at_status status = read_file(path, frames);
+    const at_status status = read_file(path, most, frames);
+    at_guard_end();
+    return status;
+}
+
+at_status at_frames_read(const char *path, struct at_frames *frames) { return at_frames_open(path, -1, frames); }
+
+/* ---- windows ---- */
+
+static at_status read_window(struct source *s, int64_t first, int64_t n,
+                             int (*wanted)(const struct at_frame_column *column)) {
+    for (int i = 0; i < s->frame->n_columns; i++) {
+        struct at_frame_column *c = &s->frame->columns[i];
+        at_frame_forget(c);
+        if (wanted && !wanted(c))
+            continue;
+        hid_t dataset = open_if(s->group, c->name, H5I_DATASET);
+        const at_status status =
+            dataset >= 0 ? read_values(s, c, dataset, first, n)
+                         : AT_FAIL(AT_USAGE, "%s: column %s is not there any more", s->file, c->name);
+        at_h5_close(dataset);
+        AT_TRY(status);
+    }
+    return AT_OK;
+}
+
+at_status at_frame_window(const char *path, struct at_frame *frame, int64_t first, int64_t n,
+                          int (*wanted)(const struct at_frame_column *column)) {
+    struct source s = { .file = path, .frame = frame, .group = H5I_INVALID_HID };
+    hid_t id = H5I_INVALID_HID;
+    if (!frame->is_open)
+        return AT_OK;
+    at_guard_begin(path);
+    at_status status = at_archive_open(path, &id, &s.bytes);
+    if (status == AT_OK && (s.group = H5Gopen2(id, frame->group, H5P_DEFAULT)) < 0)
+        status = AT_FAIL(AT_USAGE, "%s: %s is no group any more", path, frame->group);
+    if (status == AT_OK)
+        status = read_window(&s, first, n, wanted);
+    at_h5_close(s.group);
+    if (id >= 0 && H5Fclose(id) < 0 && status == AT_OK)
+        status = at_h5_fail(AT_BUG, path, "close", "the archive");
     at_guard_end();
     return status;
 }

@@ -122,6 +122,80 @@ out:
     return status;
 }
 
+/* ---- some rows ---- */
+
+/* Opens a column of `width` values a row for reading through *space, which selects all of it. */
+static at_status open_rows(const char *file, hid_t group, const char *name, enum at_h5_type type, int width,
+                           hid_t *dataset, hid_t *memory, hid_t *space, hsize_t *n) {
+    hsize_t dims[MAX_RANK] = { 0 };
+    int rank = 0;
+    *memory = *space = H5I_INVALID_HID;
+    AT_TRY(open_column(file, group, name, dataset));
+    AT_TRY(get_dims(file, *dataset, name, &rank, dims));
+    if (rank != (width > 1 ? 2 : 1) || (width > 1 && dims[1] != (hsize_t)width))
+        return AT_FAIL(AT_USAGE, "%s: %s has another shape than %d values a row", file, name, width);
+    AT_TRY(check_type(file, *dataset, name, type));
+    AT_TRY(check_stored(file, *dataset, name, dims[0] * (hsize_t)width,
+                        type == AT_H5_TEXT ? 16 : at_h5_type_bytes(type)));
+    *memory = type == AT_H5_TEXT ? H5Dget_type(*dataset) : at_h5_make_type(type);
+    *space = H5Dget_space(*dataset);
+    *n = dims[0];
+    return AT_OK;
+}
+
+at_status at_h5_read_rows(const char *file, hid_t group, const char *name, enum at_h5_type type, int width, hsize_t first,
+                          hsize_t n, void *data) {
+    at_status status = AT_OK;
+    hid_t dataset, memory, space, room = H5I_INVALID_HID;
+    const hsize_t start[2] = { first, 0 }, count[2] = { n, (hsize_t)width };
+    hsize_t have = 0;
+    AT_TRY_OUT(open_rows(file, group, name, type, width, &dataset, &memory, &space, &have));
+    if (first > have || n > have - first)
+        AT_FAIL_OUT(AT_USAGE, "%s: %s has %llu rows, wanted %llu", file, name, (unsigned long long)have,
+                    (unsigned long long)(first + n));
+    room = H5Screate_simple(width > 1 ? 2 : 1, count, NULL);
+    if (H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL) < 0 ||
+        H5Dread(dataset, memory, room, space, H5P_DEFAULT, data) < 0)
+        status = at_h5_fail(AT_USAGE, file, "read", name);
+out:
+    at_h5_close(room);
+    at_h5_close(space);
+    at_h5_close(memory);
+    at_h5_close(dataset);
+    return status;
+}
+
+at_status at_h5_pick(const char *file, hid_t group, const char *name, enum at_h5_type type, int width,
+                     const int64_t *rows, int64_t n, void *data) {
+    at_status status = AT_OK;
+    hid_t dataset, memory, space, room = H5I_INVALID_HID;
+    const hsize_t points = (hsize_t)n * (hsize_t)width;
+    hsize_t have = 0, *at = calloc(2 * points + 2, sizeof *at);
+    AT_TRY_OUT(open_rows(file, group, name, type, width, &dataset, &memory, &space, &have));
+    if (!at)
+        AT_FAIL_OUT(AT_NO_MEMORY, "%s: no memory for rows of %s", file, name);
+    for (hsize_t i = 0, k = 0; i < points; i++) {
+        const int64_t row = rows[i / (hsize_t)width];
+        if (row < 0 || (hsize_t)row >= have)
+            AT_FAIL_OUT(AT_USAGE, "%s: %s has %llu rows, wanted row %lld", file, name, (unsigned long long)have,
+                        (long long)row);
+        at[k++] = (hsize_t)row;
+        if (width > 1)
+            at[k++] = i % (hsize_t)width;
+    }
+    room = H5Screate_simple(1, &points, NULL);
+    if (points && (H5Sselect_elements(space, H5S_SELECT_SET, points, at) < 0 ||
+                   H5Dread(dataset, memory, room, space, H5P_DEFAULT, data) < 0))
+        status = at_h5_fail(AT_USAGE, file, "read", name);
+out:
+    free(at);
+    at_h5_close(room);
+    at_h5_close(space);
+    at_h5_close(memory);
+    at_h5_close(dataset);
+    return status;
+}
+
 void at_h5_free_texts(char **texts, hsize_t n) {
     for (hsize_t i = 0; i < n; i++)
         H5free_memory(texts[i]);

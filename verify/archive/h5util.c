@@ -130,32 +130,39 @@ static herr_t image_stays(void *image) {
     return 0;
 }
 
-static herr_t keep_in_memory(hid_t access, struct at_h5_image *image) {
+static at_status keep_in_memory(const char *file, hid_t access, void *image) {
     H5FD_file_image_callbacks_t callbacks = { image_malloc, image_memcpy, image_realloc, image_free,
                                               image_same,   image_stays,  image };
-    if (H5Pset_fapl_core(access, 1 << 20, 0) < 0)
-        return -1;
-    return H5Pset_file_image_callbacks(access, &callbacks);
+    if (H5Pset_fapl_core(access, 1 << 20, 0) < 0 || H5Pset_file_image_callbacks(access, &callbacks) < 0)
+        return at_h5_fail(AT_IO, file, "set up", "an archive");
+    return AT_OK;
 }
 
-at_status at_h5_create(const char *file, struct at_h5_image *image, hid_t *id) {
+at_status at_h5_create_on(const char *file, at_status (*set_driver)(const char *file, hid_t access, void *context),
+                          void *context, hid_t *id) {
     at_status status = AT_OK;
     /* HDF5 first opens what already has the name of a new file, and reads all of it into memory, which would stay for
      * good in place of the new image: this name is nobody's, and no other image's, since two may be open at a time. */
     char no_file[64];
-    snprintf(no_file, sizeof no_file, "/dev/null/%p", (void *)image);
+    snprintf(no_file, sizeof no_file, "/dev/null/%p", context);
     hid_t access = H5Pcreate(H5P_FILE_ACCESS), create = H5Pcreate(H5P_FILE_CREATE);
     *id = H5I_INVALID_HID;
-    *image = (struct at_h5_image){ 0 };
-    if (access < 0 || create < 0 || keep_in_memory(access, image) < 0 ||
-        H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18) < 0 ||
-        H5Pset_fclose_degree(access, H5F_CLOSE_SEMI) < 0 || set_order_and_times(create, 1) < 0)
+    if (access >= 0)
+        status = set_driver(file, access, context);
+    if (status == AT_OK &&
+        (access < 0 || create < 0 || H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18) < 0 ||
+         H5Pset_fclose_degree(access, H5F_CLOSE_SEMI) < 0 || set_order_and_times(create, 1) < 0))
         status = at_h5_fail(AT_IO, file, "set up", "an archive");
     if (status == AT_OK && (*id = H5Fcreate(no_file, H5F_ACC_TRUNC, create, access)) < 0)
         status = at_h5_fail(AT_IO, file, "create", "an archive");
     at_h5_close(access);
     at_h5_close(create);
     return status;
+}
+
+at_status at_h5_create(const char *file, struct at_h5_image *image, hid_t *id) {
+    *image = (struct at_h5_image){ 0 };
+    return at_h5_create_on(file, keep_in_memory, image, id);
 }
 
 static at_status close_image(const char *file, hid_t id, struct at_h5_image *image) {
@@ -289,6 +296,24 @@ static int set_storage(hid_t create, const struct at_h5_column *column) {
     return H5Pset_deflate(create, DEFLATE_LEVEL);
 }
 
+/* Rows in pieces: chunks and texts come in the order that one write would give them. */
+static at_status write_pieces(const char *file, hid_t dataset, hid_t type, hid_t space,
+                              const struct at_h5_column *column) {
+    at_status status = AT_OK;
+    for (hsize_t at = 0; at < column->dims[0] && status == AT_OK; at += AT_H5_PIECE_ROWS) {
+        const hsize_t left = column->dims[0] - at, start[2] = { at, 0 };
+        const hsize_t count[2] = { left < AT_H5_PIECE_ROWS ? left : AT_H5_PIECE_ROWS, column->dims[1] };
+        const void *data;
+        AT_TRY(column->piece(column->context, at, &data));
+        hid_t memory = H5Screate_simple(column->rank, count, NULL);
+        if (memory < 0 || H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL) < 0 ||
+            H5Dwrite(dataset, type, memory, space, H5P_DEFAULT, data) < 0)
+            status = at_h5_fail(AT_IO, file, "write a piece of column", column->name);
+        at_h5_close(memory);
+    }
+    return status;
+}
+
 static at_status write_dataset(const char *file, hid_t group, const struct at_h5_column *column, hid_t *dataset) {
     at_status status = AT_OK;
     hid_t type = at_h5_make_type(column->type), create = H5Pcreate(H5P_DATASET_CREATE);
@@ -297,6 +322,10 @@ static at_status write_dataset(const char *file, hid_t group, const struct at_h5
     if (type < 0 || create < 0 || space < 0 || set_storage(create, column) < 0)
         AT_FAIL_OUT(AT_IO, "%s: cannot set up column %s", file, column->name);
     *dataset = H5Dcreate2(group, column->name, type, space, H5P_DEFAULT, create, H5P_DEFAULT);
+    if (*dataset >= 0 && column->piece) {
+        status = write_pieces(file, *dataset, type, space, column);
+        goto out;
+    }
     if (*dataset < 0 || (column->dims[0] && H5Dwrite(*dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, column->data) < 0))
         status = at_h5_fail(AT_IO, file, "write column", column->name);
 out:

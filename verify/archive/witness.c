@@ -181,18 +181,13 @@ out:
 }
 
 at_status at_archive_write_witness(const char *file, hid_t root, const struct at_run_record *record,
-                                   const struct at_archive_rows *rows) {
+                                   const struct at_result *const *kept, int64_t n) {
     at_status status = AT_OK;
     hid_t group = H5I_INVALID_HID;
-    int64_t last = -1; /* results of one job follow one another */
-    for (int64_t i = 0; i < rows->n; i++) {
-        const struct at_result *result = rows->results[i];
-        if (!result->kept || result->plan_index == last)
-            continue;
+    for (int64_t i = 0; i < n; i++) {
         if (group < 0)
             AT_TRY_OUT(at_h5_group(file, root, AT_GROUP_WITNESS, "attest.witness", "NXcollection", &group));
-        AT_TRY_OUT(write_row(file, group, record, result));
-        last = result->plan_index;
+        AT_TRY_OUT(write_row(file, group, record, kept[i]));
     }
 out:
     at_h5_close(group);

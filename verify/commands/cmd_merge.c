@@ -9,7 +9,7 @@
 #include "verify/cli/commands.h"
 #include "verify/commands/content.h"
 #include "verify/run/journal.h"
-#include "verify/result/record.h"
+#include "verify/result/result_heap.h"
 
 static const struct at_option options[] = {
     { "--out", "RUN.h5", "the archive to write" },
@@ -17,23 +17,54 @@ static const struct at_option options[] = {
 };
 
 struct shards {
-    struct at_run_record *records;
+    struct at_run_record whole; /* request, provenance, folders of witnesses; no results */
+    struct at_result_heap heap;
     char (*text)[32]; /* "2/5" */
     int n, parts;
 };
 
+/* A result of the shard that is being read. */
+struct reading {
+    struct shards *s;
+    struct at_run_record witness; /* its folder */
+};
+
+static at_status take(void *context, const struct at_result *result) {
+    struct reading *r = context;
+    char path[4352];
+    if (result->kept)
+        AT_TRY(at_witness_find(&r->witness, result, path, sizeof path));
+    return at_result_heap_add(&r->s->heap, result);
+}
+
 /* An archive does not say which shard it is; its journal, beside it, does. What was kept lies there too. */
 static at_status read_shard(const char *path, struct shards *s, int i) {
     char journal[4096], witness[4096];
-    int finished;
+    struct reading reading = { .s = s };
+    struct at_run_record head;
+    at_status status = AT_OK;
+    int finished = 0;
+    at_run_record_init(&head);
+    at_run_record_init(&reading.witness);
     if (snprintf(journal, sizeof journal, "%s.jsonl", path) >= (int)sizeof journal)
-        return AT_FAIL(AT_USAGE, "merge: the path is too long");
-    AT_TRY(at_journal_read(journal, &s->records[i], s->text[i], &finished));
+        AT_FAIL_OUT(AT_USAGE, "merge: the path is too long");
+    AT_TRY_OUT(at_witness_folder(path, witness, sizeof witness));
+    AT_TRY_OUT(at_run_record_add_witness(&reading.witness, witness));
+    AT_TRY_OUT(at_run_record_add_witness(&s->whole, witness));
+    AT_TRY_OUT(at_journal_visit(journal, take, &reading, &head, s->text[i], &finished));
     if (!finished)
-        return AT_FAIL(AT_USAGE, "%s: this shard's run did not end; finish it with --resume", journal);
-    AT_TRY(at_witness_folder(path, witness, sizeof witness));
-    AT_TRY(at_run_record_add_witness(&s->records[i], witness));
-    return at_witness_check(&s->records[i]);
+        AT_FAIL_OUT(AT_USAGE, "%s: this shard's run did not end; finish it with --resume", journal);
+    if (i > 0)
+        AT_TRY_OUT(at_run_record_same_run(&s->whole, &head, i));
+    if (i == 0) {
+        s->whole.request = head.request;
+        s->whole.provenance = head.provenance;
+        head.request = head.provenance = NULL;
+    }
+out:
+    at_run_record_release(&head);
+    at_run_record_release(&reading.witness);
+    return status;
 }
 
 static at_status check_parts(const struct at_args *args, struct shards *s) {
@@ -69,15 +100,17 @@ static at_status check_out(const struct at_args *args) {
     return at_atomic_check_files(&out, 1, args->words, args->n_words);
 }
 
-static at_status merge(const struct at_args *args, struct shards *s, struct at_run_record *whole) {
+static at_status merge(const struct at_args *args, struct shards *s) {
     const char *out = at_args_get(args, "--out");
     AT_TRY(check_out(args));
+    s->heap.scratch.beside = out;
     for (int i = 0; i < s->n; i++)
         AT_TRY(read_shard(args->words[i], s, i));
     AT_TRY(check_parts(args, s));
-    AT_TRY(at_record_merge(s->records, s->n, whole));
-    AT_TRY(at_archive_write(whole, out));
-    printf("%s: %lld results of %d shards\n", out, (long long)whole->n, s->parts);
+    AT_TRY(at_result_heap_sort(&s->heap));
+    const struct at_result_source source = { s->heap.n, at_result_heap_get, &s->heap };
+    AT_TRY(at_archive_write_from(&s->whole, &source, out));
+    printf("%s: %lld results of %d shards\n", out, (long long)s->heap.n, s->parts);
     return AT_OK;
 }
 
@@ -93,22 +126,16 @@ static at_status merge_content(const struct at_content *content, const struct at
 
 static int merge_run(const struct at_args *args) {
     struct shards s = { .n = args->n_words };
-    struct at_run_record whole;
     at_status status = AT_OK;
-    at_run_record_init(&whole);
-    s.records = calloc((size_t)s.n, sizeof *s.records);
+    at_run_record_init(&s.whole);
     s.text = calloc((size_t)s.n, sizeof *s.text);
-    if (!s.records || !s.text)
+    if (!s.text)
         AT_FAIL_OUT(AT_NO_MEMORY, "no memory for %d shards", s.n);
-    for (int i = 0; i < s.n; i++)
-        at_run_record_init(&s.records[i]);
-    status = merge(args, &s, &whole);
+    status = merge(args, &s);
 out:
-    for (int i = 0; s.records && i < s.n; i++)
-        at_run_record_release(&s.records[i]);
-    free(s.records);
     free(s.text);
-    at_run_record_release(&whole);
+    at_result_heap_release(&s.heap);
+    at_run_record_release(&s.whole);
     return status == AT_OK ? 0 : at_report_failure(status);
 }
 

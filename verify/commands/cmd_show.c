@@ -9,10 +9,13 @@
 
 #include "verify/cli/commands.h"
 #include "verify/plan/nearest.h"
+#include "verify/archive/rows.h"
 #include "verify/commands/content.h"
+#include "verify/report/report_summary.h"
 
 static const struct at_option options[] = {
     { "--worst", "N", "only the N results nearest to, or furthest beyond, their limit" },
+    { "--all", NULL, "a row for each result of a large archive, too" },
     { "--strict", NULL, "count VACUOUS results as failing" },
     { NULL, NULL, NULL },
 };
@@ -68,6 +71,135 @@ static at_status show(const struct at_args *args, struct at_run_record *record) 
         record->n = record->n > worst ? worst : record->n;
     }
     at_report_table(record, at_args_has(args, "--strict"), isatty(STDOUT_FILENO) && !getenv("NO_COLOR"), stdout);
+    return AT_OK;
+}
+
+/* ---- archives that are too large for a row each ---- */
+
+/* Of so many results each has a row, and all are in memory at once (7 KB each). */
+enum { MANY = 10000 };
+
+/* What a row is chosen by. */
+struct rank {
+    int64_t row;
+    double ratio;
+    int fails;
+};
+
+struct survey {
+    const struct at_args *args;
+    struct at_summary *summary;
+    int strict;
+    int64_t n, worst;    /* results selected; --worst, 0: not given */
+    struct rank *ranks;  /* with --worst of all that are selected, else the first MANY that fail or are VACUOUS */
+    int64_t n_ranks, capacity, left_out;
+};
+
+/* Failing states first, then by error over limit, as by_badness(). */
+static int by_rank(const void *a, const void *b) {
+    const struct rank *x = a, *y = b;
+    if (x->fails != y->fails)
+        return y->fails - x->fails;
+    if (x->ratio != y->ratio)
+        return x->ratio < y->ratio ? 1 : -1;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+static int by_row(const void *a, const void *b) {
+    const struct rank *x = a, *y = b;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+static at_status survey_row(void *context, int64_t row, const struct at_result *r) {
+    struct survey *s = context;
+    if (!selected(s->args, r))
+        return AT_OK;
+    s->n++;
+    AT_TRY(at_summary_add(s->summary, r));
+    const int fails = at_state_fails(r->state, r->expect, 1);
+    if (!s->worst && !fails)
+        return AT_OK;
+    if (!s->worst && s->n_ranks == MANY) {
+        s->left_out++;
+        return AT_OK;
+    }
+    if (s->n_ranks == s->capacity) {
+        const int64_t capacity = 2 * s->capacity + 1024;
+        struct rank *grown = realloc(s->ranks, (size_t)capacity * sizeof *grown);
+        if (!grown)
+            return AT_FAIL(AT_NO_MEMORY, "show: no memory for %lld rows", (long long)capacity);
+        s->ranks = grown;
+        s->capacity = capacity;
+    }
+    s->ranks[s->n_ranks++] = (struct rank){ row, r->ratio_max >= 0 ? r->ratio_max : -1, fails };
+    return AT_OK;
+}
+
+/* The chosen rows, whole, in the order of the archive. */
+static at_status read_ranked(struct survey *s, struct at_run_record *record) {
+    int64_t *rows = calloc((size_t)s->n_ranks + 1, sizeof *rows);
+    if (!rows)
+        return AT_FAIL(AT_NO_MEMORY, "show: no memory for rows");
+    qsort(s->ranks, (size_t)s->n_ranks, sizeof *s->ranks, by_row);
+    for (int64_t i = 0; i < s->n_ranks; i++)
+        rows[i] = s->ranks[i].row;
+    const at_status status = at_archive_read_rows(s->args->words[0], rows, s->n_ranks, record);
+    free(rows);
+    return status;
+}
+
+static at_status show_worst(struct survey *s, struct at_run_record *record, int colour) {
+    qsort(s->ranks, (size_t)s->n_ranks, sizeof *s->ranks, by_rank);
+    s->n_ranks = s->n_ranks < s->worst ? s->n_ranks : s->worst;
+    AT_TRY(read_ranked(s, record));
+    record->is_part = 1;
+    qsort(record->results, (size_t)record->n, sizeof *record->results, by_badness);
+    at_report_table(record, s->strict, colour, stdout);
+    return AT_OK;
+}
+
+/* *code: the exit code of what is shown. */
+static at_status show_survey(struct survey *s, struct at_run_record *record, int *code) {
+    const int colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
+    AT_TRY(at_archive_scan(s->args->words[0], at_summary_fields, survey_row, s));
+    if (s->n == 0)
+        return AT_FAIL(AT_NOT_FOUND, "show: no result is of a variant that matches '%.200s'", s->args->words[1]);
+    if (s->worst) {
+        AT_TRY(show_worst(s, record, colour));
+        *code = at_run_record_exit_code(record, s->strict);
+        return AT_OK;
+    }
+    const struct at_run_record whole = { 0 };
+    AT_TRY(read_ranked(s, record));
+    printf("%lld results: rows for those that fail or are VACUOUS alone (--all: for each)\n\n", (long long)s->n);
+    at_report_rows(record, s->strict, colour, stdout);
+    if (s->left_out)
+        printf("and %lld more of these; --worst N chooses\n\n", (long long)s->left_out);
+    at_summary_put_families(s->summary, stdout);
+    putchar('\n');
+    at_summary_put(s->summary, &whole, stdout);
+    *code = at_summary_exit_code(s->summary, &whole);
+    return AT_OK;
+}
+
+static at_status show_large(const struct at_args *args, struct at_run_record *record, int *code) {
+    struct survey s = { .args = args, .strict = at_args_has(args, "--strict") };
+    at_status status = AT_OK;
+    AT_TRY(at_args_int(args, "--worst", 1, INT64_MAX, 0, &s.worst));
+    s.summary = at_summary_create(s.strict);
+    status = s.summary ? show_survey(&s, record, code) : AT_FAIL(AT_NO_MEMORY, "show: no memory for a summary");
+    at_summary_destroy(s.summary);
+    free(s.ranks);
+    return status;
+}
+
+static at_status show_results(const struct at_args *args, struct at_run_record *record, int *code) {
+    int64_t n;
+    AT_TRY(at_archive_count(args->words[0], &n));
+    if (n > MANY && !at_args_has(args, "--all"))
+        return show_large(args, record, code);
+    AT_TRY(show(args, record));
+    *code = at_run_record_exit_code(record, at_args_has(args, "--strict"));
     return AT_OK;
 }
 
@@ -127,9 +259,10 @@ static int run(const struct at_args *args) {
     if (shown)
         return 0;
     at_run_record_init(&record);
-    at_status status = show(args, &record);
-    int code =
-        status == AT_OK ? at_run_record_exit_code(&record, at_args_has(args, "--strict")) : at_report_failure(status);
+    int code = 0;
+    const at_status status = show_results(args, &record, &code);
+    if (status != AT_OK)
+        code = at_report_failure(status);
     at_run_record_release(&record);
     return code;
 }

@@ -3,13 +3,13 @@
 #include "verify/report/report_summary.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "verify/report/report_text.h"
+#include "verify/report/report_variants.h"
 
 enum { WIDTH = 120, MAX_LISTED = 20 };
-/* Times the limits of f32 arithmetic from where on a claim is named: two bits. */
-static const double LOOSE = 4;
 
 void at_put_wrapped(FILE *out, const char *label, const char *text, int width) {
     int column = at_text_width(label), words = 0;
@@ -49,15 +49,144 @@ static const char *grouped(int64_t n, char text[32]) {
     return text;
 }
 
-/* family NULL: of all. */
-static void put_counts(const struct at_run_record *record, const char *label, const char *family, FILE *out) {
-    int64_t count[AT_STATE_COUNT] = { 0 };
+/* ---- counted as results come ---- */
+
+struct family {
+    char name[sizeof(((struct at_result *)0)->family)];
+    int64_t count[AT_STATE_COUNT];
+};
+
+struct at_summary {
+    int strict;
+    struct at_tallies tallies;
+    struct family *families; /* in the order of their first results */
+    int n_families, last;
+    int64_t n, jobs, last_job, failing, n_vacuous, any_judged;
+    int64_t count[AT_STATE_COUNT];
+    int64_t total, compared, partial, judged, again;
+    int64_t predicted, bit_exact, modelled, model_exact, in_part;
+    char *vacuous[MAX_LISTED];
+    int n_listed;
+};
+
+const char *const at_summary_fields[] = { "plan_index",
+                                          "tensor_index",
+                                          "expect",
+                                          "family",
+                                          "variant",
+                                          "state",
+                                          "cause",
+                                          "total",
+                                          "compared",
+                                          "ratio_max",
+                                          "resolution",
+                                          "model_equal",
+                                          "model_compared",
+                                          "model_exact",
+                                          "predicted_compared",
+                                          "predicted_different",
+                                          "rerun_compared",
+                                          "looseness",
+                                          NULL };
+
+struct at_summary *at_summary_create(int strict) {
+    struct at_summary *s = calloc(1, sizeof *s);
+    if (s)
+        s->strict = strict;
+    return s;
+}
+
+void at_summary_destroy(struct at_summary *s) {
+    if (!s)
+        return;
+    at_tallies_release(&s->tallies);
+    for (int i = 0; i < s->n_listed; i++)
+        free(s->vacuous[i]);
+    free(s->families);
+    free(s);
+}
+
+static at_status count_family(struct at_summary *s, const struct at_result *r) {
+    if (!s->n_families || strcmp(s->families[s->last].name, r->family) != 0)
+        for (s->last = 0; s->last < s->n_families && strcmp(s->families[s->last].name, r->family) != 0;)
+            s->last++;
+    if (s->last == s->n_families) {
+        struct family *grown = realloc(s->families, ((size_t)s->n_families + 1) * sizeof *grown);
+        if (!grown)
+            return AT_FAIL(AT_NO_MEMORY, "no memory for a summary");
+        s->families = grown;
+        grown[s->n_families] = (struct family){ 0 };
+        snprintf(grown[s->n_families].name, sizeof grown[0].name, "%s", r->family);
+        s->n_families++;
+    }
+    s->families[s->last].count[r->state]++;
+    return AT_OK;
+}
+
+static at_status list_vacuous(struct at_summary *s, const struct at_result *r) {
+    char passed[sizeof r->decoy_names + 64], text[4096];
+    s->n_vacuous++;
+    if (s->n_listed == MAX_LISTED ||
+        !r->case_id[0]) /* of an archive by at_summary_fields: they have rows of their own */
+        return AT_OK;
+    at_result_decoys_of(r, AT_DECOY_PASSED, passed, sizeof passed);
+    snprintf(text, sizeof text, "%s %s [%s]%s%s%s%s", r->variant, r->case_id, r->tensor,
+             passed[0] ? "; would have passed: " : "", passed, r->required_inert[0] ? "; required but inert: " : "",
+             r->required_inert);
+    at_text_clean(text);
+    s->vacuous[s->n_listed] = strdup(text);
+    return s->vacuous[s->n_listed++] ? AT_OK : AT_FAIL(AT_NO_MEMORY, "no memory for a summary");
+}
+
+static void count_compared(struct at_summary *s, const struct at_result *r) {
+    s->total += r->total;
+    s->compared += r->compared;
+    s->partial += r->compared != r->total;
+    s->judged += r->total > 0;
+    s->again += r->rerun_compared > 0;
+}
+
+/* How many results equal a reference of hardware's own arithmetic to the bit: the SIMT run, the declared model. */
+static void count_exact(struct at_summary *s, const struct at_result *r) {
+    s->predicted += r->predicted_compared > 0;
+    s->bit_exact += r->predicted_compared > 0 && r->predicted_different == 0;
+    s->modelled += r->model_compared > 0;
+    s->model_exact += r->model_exact;
+    s->in_part += r->model_compared > 0 && r->model_compared < r->compared;
+}
+
+at_status at_summary_add(struct at_summary *s, const struct at_result *r) {
+    const enum at_state_class class = at_state_class(r->state);
+    s->jobs += s->n == 0 || r->plan_index != s->last_job;
+    s->last_job = r->plan_index;
+    s->n++;
+    s->count[r->state]++;
+    s->failing += at_state_fails(r->state, r->expect, s->strict) != 0;
+    s->any_judged += class != AT_CLASS_DECLINED;
+    if (class != AT_CLASS_DECLINED)
+        count_compared(s, r);
+    count_exact(s, r);
+    AT_TRY(at_tallies_add(&s->tallies, r, s->strict));
+    AT_TRY(count_family(s, r));
+    return class == AT_CLASS_VACUOUS ? list_vacuous(s, r) : AT_OK;
+}
+
+int at_summary_exit_code(const struct at_summary *s, const struct at_run_record *run) {
+    if (run->signal)
+        return 128 + run->signal;
+    if (s->failing)
+        return 1;
+    if (!s->any_judged)
+        return 4;
+    return s->strict && !run->is_part && at_tallies_unjudged(&s->tallies) ? 1 : 0;
+}
+
+/* ---- lines ---- */
+
+static void put_states(const int64_t *count, const char *label, FILE *out) {
     const char *separator = "";
     char text[AT_STATE_COUNT * 40] = "";
     size_t used = 0;
-    for (int64_t i = 0; i < record->n; i++)
-        if (!family || strcmp(record->results[i].family, family) == 0)
-            count[record->results[i].state]++;
     for (int s = 0; s < AT_STATE_COUNT; s++)
         if (count[s]) {
             used += (size_t)snprintf(text + used, sizeof text - used, "%s%" PRId64 " %s", separator, count[s],
@@ -68,141 +197,96 @@ static void put_counts(const struct at_run_record *record, const char *label, co
 }
 
 void at_put_family_counts(const struct at_run_record *record, const char *family, FILE *out) {
-    put_counts(record, "    ", family, out);
+    int64_t count[AT_STATE_COUNT] = { 0 };
+    for (int64_t i = 0; i < record->n; i++)
+        if (strcmp(record->results[i].family, family) == 0)
+            count[record->results[i].state]++;
+    put_states(count, "    ", out);
 }
 
-static void put_compared(const struct at_run_record *record, FILE *out) {
-    int64_t total = 0, compared = 0, partial = 0, judged = 0, again = 0;
+void at_summary_put_families(const struct at_summary *s, FILE *out) {
+    for (int i = 0; i < s->n_families; i++) {
+        char label[96];
+        snprintf(label, sizeof label, "%s: ", s->families[i].name);
+        put_states(s->families[i].count, label, out);
+    }
+}
+
+static void put_compared(const struct at_summary *s, FILE *out) {
     char a[32], b[32];
-    for (int64_t i = 0; i < record->n; i++) {
-        const struct at_result *r = &record->results[i];
-        if (at_state_class(r->state) == AT_CLASS_DECLINED)
-            continue;
-        total += r->total;
-        compared += r->compared;
-        partial += r->compared != r->total;
-        judged += r->total > 0;
-        again += r->rerun_compared > 0;
-    }
-    fprintf(out, "compared %s of %s elements", grouped(compared, a), grouped(total, b));
-    if (partial)
-        fprintf(out, "; %" PRId64 " results are not complete", partial);
+    fprintf(out, "compared %s of %s elements", grouped(s->compared, a), grouped(s->total, b));
+    if (s->partial)
+        fprintf(out, "; %" PRId64 " results are not complete", s->partial);
     fputc('\n', out);
-    if (again < judged)
-        fprintf(out, "launched again for %s of %s results\n", grouped(again, a), grouped(judged, b));
+    if (s->again < s->judged)
+        fprintf(out, "launched again for %s of %s results\n", grouped(s->again, a), grouped(s->judged, b));
 }
 
-/* How many results equal a reference of hardware's own arithmetic to the bit: the SIMT run, the declared model. */
-static void put_exact(const struct at_run_record *record, FILE *out) {
-    int64_t predicted = 0, bit_exact = 0, modelled = 0, model_exact = 0, in_part = 0;
-    for (int64_t i = 0; i < record->n; i++) {
-        const struct at_result *r = &record->results[i];
-        predicted += r->predicted_compared > 0;
-        bit_exact += r->predicted_compared > 0 && r->predicted_different == 0;
-        modelled += r->model_compared > 0;
-        model_exact += r->model_exact;
-        in_part += r->model_compared > 0 && r->model_compared < r->compared;
-    }
-    if (predicted)
-        fprintf(out, "BIT-EXACT %" PRId64 " of %" PRId64 ", ", bit_exact, predicted);
-    if (modelled)
-        fprintf(out, "MODEL-EXACT %" PRId64 " of %" PRId64, model_exact, modelled);
-    if (in_part)
-        fprintf(out, "; %" PRId64 " modelled on drawn rows alone, WITHIN elsewhere", in_part);
-    if (predicted || modelled)
+static void put_exact(const struct at_summary *s, FILE *out) {
+    if (s->predicted)
+        fprintf(out, "BIT-EXACT %" PRId64 " of %" PRId64 ", ", s->bit_exact, s->predicted);
+    if (s->modelled)
+        fprintf(out, "MODEL-EXACT %" PRId64 " of %" PRId64, s->model_exact, s->modelled);
+    if (s->in_part)
+        fprintf(out, "; %" PRId64 " modelled on drawn rows alone, WITHIN elsewhere", s->in_part);
+    if (s->predicted || s->modelled)
         fputc('\n', out);
 }
 
-static int is_loose(const struct at_result *r) {
-    return at_state_class(r->state) == AT_CLASS_GOOD && r->looseness >= LOOSE;
-}
-
-/* Variants whose PASS leaves much open, by their loosest result; and whether f32 arithmetic would have been claim enough. */
-static void put_loose(const struct at_run_record *record, FILE *out) {
-    for (int64_t i = 0; i < record->n; i++) {
-        const struct at_result *first = &record->results[i];
-        double most = 0, need = 0;
-        int64_t n = 0, before = 0; /* an earlier result of the variant has told it */
-        char text[1024];
-        for (int64_t k = 0; is_loose(first) && k < record->n && !before; k++) {
-            const struct at_result *r = &record->results[k];
-            if (!is_loose(r) || strcmp(r->variant, first->variant) != 0 || strcmp(r->family, first->family) != 0)
-                continue;
-            before += k < i;
-            n++;
-            most = r->looseness > most ? r->looseness : most;
-            need = r->ratio_max * r->looseness > need ? r->ratio_max * r->looseness : need;
-        }
-        if (n == 0 || before)
-            continue;
-        snprintf(text, sizeof text,
-                 "%s/%s: limits up to %.3g times those of f32 arithmetic in any order, in %" PRId64
-                 " results that PASS: that proves so much less%s",
-                 first->family, first->variant, most, n,
-                 need <= 1 ? "; its errors are within those of f32, too, so the claim could be tighter" : "");
-        at_put_wrapped(out, "loose claim: ", text, WIDTH);
-    }
-}
-
-static void put_vacuous(const struct at_run_record *record, int strict, FILE *out) {
-    int64_t n = 0;
-    for (int64_t i = 0; i < record->n; i++)
-        n += at_state_class(record->results[i].state) == AT_CLASS_VACUOUS;
-    if (!n)
+static void put_vacuous(const struct at_summary *s, FILE *out) {
+    if (!s->n_vacuous)
         return;
-    fprintf(out, "VACUOUS proves nothing for its variant and %s with --strict; %" PRId64 " of these:\n",
-            strict ? "fails the run" : "would fail the run", n);
-    int listed = 0;
-    for (int64_t i = 0; i < record->n && listed < MAX_LISTED; i++) {
-        const struct at_result *r = &record->results[i];
-        if (at_state_class(r->state) != AT_CLASS_VACUOUS)
-            continue;
-        char passed[sizeof r->decoy_names + 64], text[4096];
-        at_result_decoys_of(r, AT_DECOY_PASSED, passed, sizeof passed);
-        snprintf(text, sizeof text, "%s %s [%s]%s%s%s%s", r->variant, r->case_id, r->tensor,
-                 passed[0] ? "; would have passed: " : "", passed, r->required_inert[0] ? "; required but inert: " : "",
-                 r->required_inert);
-        at_text_clean(text);
-        at_put_wrapped(out, "  ", text, WIDTH);
-        listed++;
-    }
-    if (n > listed)
-        fprintf(out, "  and %" PRId64 " more\n", n - listed);
+    fprintf(out, "VACUOUS proves nothing for its variant and %s with --strict; %" PRId64 " of these%s\n",
+            s->strict ? "fails the run" : "would fail the run", s->n_vacuous, s->n_listed ? ":" : "");
+    if (!s->n_listed)
+        return;
+    for (int i = 0; i < s->n_listed; i++)
+        at_put_wrapped(out, "  ", s->vacuous[i], WIDTH);
+    if (s->n_vacuous > s->n_listed)
+        fprintf(out, "  and %" PRId64 " more\n", s->n_vacuous - s->n_listed);
 }
 
-static void put_exit(const struct at_run_record *record, int strict, FILE *out) {
-    int code = at_run_record_exit_code(record, strict);
-    int64_t failing = 0, unjudged = 0;
-    for (int64_t i = 0; i < record->n; i++)
-        failing += at_state_fails(record->results[i].state, record->results[i].expect, strict) != 0;
-    for (int64_t i = 0; strict && at_run_record_unjudged(record, &i);)
-        unjudged++;
-    if (record->signal)
+static void put_exit(const struct at_summary *s, const struct at_run_record *run, FILE *out) {
+    const int code = at_summary_exit_code(s, run);
+    const int64_t unjudged = s->strict && !run->is_part ? at_tallies_unjudged(&s->tallies) : 0;
+    if (run->signal)
         fprintf(out, "exit %d: interrupted: %" PRId64 " of %" PRId64 " jobs judged, %" PRId64 " results fail the run\n",
-                code, at_run_record_jobs(record), record->planned, failing);
+                code, s->jobs, run->planned, s->failing);
     else if (code == 1 && unjudged)
         fprintf(out,
                 "exit 1: %" PRId64 " of %" PRId64 " results fail the run, %" PRId64 " variants were never judged\n",
-                failing, record->n, unjudged);
+                s->failing, s->n, unjudged);
     else if (code == 1)
-        fprintf(out, "exit 1: %" PRId64 " of %" PRId64 " results fail the run\n", failing, record->n);
+        fprintf(out, "exit 1: %" PRId64 " of %" PRId64 " results fail the run\n", s->failing, s->n);
     else if (code == 4)
         fprintf(out, "exit 4: nothing was judged\n");
     else
         fprintf(out, "exit 0: no result fails the run\n");
 }
 
-void at_put_summary(const struct at_run_record *record, int strict, FILE *out) {
+void at_summary_put(const struct at_summary *s, const struct at_run_record *run, FILE *out) {
     char label[64];
-    at_put_variants(record, strict, out);
-    snprintf(label, sizeof label, "%" PRId64 " results%s", record->n, record->n ? ": " : "");
-    put_counts(record, label, NULL, out);
-    put_compared(record, out);
-    put_exact(record, out);
-    put_vacuous(record, strict, out);
-    put_loose(record, out);
-    at_put_set_aside(record, out);
-    if (strict && !record->signal)
-        at_put_unjudged(record, out);
-    put_exit(record, strict, out);
+    at_put_variants(&s->tallies, out);
+    snprintf(label, sizeof label, "%" PRId64 " results%s", s->n, s->n ? ": " : "");
+    put_states(s->count, label, out);
+    put_compared(s, out);
+    put_exact(s, out);
+    put_vacuous(s, out);
+    at_put_loose(&s->tallies, out);
+    at_put_set_aside(&s->tallies, out);
+    if (s->strict && !run->signal && !run->is_part)
+        at_put_unjudged(&s->tallies, out);
+    put_exit(s, run, out);
+}
+
+void at_put_summary(const struct at_run_record *record, int strict, FILE *out) {
+    struct at_summary *s = at_summary_create(strict);
+    at_status status = s ? AT_OK : AT_FAIL(AT_NO_MEMORY, "no memory for a summary");
+    for (int64_t i = 0; i < record->n && status == AT_OK; i++)
+        status = at_summary_add(s, &record->results[i]);
+    if (status == AT_OK)
+        at_summary_put(s, record, out);
+    else
+        fputs("no memory for a summary\n", out);
+    at_summary_destroy(s);
 }

@@ -326,13 +326,18 @@ static void put_table(const struct at_run_record *record, int strict, int colour
         if (is_first_of_family(record, i))
             put_group(&g);
     }
-    at_put_summary(record, strict, out);
+}
+
+void at_report_rows(const struct at_run_record *record, int strict, int colour, FILE *out) {
+    put_table(record, strict, colour, 0, out);
 }
 
 void at_report_table(const struct at_run_record *record, int strict, int colour, FILE *out) {
     put_table(record, strict, colour, 0, out);
+    at_put_summary(record, strict, out);
 }
 
 void at_report_table_brief(const struct at_run_record *record, int strict, int colour, FILE *out) {
     put_table(record, strict, colour, 1, out);
+    at_put_summary(record, strict, out);
 }

@@ -5,25 +5,35 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attest/buffer.h"
 #include "verify/report/report_summary.h"
 #include "verify/report/report_text.h"
+#include "verify/report/report_variants.h"
 #include "verify/result/set_aside.h"
 
 enum { FEW = 2, WIDTH = 120, MAX_NAME = 72, TENSORS = 16 };
+/* Times the limits of f32 arithmetic from where on a claim is named: two bits. */
+static const double LOOSE = 4;
 
-struct tally {
-    const char *family, *variant;
+struct at_tally {
+    char family[sizeof(((struct at_result *)0)->family)], variant[sizeof(((struct at_result *)0)->variant)];
+    char *reason;        /* of its first result, which was not judged: the cause, or the state's name */
+    char *aside;         /* after what it was set aside; NULL: it was not */
+    int64_t n_aside, at; /* jobs not run for it; the place among variants set aside */
+    uint64_t hash;
     int64_t judged, ok, failing, vacuous, declined;
     double worst;             /* error over limit; NaN: no limit anywhere */
     double resolves[TENSORS]; /* by output: 0, or the smallest scale error that some case of it would have seen */
+    int64_t n_loose;          /* results that PASS with limits LOOSE times those of f32 arithmetic */
+    double loosest, need;     /* of these: the largest looseness, and of their errors over the limits of f32 */
 };
 
-static void name_of(const struct tally *t, char *text, size_t size) {
+static void name_of(const struct at_tally *t, char *text, size_t size) {
     snprintf(text, size, "%s/%s", t->family, t->variant);
 }
 
 /* OK: judged, and the run does not fail by it, though the state may be one that the case expects beside PASS. */
-static void count(struct tally *t, const struct at_result *r, int strict) {
+static void count(struct at_tally *t, const struct at_result *r, int strict) {
     const enum at_state_class class = at_state_class(r->state);
     const int failing = at_state_fails(r->state, r->expect, strict);
     t->judged += class != AT_CLASS_DECLINED;
@@ -39,31 +49,121 @@ static void count(struct tally *t, const struct at_result *r, int strict) {
     }
 }
 
+static void count_loose(struct at_tally *t, const struct at_result *r) {
+    if (at_state_class(r->state) != AT_CLASS_GOOD || !(r->looseness >= LOOSE))
+        return;
+    const double need = r->ratio_max * r->looseness;
+    t->n_loose++;
+    t->loosest = r->looseness > t->loosest ? r->looseness : t->loosest;
+    t->need = need > t->need ? need : t->need;
+}
+
 /* Of the output that is seen least sharply; 0: nothing is known. */
-static double resolution_of(const struct tally *t) {
+static double resolution_of(const struct at_tally *t) {
     double largest = 0;
     for (int o = 0; o < TENSORS; o++)
         largest = t->resolves[o] > largest ? t->resolves[o] : largest;
     return largest;
 }
 
-/* In the order of their first results. */
-static int64_t tallies(const struct at_run_record *record, int strict, struct tally *list) {
-    int64_t n = 0, last = 0;
-    for (int64_t i = 0; i < record->n; i++) {
-        const struct at_result *r = &record->results[i];
-        int64_t k =
-            n > 0 && strcmp(list[last].variant, r->variant) == 0 ? last : 0; /* tensors of a job are neighbours */
-        while (k < n && (strcmp(list[k].variant, r->variant) != 0 || strcmp(list[k].family, r->family) != 0))
-            k++;
-        if (k == n)
-            list[n++] = (struct tally){ .family = r->family, .variant = r->variant, .worst = NAN };
-        count(&list[last = k], r, strict);
+/* ---- finding a variant ---- */
+
+static uint64_t hash_of(const struct at_result *r) {
+    const uint64_t hash = at_hash_bytes(r->family, strlen(r->family) + 1, AT_HASH_START);
+    return at_hash_bytes(r->variant, strlen(r->variant) + 1, hash);
+}
+
+static int is_of(const struct at_tally *t, const struct at_result *r) {
+    return strcmp(t->variant, r->variant) == 0 && strcmp(t->family, r->family) == 0;
+}
+
+/* Room for one more; at most half of the slots are taken. */
+static at_status grow(struct at_tallies *t) {
+    const int64_t capacity = t->capacity ? 2 * t->capacity : 32, n_slots = 2 * capacity;
+    struct at_tally *list = realloc(t->list, (size_t)capacity * sizeof *list);
+    t->list = list ? list : t->list;
+    int64_t *slots = calloc((size_t)n_slots, sizeof *slots);
+    if (!list || !slots) {
+        free(slots);
+        return AT_FAIL(AT_NO_MEMORY, "no memory for a summary of %" PRId64 " variants", capacity);
     }
+    free(t->slots);
+    t->slots = slots;
+    t->n_slots = n_slots;
+    t->capacity = capacity;
+    for (int64_t i = 0; i < t->n; i++) {
+        int64_t at = (int64_t)(list[i].hash & (uint64_t)(n_slots - 1));
+        while (slots[at])
+            at = (at + 1) & (n_slots - 1);
+        slots[at] = i + 1;
+    }
+    return AT_OK;
+}
+
+static at_status add_tally(struct at_tallies *t, const struct at_result *r, uint64_t hash) {
+    struct at_tally *one = &t->list[t->n];
+    *one = (struct at_tally){ .worst = NAN, .hash = hash };
+    snprintf(one->family, sizeof one->family, "%s", r->family);
+    snprintf(one->variant, sizeof one->variant, "%s", r->variant);
+    one->reason = strdup(r->cause[0] ? r->cause : at_state_name(r->state));
+    if (!one->reason)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for a summary");
+    t->last = t->n++;
+    return AT_OK;
+}
+
+/* Moves t->last to the variant of a result: tensors of a job are neighbours. */
+static at_status find(struct at_tallies *t, const struct at_result *r) {
+    if (t->n && is_of(&t->list[t->last], r))
+        return AT_OK;
+    if (t->n == t->capacity)
+        AT_TRY(grow(t));
+    const uint64_t hash = hash_of(r);
+    int64_t at = (int64_t)(hash & (uint64_t)(t->n_slots - 1));
+    for (; t->slots[at]; at = (at + 1) & (t->n_slots - 1)) {
+        t->last = t->slots[at] - 1;
+        if (t->list[t->last].hash == hash && is_of(&t->list[t->last], r))
+            return AT_OK;
+    }
+    AT_TRY(add_tally(t, r, hash));
+    t->slots[at] = t->n;
+    return AT_OK;
+}
+
+at_status at_tallies_add(struct at_tallies *t, const struct at_result *r, int strict) {
+    AT_TRY(find(t, r));
+    struct at_tally *one = &t->list[t->last];
+    count(one, r, strict);
+    count_loose(one, r);
+    if (!at_result_is_set_aside(r))
+        return AT_OK;
+    if (one->n_aside++ == 0) {
+        one->at = t->n_aside++;
+        one->aside = strdup(r->cause + sizeof AT_SET_ASIDE - 1);
+    }
+    return one->aside ? AT_OK : AT_FAIL(AT_NO_MEMORY, "no memory for a summary");
+}
+
+void at_tallies_release(struct at_tallies *t) {
+    for (int64_t i = 0; i < t->n; i++) {
+        free(t->list[i].reason);
+        free(t->list[i].aside);
+    }
+    free(t->list);
+    free(t->slots);
+    *t = (struct at_tallies){ 0 };
+}
+
+int64_t at_tallies_unjudged(const struct at_tallies *t) {
+    int64_t n = 0;
+    for (int64_t i = 0; i < t->n; i++)
+        n += t->list[i].judged == 0;
     return n;
 }
 
-static void put_tally(const struct tally *t, int width, FILE *out) {
+/* ---- lines ---- */
+
+static void put_tally(const struct at_tally *t, int width, FILE *out) {
     char name[192], worst[32] = "-", resolves[32] = "-";
     name_of(t, name, sizeof name);
     if (!isnan(t->worst))
@@ -75,58 +175,59 @@ static void put_tally(const struct tally *t, int width, FILE *out) {
             t->failing, t->vacuous, t->declined, worst, resolves);
 }
 
-void at_put_variants(const struct at_run_record *record, int strict, FILE *out) {
+void at_put_variants(const struct at_tallies *t, FILE *out) {
     static const char title[] = "BY VARIANT";
-    struct tally *list = calloc((size_t)record->n + 1, sizeof *list);
     int width = (int)sizeof title - 1;
-    const int64_t n = list ? tallies(record, strict, list) : 0;
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < t->n; i++) {
         char name[192];
-        name_of(&list[i], name, sizeof name);
+        name_of(&t->list[i], name, sizeof name);
         width = at_text_width(name) > width ? at_text_width(name) : width;
     }
     width = width > MAX_NAME ? MAX_NAME : width;
-    if (n > FEW) {
-        fprintf(out, "%-*s  JUDGED    OK FAILING VACUOUS DECLINED WORST RATIO RESOLVES\n", width, title);
-        for (int64_t i = 0; i < n; i++)
-            put_tally(&list[i], width, out);
-        fputc('\n', out);
-    }
-    free(list);
+    if (t->n <= FEW)
+        return;
+    fprintf(out, "%-*s  JUDGED    OK FAILING VACUOUS DECLINED WORST RATIO RESOLVES\n", width, title);
+    for (int64_t i = 0; i < t->n; i++)
+        put_tally(&t->list[i], width, out);
+    fputc('\n', out);
 }
 
-void at_put_unjudged(const struct at_run_record *record, FILE *out) {
-    const struct at_result *r;
-    for (int64_t i = 0; (r = at_run_record_unjudged(record, &i));) {
+void at_put_unjudged(const struct at_tallies *t, FILE *out) {
+    for (int64_t i = 0; i < t->n; i++) {
         char text[1024];
-        snprintf(text, sizeof text, "%s/%s: %s", r->family, r->variant,
-                 r->cause[0] ? r->cause : at_state_name(r->state));
+        if (t->list[i].judged)
+            continue;
+        snprintf(text, sizeof text, "%s/%s: %s", t->list[i].family, t->list[i].variant, t->list[i].reason);
         at_put_wrapped(out, "never judged, which --strict does not let pass: ", text, WIDTH);
     }
 }
 
-/* Whether results a and b are of one variant that was set aside. */
-static int both_set_aside(const struct at_result *a, const struct at_result *b) {
-    return at_result_is_set_aside(a) && at_result_is_set_aside(b) && strcmp(a->variant, b->variant) == 0 &&
-           strcmp(a->family, b->family) == 0;
+void at_put_loose(const struct at_tallies *t, FILE *out) {
+    for (int64_t i = 0; i < t->n; i++) {
+        const struct at_tally *one = &t->list[i];
+        char text[1024];
+        if (!one->n_loose)
+            continue;
+        snprintf(text, sizeof text,
+                 "%s/%s: limits up to %.3g times those of f32 arithmetic in any order, in %" PRId64
+                 " results that PASS: that proves so much less%s",
+                 one->family, one->variant, one->loosest, one->n_loose,
+                 one->need <= 1 ? "; its errors are within those of f32, too, so the claim could be tighter" : "");
+        at_put_wrapped(out, "loose claim: ", text, WIDTH);
+    }
 }
 
-/* The first such result of a variant counts them all. */
-void at_put_set_aside(const struct at_run_record *record, FILE *out) {
-    for (int64_t i = 0; i < record->n; i++) {
-        const struct at_result *r = &record->results[i];
-        int64_t before = 0, n = 0;
+/* In the order in which they were. */
+void at_put_set_aside(const struct at_tallies *t, FILE *out) {
+    const struct at_tally **list = calloc((size_t)t->n_aside + 1, sizeof *list);
+    for (int64_t i = 0; list && i < t->n; i++)
+        if (t->list[i].aside)
+            list[t->list[i].at] = &t->list[i];
+    for (int64_t i = 0; list && i < t->n_aside; i++) {
         char text[1024];
-        if (!at_result_is_set_aside(r))
-            continue;
-        while (before < i && !both_set_aside(&record->results[before], r))
-            before++;
-        if (before < i)
-            continue;
-        for (int64_t k = i; k < record->n; k++)
-            n += both_set_aside(&record->results[k], r);
-        snprintf(text, sizeof text, "%s/%s, %" PRId64 " jobs not run: %s", r->family, r->variant, n,
-                 r->cause + sizeof AT_SET_ASIDE - 1);
+        snprintf(text, sizeof text, "%s/%s, %" PRId64 " jobs not run: %s", list[i]->family, list[i]->variant,
+                 list[i]->n_aside, list[i]->aside);
         at_put_wrapped(out, AT_SET_ASIDE, text, WIDTH);
     }
+    free(list);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attest/buffer.h"
 #include "verify/result/text.h"
 
 void at_run_record_init(struct at_run_record *record) { *record = (struct at_run_record){ 0 }; }
@@ -116,54 +117,13 @@ int at_json_difference(const char *a, const char *b, char *text, size_t size) {
 
 /* ---- merging ---- */
 
-static at_status same_run(const struct at_run_record *shards, int i) {
+at_status at_run_record_same_run(const struct at_run_record *first, const struct at_run_record *shard, int i) {
     char difference[512];
-    if (at_json_difference(shards[0].request, shards[i].request, difference, sizeof difference))
+    if (at_json_difference(first->request, shard->request, difference, sizeof difference))
         return AT_FAIL(AT_USAGE, "shard %d answers another request than shard 1: %s", i + 1, difference);
-    if (at_json_difference(shards[0].provenance, shards[i].provenance, difference, sizeof difference))
+    if (at_json_difference(first->provenance, shard->provenance, difference, sizeof difference))
         return AT_FAIL(AT_USAGE, "shard %d was made by another build or machine than shard 1: %s", i + 1, difference);
     return AT_OK;
-}
-
-static at_status refuse_duplicates(const struct at_run_record *record) {
-    for (int64_t i = 1; i < record->n; i++) {
-        const struct at_result *r = &record->results[i];
-        if (at_result_compare(r - 1, r) == 0)
-            return AT_FAIL(AT_USAGE, "two shards hold the same result: plan position %" PRId64 ", tensor %s, %s/%s",
-                           r->plan_index, r->tensor, r->family, r->variant);
-    }
-    return AT_OK;
-}
-
-static char *copy_text(const char *text) { return strdup(text ? text : "{}"); }
-
-at_status at_record_merge(const struct at_run_record *shards, int n, struct at_run_record *out) {
-    at_status status = AT_OK;
-    int64_t total = 0;
-    at_run_record_init(out);
-    if (n < 1)
-        return AT_FAIL(AT_USAGE, "nothing to merge: no shard given");
-    for (int i = 0; i < n; i++) {
-        AT_TRY_OUT(same_run(shards, i));
-        total += shards[i].n;
-    }
-    AT_TRY_OUT(reserve(out, total));
-    out->request = copy_text(shards[0].request);
-    out->provenance = copy_text(shards[0].provenance);
-    if (!out->request || !out->provenance)
-        AT_FAIL_OUT(AT_NO_MEMORY, "no memory to merge %d shards", n);
-    for (int i = 0; i < n; i++) {
-        for (int64_t k = 0; k < shards[i].n; k++)
-            AT_TRY_OUT(at_run_record_add(out, &shards[i].results[k]));
-        for (int k = 0; k < shards[i].n_witness; k++)
-            AT_TRY_OUT(at_run_record_add_witness(out, shards[i].witness[k]));
-    }
-    at_run_record_sort(out);
-    AT_TRY_OUT(refuse_duplicates(out));
-out:
-    if (status != AT_OK)
-        at_run_record_release(out);
-    return status;
 }
 
 at_status at_record_complete(const struct at_run_record *record, int64_t positions) {
@@ -199,24 +159,44 @@ static int same_variant(const struct at_result *a, const struct at_result *b) {
 
 static int is_judged(const struct at_result *r) { return at_state_class(r->state) != AT_CLASS_DECLINED; }
 
-/* Nothing before it is of its variant, and nothing at all of its variant was judged. */
-static int is_first_of_unjudged(const struct at_run_record *record, int64_t i) {
-    const struct at_result *r = &record->results[i];
-    if (is_judged(r))
-        return 0;
-    for (int64_t k = 0; k < record->n; k++)
-        if (same_variant(&record->results[k], r) && (k < i || is_judged(&record->results[k])))
-            return 0;
-    return 1;
+/* The first result of each variant, in a hash table; judged: any of its results was. */
+struct variant {
+    const struct at_result *first;
+    int judged;
+};
+
+static struct variant *find_variant(struct variant *table, size_t slots, const struct at_result *r) {
+    const uint64_t family = at_hash_bytes(r->family, strlen(r->family), AT_HASH_START);
+    size_t at = (size_t)at_hash_bytes(r->variant, strlen(r->variant), family) & (slots - 1);
+    while (table[at].first && !same_variant(table[at].first, r))
+        at = (at + 1) & (slots - 1);
+    return &table[at];
+}
+
+/* *slots: a power of two beyond twice the variants there can be. NULL: no memory. */
+static struct variant *find_variants(const struct at_run_record *record, size_t *slots) {
+    for (*slots = 64; *slots < 2 * (size_t)record->n;)
+        *slots *= 2;
+    struct variant *table = calloc(*slots, sizeof *table);
+    for (int64_t i = 0; table && i < record->n; i++) {
+        struct variant *v = find_variant(table, *slots, &record->results[i]);
+        v->first = v->first ? v->first : &record->results[i];
+        v->judged |= is_judged(&record->results[i]);
+    }
+    return table;
 }
 
 const struct at_result *at_run_record_unjudged(const struct at_run_record *record, int64_t *i) {
-    while (!record->is_part && *i < record->n) {
-        const int64_t at = (*i)++;
-        if (is_first_of_unjudged(record, at))
-            return &record->results[at];
+    size_t slots = 0;
+    struct variant *table = record->is_part || *i >= record->n ? NULL : find_variants(record, &slots);
+    const struct at_result *found = NULL;
+    for (; table && *i < record->n && !found; (*i)++) {
+        const struct at_result *r = &record->results[*i];
+        const struct variant *v = find_variant(table, slots, r);
+        found = v->first == r && !v->judged ? r : NULL;
     }
-    return NULL;
+    free(table);
+    return found;
 }
 
 int at_run_record_exit_code(const struct at_run_record *record, int strict) {

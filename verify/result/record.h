@@ -31,9 +31,8 @@ int at_result_compare(const struct at_result *a, const struct at_result *b);
 /* Adds a folder of witnesses, copied. */
 at_status at_run_record_add_witness(struct at_run_record *record, const char *folder);
 void at_run_record_sort(struct at_run_record *record);
-/* Joins the records of the shards of one run, in canonical order, into `out` (initialised here). AT_USAGE
- * when requests or provenances differ (the key is named) or a result is there twice. */
-at_status at_record_merge(const struct at_run_record *shards, int n, struct at_run_record *out);
+/* AT_USAGE, naming the key, unless shard i (from 0) answers the request of the first shard and is of its build and machine. */
+at_status at_run_record_same_run(const struct at_run_record *first, const struct at_run_record *shard, int i);
 /* AT_USAGE, naming the first gap, unless every plan position 0 .. positions - 1 has a result. Sorted record. */
 at_status at_record_complete(const struct at_run_record *record, int64_t positions);
 /* Jobs (case x variant) that have results. Sorted record. */
@@ -54,14 +53,27 @@ int at_json_difference(const char *a, const char *b, char *text, size_t size);
 at_status at_result_to_json(const struct at_result *result, char **line);
 at_status at_result_from_json(const char *line, const char *where, struct at_result *result);
 
+/* Results in the order of at_result_compare() that need not be in memory all at once. */
+struct at_result_source {
+    int64_t n;
+    at_status (*get)(void *context, int64_t i, const struct at_result **result); /* *result: good until the next call */
+    void *context;
+};
 /* verify/archive: RUN.h5 as verify/archive/README.md says; byte-identical for equal records; temp + fsync + rename. */
 at_status at_archive_write(const struct at_run_record *record, const char *path);
+/* The same of a source, each result asked for once; `head`: request, provenance and folders of witnesses. Memory: a piece of
+ * each column (AT_H5_PIECE_ROWS rows, some 100 MB in all), the texts of the cases and kernels, and 8 bytes a row of the ledger;
+ * the rest lies in a scratch file. */
+at_status at_archive_write_from(const struct at_run_record *head, const struct at_result_source *source,
+                                const char *path);
 /* Reads it back (attest show, merge). Refuses a newer major, ignores unknown columns. */
 at_status at_archive_read(const char *path, struct at_run_record *record);
 
 #include <stdio.h>
 /* Table for people, one row a result, at most 120 columns; colour: 1 with ANSI colours. */
 void at_report_table(const struct at_run_record *record, int strict, int colour, FILE *out);
-/* The same with rows only for results that fail or are VACUOUS, and a line of counts per family. */
+/* The same without the summary below. */
+void at_report_rows(const struct at_run_record *record, int strict, int colour, FILE *out);
+/* The table with rows only for results that fail or are VACUOUS, and a line of counts per family. */
 void at_report_table_brief(const struct at_run_record *record, int strict, int colour, FILE *out);
 #endif

@@ -21,6 +21,10 @@ size_t at_text_char(const char *text) {
 
 void at_text_clean(char *text) {
     while (*text) {
+        if ((unsigned char)*text < 0x80) { /* nearly all of it */
+            text++;
+            continue;
+        }
         size_t n = at_text_char(text);
         if (n == 0) {
             *text = '?';

@@ -1,0 +1,30 @@
+/* The rows of /cases and /kernels: each combination of texts once, in the order of its first result.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef AT_ARCHIVE_KEYS_H
+#define AT_ARCHIVE_KEYS_H
+
+#include "verify/result/record.h"
+
+enum { AT_KEY_FIELDS = 8 };
+
+/* Starts as { .group = ... }. Memory: the texts and some 60 bytes a row. */
+struct at_archive_keys {
+    enum at_field_group group; /* AT_FIELD_CASES, AT_FIELD_KERNELS: whose fields make a row */
+    const struct at_field *fields[AT_KEY_FIELDS];
+    int n_fields;
+    int64_t n;
+    char **rows;         /* the texts of a row one after the other, each with its zero */
+    uint64_t *hashes;    /* of rows */
+    int64_t capacity;    /* of both */
+    int64_t *slots;      /* a hash table of row + 1; 0: free */
+    int64_t n_slots;     /* a power of two */
+    int64_t last;        /* the row found last: neighbours mostly share */
+};
+
+/* *row: the one with the texts of `result`, which is new or not. */
+at_status at_archive_keys_find(struct at_archive_keys *keys, const struct at_result *result, int64_t *row);
+/* Text of field f (of fields[]) in a row. */
+const char *at_archive_key(const struct at_archive_keys *keys, int64_t row, int f);
+void at_archive_keys_release(struct at_archive_keys *keys);
+
+#endif

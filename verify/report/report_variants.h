@@ -1,0 +1,34 @@
+/* Results by variant: counted as they come.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef AT_REPORT_VARIANTS_H
+#define AT_REPORT_VARIANTS_H
+
+#include <stdio.h>
+
+#include "verify/result/record.h"
+
+/* All zeros is an empty one; found by a hash table, as a run may have a thousand variants and a million results. */
+struct at_tallies {
+    struct at_tally *list; /* in the order of their first results */
+    int64_t n, capacity, last;
+    int64_t *slots; /* number + 1; 0: free */
+    int64_t n_slots;
+    int64_t n_aside; /* variants that were set aside */
+};
+
+at_status at_tallies_add(struct at_tallies *tallies, const struct at_result *result, int strict);
+void at_tallies_release(struct at_tallies *tallies);
+/* Variants that were never judged. */
+int64_t at_tallies_unjudged(const struct at_tallies *tallies);
+/* A line for each variant, when there are more than a couple: results judged, right, failing, VACUOUS, declined, and the
+ * largest error over limit. */
+void at_put_variants(const struct at_tallies *tallies, FILE *out);
+/* A line for each selected variant that was never judged, with the first reason. */
+void at_put_unjudged(const struct at_tallies *tallies, FILE *out);
+/* A line for each variant whose PASS leaves much open, by its loosest result; and whether f32 arithmetic would have been
+ * claim enough. */
+void at_put_loose(const struct at_tallies *tallies, FILE *out);
+/* A line for each variant that was set aside: after what, and how many of its jobs were not run. */
+void at_put_set_aside(const struct at_tallies *tallies, FILE *out);
+
+#endif
