@@ -10,20 +10,20 @@ jobs=${AT_TEST_JOBS:-$(($(nproc) + 1))} # one waits for a child or a clock
 colour_fail='' colour_off=''
 [[ -t 1 ]] && colour_fail=$'\e[31m' colour_off=$'\e[0m'
 
-run_one() { # path: writes $logs/NAME.{out,rc,s} and, of each process that a sanitizer has found fault with, NAME.report.*
-    local name=${1//\//_} start=${EPOCHREALTIME/[.,]/} took
+run_one() { # path: writes $logs/NAME.{out,rc,s,cpu} and, of each process that a sanitizer has found fault with, NAME.report.*
+    local name=${1//\//_} start=${EPOCHREALTIME/[.,]/} took TIMEFORMAT='%U %S'
     if [[ -n "${AT_SLOW_BUILD:-}" ]]; then
         local own="log_path=$logs/$name.report:log_exe_name=1"
         export ASAN_OPTIONS="${ASAN_OPTIONS:-}:$own" TSAN_OPTIONS="${TSAN_OPTIONS:-}:$own"
         export UBSAN_OPTIONS="${UBSAN_OPTIONS:-}:$own:print_stacktrace=1"
     fi
-    (
+    { time (
         ulimit -S -t "$limit"
         case "$1" in
             *.py) exec timeout $((4 * limit)) /usr/bin/python3 "$1" ;;
             *) exec timeout $((4 * limit)) "$1" ;;
         esac
-    ) > "$logs/$name.out" 2>&1 < /dev/null
+    ) > "$logs/$name.out" 2>&1 < /dev/null; } 2> "$logs/$name.cpu"
     echo $? > "$logs/$name.rc"
     took=$(((${EPOCHREALTIME/[.,]/} - start) / 100000))
     echo "$((took / 10)).$((took % 10))" > "$logs/$name.new" && mv "$logs/$name.new" "$logs/$name.s"
@@ -31,8 +31,9 @@ run_one() { # path: writes $logs/NAME.{out,rc,s} and, of each process that a san
 export -f run_one; export logs limit
 
 judge_one() {
-    local name=${1//\//_} rc text report n_ok n_bad n_skip seconds
+    local name=${1//\//_} rc text report n_ok n_bad n_skip seconds cpu
     rc=$(< "$logs/$name.rc"); seconds=$(< "$logs/$name.s"); text="$logs/$name.out"
+    cpu=$(awk 'END { printf "%.1f", $1 + $2 }' "$logs/$name.cpu" 2> /dev/null) # of it and of what it started
     [[ -z "$times" ]] || printf '%s %s\n' "${1#"$PWD"/}" "$seconds" >> "$logs/times"
     read -r n_ok n_skip n_bad < <(LC_ALL=C awk '/^\[       OK \]/ { ok++ } /^\[  SKIPPED \]/ { skip++ }
         /^ *[0-9]+ FAILED TEST/ { bad = $1 } END { print ok + 0, skip + 0, bad + 0 }' "$text")
@@ -58,7 +59,7 @@ judge_one() {
         echo "${colour_fail}FAIL${colour_off}  $1 (exit $rc, ${seconds} s)"
         grep -avE '^\[( RUN      |       OK |==========)' "$text" | tail -n 60 | sed 's/^/      /'
     else
-        printf 'ok    %-58s %4d tests %8s s\n' "${1#"$PWD"/}" "$n_ok" "$seconds"
+        printf 'ok    %-58s %4d tests %8s s, %7s of a processor\n' "${1#"$PWD"/}" "$n_ok" "$seconds" "$cpu"
     fi
 }
 

@@ -6,9 +6,10 @@ cases='smoke:*'
 variants=('!(score_counts)/00_*' 'asynct_decode/0[27]_*') # the C baselines but the one with outputs of 50 MB, and two on the SIMT machine
 [[ "${AT_EFFORT:-full}" == fast ]] && variants=('asynct_decode/00_split_k' 'asynct_decode/00_blas_*' 'softmax_prefill/00_blas_p32' 'softmax_prefill/00_split_k') &&
     cases='smoke:@(asynct_decode|softmax_prefill)*' # one output, and two
+again=12 # one job in so many also by further launches, which are most of the time
 run() { # out.h5, options
     local out=$1; shift
-    "$attest" verify "${variants[@]}" --cases "$cases" --quiet --out "$out" "$@" > "$scratch/log" 2>&1
+    "$attest" verify "${variants[@]}" --cases "$cases" --again "$again" --quiet --out "$out" "$@" > "$scratch/log" 2>&1
     local code=$?
     [[ $code == 0 || $code == 1 ]] || { tail -n 5 "$scratch/log"; fail "verify: exit $code"; }
 }
@@ -31,10 +32,10 @@ same "$scratch/before.h5" "$scratch/s1.h5"
 wants 0 shards "$attest" merge "$scratch/s3.h5" "$scratch/s1.h5" "$scratch/s2.h5" --out "$scratch/m.h5"
 same "$scratch/a.h5" "$scratch/m.h5"
 jobs=$(wc -l < "$scratch/a.h5.jsonl")
-verify_killed "$scratch/k.h5" $((jobs / 3)) "${variants[@]}" --cases "$cases" --keep all
+verify_killed "$scratch/k.h5" $((jobs / 3)) "${variants[@]}" --cases "$cases" --again "$again" --keep all
 cp -r "$scratch/k.h5.witness" "$scratch/kept"
 touch "$scratch/k.h5.witness/000000_half.written.h5.1.tmp"
-wants 2 'keep: "wrong" here, "all" there' "$attest" verify "${variants[@]}" --cases "$cases" --quiet --keep wrong --out "$scratch/k.h5" --resume
+wants 2 'keep: "wrong" here, "all" there' "$attest" verify "${variants[@]}" --cases "$cases" --again "$again" --quiet --keep wrong --out "$scratch/k.h5" --resume
 run "$scratch/k.h5" --keep all --resume
 same "$scratch/a.h5" "$scratch/k.h5"
 [[ -z "$(find "$scratch/k.h5.witness" -name '*.tmp')" ]] || fail "something half-written was left"
@@ -49,7 +50,7 @@ wants 2 "$gone is missing" "$attest" merge "$scratch/s1.h5" "$scratch/s2.h5" "$s
 head -c 3000 "$scratch/gone.h5" > "$gone"
 wants 2 "$gone" "$attest" merge "$scratch/s1.h5" "$scratch/s2.h5" "$scratch/s3.h5" --out "$scratch/n.h5"
 rm "$gone"
-wants 2 "$gone is missing" "$attest" verify "${variants[@]}" --cases "$cases" --quiet --keep all --shard 2/3 --out "$scratch/s2.h5" --resume
+wants 2 "$gone is missing" "$attest" verify "${variants[@]}" --cases "$cases" --again "$again" --quiet --keep all --shard 2/3 --out "$scratch/s2.h5" --resume
 mv "$scratch/gone.h5" "$gone"
 run "$scratch/s2.h5" --keep all --shard 2/3 --resume
 [[ ! -e "$scratch/n.h5" ]] || fail "a refused merge left a file"
