@@ -23,9 +23,9 @@ struct sheet {
 };
 
 /* Arrays have a file of their own. */
-enum { MOST_WIDTH = 8 };
-static int is_narrow(const struct at_frame_column *c) { return c->width <= MOST_WIDTH; }
-static int is_wide(const struct at_frame_column *c) { return c->width > MOST_WIDTH; }
+enum { WIDEST = 8 };
+static int is_narrow(const struct at_frame_column *c) { return c->width <= WIDEST; }
+static int is_wide(const struct at_frame_column *c) { return c->width > WIDEST; }
 
 /* ---- values ---- */
 
@@ -42,7 +42,8 @@ static void put_value(FILE *f, const struct field *field, int64_t i) {
         break;
     case AT_FRAME_I64:
         if (!(c->has_missing && c->at.i64[at] == -1))
-            at_csv_integer(f, c->at.i64[at] < 0 ? -(uint64_t)c->at.i64[at] : (uint64_t)c->at.i64[at], c->at.i64[at] < 0);
+            at_csv_integer(f, c->at.i64[at] < 0 ? -(uint64_t)c->at.i64[at] : (uint64_t)c->at.i64[at],
+                           c->at.i64[at] < 0);
         break;
     case AT_FRAME_U64:
         at_csv_integer(f, c->at.u64[at], 0);
@@ -314,10 +315,10 @@ at_status at_export_csv(struct at_export *e) {
         AT_TRY(load(e, r.cases));
         AT_TRY(load(e, r.kernels));
     }
-    for (int i = 0; i < e->frames.n; i++) {
+    for (int i = 0; e->frames.items && i < e->frames.n; i++) {
         struct at_frame *frame = &e->frames.items[i];
         const int joined = frame == r.cases || frame == r.kernels;
-        if (frame == r.results) {
+        if (r.results && frame == r.results) {
             AT_TRY(write_results(e, &r));
             AT_TRY(write_histogram(e, &r));
         } else if (strcmp(frame->group, "ledger") == 0) {

@@ -99,6 +99,10 @@ at_status at_export_results_of(const struct at_export *e, struct at_export_resul
     return at_export_check(e, r);
 }
 
-int64_t at_export_case(const struct at_export_results *r, int64_t i) { return r->case_of->at.i64[i - r->case_of->first]; }
+int64_t at_export_case(const struct at_export_results *r, int64_t i) {
+    return r->case_of->at.i64[i - r->case_of->first];
+}
 
-int64_t at_export_kernel(const struct at_export_results *r, int64_t i) { return r->kernel_of->at.i64[i - r->kernel_of->first]; }
+int64_t at_export_kernel(const struct at_export_results *r, int64_t i) {
+    return r->kernel_of->at.i64[i - r->kernel_of->first];
+}

@@ -14,7 +14,7 @@ struct at_export {
     char name[128];      /* of the archive, without folder and suffix: names of files begin with it */
     const char
         *cells; /* ipynb: a Python file whose cells stand in place of ours, and which names the file; NULL: none */
-    struct at_frames frames; /* of CSV, large tables are open (frame.h): their values come by windows */
+    struct at_frames frames;                /* of CSV, large tables are open (frame.h): their values come by windows */
     struct at_distributions *distributions; /* NULL: the archive has none */
     int files;                              /* written so far */
 };

@@ -17,13 +17,13 @@ run_one() { # path: writes $logs/NAME.{out,rc,s,cpu} and, of each process that a
         export ASAN_OPTIONS="${ASAN_OPTIONS:-}:$own" TSAN_OPTIONS="${TSAN_OPTIONS:-}:$own"
         export UBSAN_OPTIONS="${UBSAN_OPTIONS:-}:$own:print_stacktrace=1"
     fi
-    { time (
+    { time { (
         ulimit -S -t "$limit"
         case "$1" in
             *.py) exec timeout $((4 * limit)) /usr/bin/python3 "$1" ;;
             *) exec timeout $((4 * limit)) "$1" ;;
         esac
-    ) > "$logs/$name.out" 2>&1 < /dev/null; } 2> "$logs/$name.cpu"
+    ) > "$logs/$name.out" 2>&1 < /dev/null; }; } 2> "$logs/$name.cpu"
     echo $? > "$logs/$name.rc"
     took=$(((${EPOCHREALTIME/[.,]/} - start) / 100000))
     echo "$((took / 10)).$((took % 10))" > "$logs/$name.new" && mv "$logs/$name.new" "$logs/$name.s"

@@ -43,7 +43,7 @@ static void put_zeros(hid_t file, const char *name, hsize_t n, hid_t type) {
 /* The archive by one kind of export, which ends with so many files written. */
 static void assert_export(export_kind kind, at_status want, const char *says, int files) {
     struct at_export e;
-    at_assert_ok(at_export_open(path, folder, &e));
+    at_assert_ok(at_export_open(path, folder, -1, &e));
     if (want == AT_OK)
         at_assert_ok(kind(&e));
     else
@@ -134,7 +134,7 @@ static void test_no_results(void **state) {
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
         delete (file, groups[i]);
     H5Fclose(file);
-    at_assert_fails(at_export_open(path, folder, &e), AT_USAGE, "holds no results");
+    at_assert_fails(at_export_open(path, folder, -1, &e), AT_USAGE, "holds no results");
     at_export_release(&e);
 }
 
@@ -148,7 +148,7 @@ static void test_long_folder(void **state) {
     memset(dir, 'd', 4999);
     dir[4999] = 0;
     H5Fclose(changed_archive(8));
-    at_assert_ok(at_export_open(path, dir, &e));
+    at_assert_ok(at_export_open(path, dir, -1, &e));
     at_assert_fails(at_export_begin(&e, "results", "csv", &file), AT_USAGE, "the path is too long");
     at_export_release(&e);
     free(dir);
@@ -171,7 +171,7 @@ static void test_own_cells(void **state) {
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         struct at_export e;
         store(other, all[i].text, strlen(all[i].text));
-        at_assert_ok(at_export_open(path, folder, &e));
+        at_assert_ok(at_export_open(path, folder, -1, &e));
         e.cells = other;
         if (all[i].want == AT_OK)
             at_assert_ok(at_export_ipynb(&e));

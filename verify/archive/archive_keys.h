@@ -13,12 +13,12 @@ struct at_archive_keys {
     const struct at_field *fields[AT_KEY_FIELDS];
     int n_fields;
     int64_t n;
-    char **rows;         /* the texts of a row one after the other, each with its zero */
-    uint64_t *hashes;    /* of rows */
-    int64_t capacity;    /* of both */
-    int64_t *slots;      /* a hash table of row + 1; 0: free */
-    int64_t n_slots;     /* a power of two */
-    int64_t last;        /* the row found last: neighbours mostly share */
+    char **rows;      /* the texts of a row one after the other, each with its zero */
+    uint64_t *hashes; /* of rows */
+    int64_t capacity; /* of both */
+    int64_t *slots;   /* a hash table of row + 1; 0: free */
+    int64_t n_slots;  /* a power of two */
+    int64_t last;     /* the row found last: neighbours mostly share */
 };
 
 /* *row: the one with the texts of `result`, which is new or not. */

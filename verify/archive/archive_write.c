@@ -44,10 +44,9 @@ static at_status place_columns(struct at_store *store) {
 }
 
 static at_status begin(struct tables *t, const char *file) {
-    *t = (struct tables){ .file = file,
-                          .scratch.beside = file,
-                          .cases.group = AT_FIELD_CASES,
-                          .kernels.group = AT_FIELD_KERNELS };
+    *t = (struct tables){
+        .file = file, .scratch.beside = file, .cases.group = AT_FIELD_CASES, .kernels.group = AT_FIELD_KERNELS
+    };
     at_store_init(&t->results, file, &t->scratch);
     at_store_init(&t->ledger, file, &t->scratch);
     at_store_init(&t->totals, file, &t->scratch);

@@ -108,6 +108,5 @@ at_status at_store_read(struct at_store *s, int c, int64_t first, const void **d
         *data = s->unpacked;
     }
     const int64_t left = s->n - first;
-    return column->row ? AT_OK
-                       : addresses_of(s, *data, left < AT_H5_PIECE_ROWS ? left : AT_H5_PIECE_ROWS, data);
+    return column->row ? AT_OK : addresses_of(s, *data, left < AT_H5_PIECE_ROWS ? left : AT_H5_PIECE_ROWS, data);
 }

@@ -69,7 +69,8 @@ static const char *flag_names(enum at_field_kind kind, char *text, size_t size, 
 }
 
 /* The column of a field but for its data; `meanings` has room for the names of its values. */
-static struct at_h5_column describe(const struct at_archive_group *g, const struct at_field *field, char meanings[256]) {
+static struct at_h5_column describe(const struct at_archive_group *g, const struct at_field *field,
+                                    char meanings[256]) {
     struct at_h5_column column = { .name = field->name,
                                    .type = at_archive_type(field->kind),
                                    .rank = field->count > 1 ? 2 : 1,
@@ -116,7 +117,8 @@ static at_status next_piece(void *context, hsize_t first, const void **data) {
     return at_store_read(s->store, s->c, (int64_t)first, data);
 }
 
-at_status at_archive_stored(const struct at_archive_group *g, const struct at_field *field, struct at_store *from, int c) {
+at_status at_archive_stored(const struct at_archive_group *g, const struct at_field *field, struct at_store *from,
+                            int c) {
     char meanings[256];
     struct stored stored = { from, c };
     struct at_h5_column column = describe(g, field, meanings);

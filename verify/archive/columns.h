@@ -19,13 +19,14 @@ struct at_archive_group {
  * are written with the same bits. */
 at_status at_archive_field(const struct at_archive_group *g, const struct at_field *field, const void *const *structs);
 /* The same of column c of a store, into which at_archive_put() has put the field of each row. */
-at_status at_archive_stored(const struct at_archive_group *g, const struct at_field *field, struct at_store *store, int c);
+at_status at_archive_stored(const struct at_archive_group *g, const struct at_field *field, struct at_store *store,
+                            int c);
 enum at_h5_type at_archive_type(enum at_field_kind kind);
 /* The value of a field of one struct for the row in hand. */
 at_status at_archive_put(struct at_store *store, int c, const struct at_field *field, const void *base);
 /* Column c of a store under a name, units, long_name and flags that `column` has; the rest of it is set here. */
-at_status at_archive_stored_column(const struct at_archive_group *g, struct at_h5_column *column, struct at_store *store,
-                                   int c);
+at_status at_archive_stored_column(const struct at_archive_group *g, struct at_h5_column *column,
+                                   struct at_store *store, int c);
 /* One that is no field of a table: integers, with `missing` -1 where there is none, or doubles. */
 at_status at_archive_stored_number(const struct at_archive_group *g, const char *name, struct at_store *store, int c,
                                    const char *units, int missing, const char *long_name);

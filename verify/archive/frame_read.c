@@ -88,14 +88,14 @@ static at_status check_flags(const char *file, const struct at_frame *frame, con
 static at_status read_rows(const struct source *s, const struct at_frame_column *c, enum at_h5_type type, int rank,
                            void *values) {
     const hsize_t dims[2] = { (hsize_t)s->frame->n, (hsize_t)c->width };
-    return c->rows == s->frame->n
-               ? at_h5_read(s->file, s->group, c->name, type, rank, dims, values)
-               : at_h5_read_rows(s->file, s->group, c->name, type, c->width, (hsize_t)c->first, (hsize_t)c->rows, values);
+    return c->rows == s->frame->n ? at_h5_read(s->file, s->group, c->name, type, rank, dims, values)
+                                  : at_h5_read_rows(s->file, s->group, c->name, type, c->width, (hsize_t)c->first,
+                                                    (hsize_t)c->rows, values);
 }
 
 static at_status read_texts(const struct source *s, struct at_frame_column *c, int rank) {
     at_status status = AT_OK;
-    const hsize_t n = (hsize_t)(c->rows * c->width);
+    const hsize_t n = (hsize_t)c->rows * (hsize_t)c->width;
     char **read = calloc(n + 1, sizeof *read);
     c->at.text = calloc(n + 1, sizeof *c->at.text);
     if (!read || !c->at.text)
@@ -128,7 +128,7 @@ static void widen(int64_t *values, hsize_t n, enum at_h5_type type) {
 }
 
 static at_status read_numbers(const struct source *s, struct at_frame_column *c, enum at_h5_type type, int rank) {
-    const hsize_t n = (hsize_t)(c->rows * c->width);
+    const hsize_t n = (hsize_t)c->rows * (hsize_t)c->width;
     c->at.i64 = calloc(n + 1, sizeof *c->at.i64);
     if (!c->at.i64)
         return AT_FAIL(AT_NO_MEMORY, "%s: no memory for column %s", s->file, c->name);
@@ -139,7 +139,8 @@ static at_status read_numbers(const struct source *s, struct at_frame_column *c,
 }
 
 /* Values of rows [first, first + n) in place of those that are there. */
-static at_status read_values(const struct source *s, struct at_frame_column *c, hid_t dataset, int64_t first, int64_t n) {
+static at_status read_values(const struct source *s, struct at_frame_column *c, hid_t dataset, int64_t first,
+                             int64_t n) {
     enum at_h5_type type;
     hsize_t dims[2];
     const int rank = shape_of(dataset, (hsize_t)s->frame->n, dims);
@@ -371,9 +372,9 @@ static at_status read_window(struct source *s, int64_t first, int64_t n,
         if (wanted && !wanted(c))
             continue;
         hid_t dataset = open_if(s->group, c->name, H5I_DATASET);
-        const at_status status =
-            dataset >= 0 ? read_values(s, c, dataset, first, n)
-                         : AT_FAIL(AT_USAGE, "%s: column %s is not there any more", s->file, c->name);
+        const at_status status = dataset >= 0
+                                     ? read_values(s, c, dataset, first, n)
+                                     : AT_FAIL(AT_USAGE, "%s: column %s is not there any more", s->file, c->name);
         at_h5_close(dataset);
         AT_TRY(status);
     }

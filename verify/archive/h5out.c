@@ -28,8 +28,8 @@ struct at_h5_out {
     struct at_atomic_file file;
     int fd; /* of the file, or of a scratch file where the file is a device */
     int is_scratch;
-    int failed; /* errno of the first write that failed */
-    int lost;   /* no memory for what was refused: what is read may be wrong */
+    int failed;                  /* errno of the first write that failed */
+    int lost;                    /* no memory for what was refused: what is read may be wrong */
     const struct device *device; /* while it is open */
     struct refused *last;
 };

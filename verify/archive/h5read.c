@@ -135,16 +135,16 @@ static at_status open_rows(const char *file, hid_t group, const char *name, enum
     if (rank != (width > 1 ? 2 : 1) || (width > 1 && dims[1] != (hsize_t)width))
         return AT_FAIL(AT_USAGE, "%s: %s has another shape than %d values a row", file, name, width);
     AT_TRY(check_type(file, *dataset, name, type));
-    AT_TRY(check_stored(file, *dataset, name, dims[0] * (hsize_t)width,
-                        type == AT_H5_TEXT ? 16 : at_h5_type_bytes(type)));
+    AT_TRY(
+        check_stored(file, *dataset, name, dims[0] * (hsize_t)width, type == AT_H5_TEXT ? 16 : at_h5_type_bytes(type)));
     *memory = type == AT_H5_TEXT ? H5Dget_type(*dataset) : at_h5_make_type(type);
     *space = H5Dget_space(*dataset);
     *n = dims[0];
     return AT_OK;
 }
 
-at_status at_h5_read_rows(const char *file, hid_t group, const char *name, enum at_h5_type type, int width, hsize_t first,
-                          hsize_t n, void *data) {
+at_status at_h5_read_rows(const char *file, hid_t group, const char *name, enum at_h5_type type, int width,
+                          hsize_t first, hsize_t n, void *data) {
     at_status status = AT_OK;
     hid_t dataset, memory, space, room = H5I_INVALID_HID;
     const hsize_t start[2] = { first, 0 }, count[2] = { n, (hsize_t)width };

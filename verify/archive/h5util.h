@@ -100,8 +100,8 @@ at_status at_h5_read(const char *file, hid_t group, const char *name, enum at_h5
                      const hsize_t *dims, void *data);
 /* The same of rows [first, first + n) of a column with `width` values a row (1: of rank 1). Fast where first is a multiple of
  * AT_H5_PIECE_ROWS. */
-at_status at_h5_read_rows(const char *file, hid_t group, const char *name, enum at_h5_type type, int width, hsize_t first,
-                          hsize_t n, void *data);
+at_status at_h5_read_rows(const char *file, hid_t group, const char *name, enum at_h5_type type, int width,
+                          hsize_t first, hsize_t n, void *data);
 /* The same of n rows by their numbers, in ascending order; width at most 8. */
 at_status at_h5_pick(const char *file, hid_t group, const char *name, enum at_h5_type type, int width,
                      const int64_t *rows, int64_t n, void *data);

@@ -38,9 +38,9 @@ static at_status open_results(const char *file, struct open_archive *a) {
     AT_TRY(at_archive_check_version(file, a->id, "attest.archive", "the file"));
     AT_TRY(at_archive_open_group(file, a->id, AT_GROUP_RESULTS, "attest.results", &a->results));
     AT_TRY(at_h5_length(file, a->results, "result", &a->n));
-    return a->n <= bytes / 16 ? AT_OK
-                              : AT_FAIL(AT_USAGE, "%s: claims %" PRIu64 " results in %" PRIu64 " bytes", file,
-                                        (uint64_t)a->n, bytes);
+    return a->n <= bytes / 16
+               ? AT_OK
+               : AT_FAIL(AT_USAGE, "%s: claims %" PRIu64 " results in %" PRIu64 " bytes", file, (uint64_t)a->n, bytes);
 }
 
 static void release_table(struct table *t) {
@@ -74,14 +74,21 @@ static at_status read_table(struct open_archive *a, const char *name, const char
     for (int f = 0; f < t->n_fields; f++) {
         char **texts = t->text + (hsize_t)f * t->n;
         AT_TRY_OUT(at_h5_read(a->file, group, t->fields[f]->name, AT_H5_TEXT, 1, &t->n, texts));
-        for (hsize_t i = 0; i < t->n; i++)
-            if (texts[i] && strlen(texts[i]) >= t->fields[f]->size)
-                AT_FAIL_OUT(AT_USAGE, "%s: row %" PRIu64 " of %s is too long", a->file, (uint64_t)i,
-                            t->fields[f]->name);
     }
 out:
     at_h5_close(group);
     return status;
+}
+
+static at_status put_text(const char *file, const struct at_field *field, const char *text, struct at_result *r) {
+    const size_t n = text ? strlen(text) : 0;
+    char *at = at_field_at(field, r);
+    if (n >= field->size)
+        return AT_FAIL(AT_USAGE, "%s: a text of %s is too long", file, field->name);
+    if (n)
+        memcpy(at, text, n);
+    at[n] = 0;
+    return AT_OK;
 }
 
 /* The texts of row `row` into a result that has those of the row before. */
@@ -90,10 +97,8 @@ static at_status join(const struct open_archive *a, struct table *t, int64_t row
         return AT_OK;
     if (row < 0 || (hsize_t)row >= t->n)
         return AT_FAIL(AT_USAGE, "%s: a result refers to row %" PRId64 " of %" PRIu64, a->file, row, (uint64_t)t->n);
-    for (int f = 0; f < t->n_fields; f++) {
-        const char *text = t->text[(hsize_t)f * t->n + (hsize_t)row];
-        strcpy(at_field_at(t->fields[f], r), text ? text : "");
-    }
+    for (int f = 0; f < t->n_fields; f++)
+        AT_TRY(put_text(a->file, t->fields[f], t->text[(hsize_t)f * t->n + (hsize_t)row], r));
     t->last = row;
     return AT_OK;
 }
@@ -116,13 +121,11 @@ static size_t row_bytes(const struct at_field *field) {
 static at_status put_value(const struct open_archive *a, const struct values *v, hsize_t i, struct at_result *r) {
     const struct at_field *field = v->field;
     void *at = at_field_at(field, r);
-    if (field->kind == AT_FIELD_TEXT) {
-        const char *text = ((char **)v->data)[i];
-        if (text && strlen(text) >= field->size)
-            return AT_FAIL(AT_USAGE, "%s: a text of %s is too long", a->file, field->name);
-        strcpy(at, text ? text : "");
-    } else if (field->kind == AT_FIELD_STATE || field->kind == AT_FIELD_BOOL) {
-        const int value = ((const int8_t *)v->data)[i], states = field->kind == AT_FIELD_STATE;
+    if (field->kind == AT_FIELD_TEXT)
+        return put_text(a->file, field, ((char **)v->data)[i], r);
+    if (field->kind == AT_FIELD_STATE || field->kind == AT_FIELD_BOOL) {
+        const int8_t *values = v->data;
+        const int value = values[i] < 0 ? -1 : (int)(uint8_t)values[i], states = field->kind == AT_FIELD_STATE;
         if (value < 0 || value >= (states ? (int)AT_STATE_COUNT : 2))
             return AT_FAIL(AT_USAGE, "%s: a value of %s is %d, which has no meaning", a->file, field->name, value);
         if (states)
@@ -319,24 +322,25 @@ static at_status pick_stages(const struct open_archive *a, hid_t ledger, const i
     at_status status = AT_OK;
     const size_t m = (size_t)n * AT_STAGE_COUNT;
     int64_t *rows = calloc(m + 1, sizeof *rows);
-    char *data = calloc(m + 1, sizeof(int64_t));
+    int64_t *data = calloc(m + 1, sizeof *data);
     if (!rows || !data)
         AT_FAIL_OUT(AT_NO_MEMORY, "%s: no memory for the ledger", a->file);
     for (size_t i = 0; i < m; i++)
         rows[i] = total[i / AT_STAGE_COUNT] * AT_STAGE_COUNT + (int64_t)(i % AT_STAGE_COUNT);
     AT_TRY_OUT(at_h5_pick(a->file, ledger, "stage", AT_H5_I8, 1, rows, (int64_t)m, data));
     for (size_t i = 0; i < m; i++)
-        if (data[i] != (int)(i % AT_STAGE_COUNT))
-            AT_FAIL_OUT(AT_USAGE, "%s: row %" PRId64 " of /ledger is of stage %d", a->file, rows[i], data[i]);
+        if (((const uint8_t *)data)[i] != i % AT_STAGE_COUNT)
+            AT_FAIL_OUT(AT_USAGE, "%s: row %" PRId64 " of /ledger is of stage %d", a->file, rows[i],
+                        ((const uint8_t *)data)[i]);
     for (int f = 0; (field = at_ledger_row_field(f)); f++) {
         const enum at_h5_type type = type_of(field);
         AT_TRY_OUT(at_h5_pick(a->file, ledger, field->name, type, 1, rows, (int64_t)m, data));
         for (size_t i = 0; i < m; i++) {
             struct at_ledger_row *row = &results[of[i / AT_STAGE_COUNT]].ledger.stage[i % AT_STAGE_COUNT];
             if (type == AT_H5_I8)
-                *(int *)at_field_at(field, row) = data[i] != 0;
+                *(int *)at_field_at(field, row) = ((const uint8_t *)data)[i] != 0;
             else
-                memcpy(at_field_at(field, row), data + i * field->size, field->size);
+                memcpy(at_field_at(field, row), (const char *)data + i * field->size, field->size);
         }
     }
 out:

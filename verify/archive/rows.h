@@ -13,7 +13,8 @@ at_status at_archive_count(const char *path, int64_t *n);
  * AT_CLASS_DECLINED: texts are what takes time. A failure of `visit` ends it. Memory: a piece of each column, and the texts of
  * cases and kernels. */
 at_status at_archive_scan(const char *path, const char *const *fields,
-                          at_status (*visit)(void *context, int64_t row, const struct at_result *result), void *context);
+                          at_status (*visit)(void *context, int64_t row, const struct at_result *result),
+                          void *context);
 
 /* Rows `rows` (ascending, n of them) of the archive with all fields but arrays of more than 8 values, and of the ledger what
  * its stages counted; into a record that is initialised here. */

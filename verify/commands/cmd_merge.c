@@ -85,7 +85,7 @@ static at_status check_parts(const struct at_args *args, struct shards *s) {
         if (seen[shard]++)
             AT_FAIL_OUT(AT_USAGE, "%s: shard %d/%d is given twice", args->words[i], shard, parts);
     }
-    for (int k = 1; k <= s->parts; k++)
+    for (int k = 1; seen && k <= s->parts; k++)
         if (!seen[k])
             AT_FAIL_OUT(AT_USAGE, "merge: shard %d/%d is missing", k, s->parts);
 out:

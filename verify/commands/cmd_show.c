@@ -90,8 +90,8 @@ struct survey {
     const struct at_args *args;
     struct at_summary *summary;
     int strict;
-    int64_t n, worst;    /* results selected; --worst, 0: not given */
-    struct rank *ranks;  /* with --worst of all that are selected, else the first MANY that fail or are VACUOUS */
+    int64_t n, worst;   /* results selected; --worst, 0: not given */
+    struct rank *ranks; /* with --worst of all that are selected, else the first MANY that fail or are VACUOUS */
     int64_t n_ranks, capacity, left_out;
 };
 

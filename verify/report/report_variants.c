@@ -223,7 +223,7 @@ void at_put_set_aside(const struct at_tallies *t, FILE *out) {
     for (int64_t i = 0; list && i < t->n; i++)
         if (t->list[i].aside)
             list[t->list[i].at] = &t->list[i];
-    for (int64_t i = 0; list && i < t->n_aside; i++) {
+    for (int64_t i = 0; list && i < t->n_aside && list[i]; i++) {
         char text[1024];
         snprintf(text, sizeof text, "%s/%s, %" PRId64 " jobs not run: %s", list[i]->family, list[i]->variant,
                  list[i]->n_aside, list[i]->aside);

@@ -87,7 +87,8 @@ at_status at_atomic_open(const char *path, struct at_atomic_file *file) {
     *file = (struct at_atomic_file){ 0 };
     at_status status = choose_names(path, file);
     if (status == AT_OK) {
-        file->stream = fopen(file->temp ? file->temp : file->path, file->temp ? "w+e" : "we"); /* HDF5 reads what it wrote */
+        file->stream =
+            fopen(file->temp ? file->temp : file->path, file->temp ? "w+e" : "we"); /* HDF5 reads what it wrote */
         if (file->stream && file->temp)
             watch(file->temp);
         if (!file->stream)

@@ -107,13 +107,12 @@ at_status at_journal_append(struct at_journal *journal, const struct at_result *
     return status;
 }
 
-at_status at_journal_visit(const char *path, at_status (*put)(void *context, const struct at_result *result), void *context,
-                           struct at_run_record *head, char shard[32], int *finished) {
+at_status at_journal_visit(const char *path, at_status (*put)(void *context, const struct at_result *result),
+                           void *context, struct at_run_record *head, char shard[32], int *finished) {
     struct receiver r = { .put = put, .context = context };
     const struct at_journal_content content = content_of(&r);
     at_run_record_init(head);
-    const at_status status =
-        at_journal_file_read(path, &content, &head->request, &head->provenance, shard, finished);
+    const at_status status = at_journal_file_read(path, &content, &head->request, &head->provenance, shard, finished);
     free(r.line);
     if (status != AT_OK)
         at_run_record_release(head);

@@ -15,8 +15,8 @@ at_status at_journal_open(const char *path, const struct at_run_record *record, 
 at_status at_journal_append(struct at_journal *journal, const struct at_result *results, int n);
 /* Reads a whole journal and gives each result to `put` in turn, whose failure ends the reading: results of a large run need not
  * all be in memory. `head` (initialised here) gets request and provenance; shard as "1/4"; *finished: it has the end mark. */
-at_status at_journal_visit(const char *path, at_status (*put)(void *context, const struct at_result *result), void *context,
-                           struct at_run_record *head, char shard[32], int *finished);
+at_status at_journal_visit(const char *path, at_status (*put)(void *context, const struct at_result *result),
+                           void *context, struct at_run_record *head, char shard[32], int *finished);
 /* The same into a record. */
 at_status at_journal_read(const char *path, struct at_run_record *record, char shard[32], int *finished);
 
