@@ -8,8 +8,9 @@
 
 #include "attest/buffer.h"
 
-static at_status find_fields(struct at_archive_keys *k) {
+at_status at_archive_keys_begin(struct at_archive_keys *k, enum at_field_group group) {
     const struct at_field *field;
+    *k = (struct at_archive_keys){ .group = group };
     for (int i = 0; (field = at_result_field(i)); i++) {
         if (field->group != k->group)
             continue;
@@ -90,8 +91,6 @@ static at_status add_row(struct at_archive_keys *k, const struct at_result *r, u
 }
 
 at_status at_archive_keys_find(struct at_archive_keys *k, const struct at_result *r, int64_t *row) {
-    if (k->n_fields == 0)
-        AT_TRY(find_fields(k));
     if (k->n && is_row(k, k->last, r)) {
         *row = k->last;
         return AT_OK;
@@ -117,5 +116,5 @@ void at_archive_keys_release(struct at_archive_keys *k) {
     free(k->rows);
     free(k->hashes);
     free(k->slots);
-    *k = (struct at_archive_keys){ .group = k->group };
+    *k = (struct at_archive_keys){ 0 };
 }

@@ -7,7 +7,7 @@
 
 enum { AT_KEY_FIELDS = 8 };
 
-/* Starts as { .group = ... }. Memory: the texts and some 60 bytes a row. */
+/* Memory: the texts and some 60 bytes a row. */
 struct at_archive_keys {
     enum at_field_group group; /* AT_FIELD_CASES, AT_FIELD_KERNELS: whose fields make a row */
     const struct at_field *fields[AT_KEY_FIELDS];
@@ -21,6 +21,8 @@ struct at_archive_keys {
     int64_t last;     /* the row found last: neighbours mostly share */
 };
 
+/* Empty; all zeros need no release. */
+at_status at_archive_keys_begin(struct at_archive_keys *keys, enum at_field_group group);
 /* *row: the one with the texts of `result`, which is new or not. */
 at_status at_archive_keys_find(struct at_archive_keys *keys, const struct at_result *result, int64_t *row);
 /* Text of field f (of fields[]) in a row. */

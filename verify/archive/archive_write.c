@@ -44,12 +44,12 @@ static at_status place_columns(struct at_store *store) {
 }
 
 static at_status begin(struct tables *t, const char *file) {
-    *t = (struct tables){
-        .file = file, .scratch.beside = file, .cases.group = AT_FIELD_CASES, .kernels.group = AT_FIELD_KERNELS
-    };
+    *t = (struct tables){ .file = file, .scratch.beside = file };
     at_store_init(&t->results, file, &t->scratch);
     at_store_init(&t->ledger, file, &t->scratch);
     at_store_init(&t->totals, file, &t->scratch);
+    AT_TRY(at_archive_keys_begin(&t->cases, AT_FIELD_CASES));
+    AT_TRY(at_archive_keys_begin(&t->kernels, AT_FIELD_KERNELS));
     AT_TRY(at_store_column(&t->results, AT_H5_I64, 1));
     AT_TRY(at_store_column(&t->results, AT_H5_I64, 1));
     AT_TRY(fields_of(&t->results, at_result_field, 1));
