@@ -34,7 +34,8 @@ class Graph:
             if kind == "event":
                 node.time = clock
             else:
-                work(node)
+                work(node.copy)
+                node.holds = replays
                 clock += 50 if replays == slow_replay + 3 else 0
 
     def reset(self):
@@ -60,6 +61,23 @@ class Event:
     def elapsed_time(self, end):
         """Milliseconds."""
         return end.time - self.time
+
+
+class Output:
+    """What a launch on a copy allocates and writes: the number of the replay that wrote it last."""
+
+    def __init__(self, copy):
+        self.copy, self.holds, self.spoilt = copy, None, []
+
+    def is_floating_point(self):
+        """It is."""
+        return True
+
+    def fill_(self, value):
+        """With NaN, and that before the last replay."""
+        must(value != value and graph is None, "filled with %s" % value)
+        self.holds = "NaN"
+        self.spoilt.append(replays)
 
 
 class Memory:
@@ -93,12 +111,13 @@ def launch(copy):
     """One of a copy."""
     def put():
         global eager
+        output = Output(copy)
         if graph:
-            graph.nodes.append(("launch", copy))
+            graph.nodes.append(("launch", output))
         else:
             eager += 1
             work(copy)
-        return object()
+        return (output, [Output(copy)], 7)
     return put
 
 
@@ -127,6 +146,23 @@ for size, copies in ((CACHE // 2, 5), (1 << 30, 4), (0, 256), (1, 256), (1_000_0
     must(len(made) == copies == got["copies"] and got["replays"] == 5, "copies of %d bytes: %s, made %d" % (size, got, len(made)))
     for name, want in (("cold", COLD / 1000), ("hot", HOT / 1000), ("copy_rate", RATE)):
         must(abs(got[name] / want - 1) < 1e-6, "%s: %s, wanted %s" % (name, got[name], want))
+
+# What one of the launches left is given back: of the last replay, before which it was spoilt, whichever it was.
+taken = []
+
+
+def take(result):
+    """While the graph, whose memory it is in, is there."""
+    must(replays == 3 + 5 and result[0].holds == 3 + 5 and result[0].spoilt == [3 + 4] == result[1][0].spoilt, "took %s" % vars(result[0]))
+    taken.append(result[0].copy)
+
+
+for _ in range(100):
+    made = []
+    got = time_cuda(make, CACHE // 2, 5, take)
+    must(got["outputs"] == 1 and abs(got["cold"] / COLD * 1000 - 1) < 1e-6, "with outputs: %s" % got)
+must(len(taken) == 100 and set(taken) == set(range(5)), "copies taken: %s" % taken)
+must("outputs" not in time_cuda(make, CACHE // 2, 5), "says outputs where nothing was taken")
 
 del Event.__init__  # of a PyTorch whose events have no such keyword
 try:

@@ -4,10 +4,12 @@ that take `bench`. SPDX-License-Identifier: Apache-2.0
     def mine(job, *, scale, bench=None):
         ...
         if bench:
-            return time_cuda(lambda: functools.partial(launch, q.clone(), k.clone(), v.clone()), bytes_of(q, k, v), bench)
+            return time_cuda(lambda: functools.partial(launch, q.clone(), k.clone(), v.clone()), bytes_of(q, k, v), bench, torch_of(o).copy_)
 
 Needs PyTorch with events inside graphs: torch.cuda.Event(external=True).
 """
+import random
+
 import torch
 
 from attest_runner import Unsupported
@@ -29,9 +31,19 @@ def _event():
         raise Unsupported("PyTorch %s has no events inside graphs" % torch.__version__) from error
 
 
-def _median(launches, keep, replays, stream):
+def _spoil(result):
+    """Makes every floating-point tensor in what a launch returned a NaN."""
+    if isinstance(result, (list, tuple)):
+        for part in result:
+            _spoil(part)
+    elif hasattr(result, "is_floating_point") and result.is_floating_point():
+        result.fill_(float("nan"))
+
+
+def _median(launches, keep, replays, stream, take=None):
     """Seconds a launch, median over replays of one graph of all launches between two events. keep: every launch has outputs of
-    its own in the graph, as rotating copies have; else the next launch gets the memory of the last."""
+    its own in the graph, as rotating copies have; else the next launch gets the memory of the last. take, with keep: is given what
+    one of the launches, which is drawn, leaves in the last replay of what was NaN before it."""
     begin, end = _event(), _event()
     graph, outputs = torch.cuda.CUDAGraph(), []
     with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
@@ -43,12 +55,18 @@ def _median(launches, keep, replays, stream):
             del result
         end.record()
     milliseconds = []
+    drawn = random.SystemRandom().choice(outputs) if take else None
     for i in range(-WARM_UPS, replays):
         with torch.cuda.stream(stream):
+            if i == replays - 1:
+                _spoil(drawn)
             graph.replay()
         stream.synchronize()
         if i >= 0:
             milliseconds.append(begin.elapsed_time(end))
+    if take:
+        take(drawn)
+        torch.cuda.synchronize()
     graph.reset()
     return sorted(milliseconds)[replays // 2] / 1000 / len(launches)
 
@@ -69,11 +87,13 @@ def _copy_rate(stream):
     return best
 
 
-def time_cuda(make, bytes_of_inputs, replays):
+def time_cuda(make, bytes_of_inputs, replays, take=None):
     """What a function that takes `bench` returns. make() -> a launch: a callable without arguments, on inputs of its own, whose
     result is what it allocates; it is captured in a CUDA graph, so it must not wait for the device. bytes_of_inputs: of one copy;
     there are as many copies as outgrow the second-level cache twice, at least 4 and at most 256. cold: seconds a launch with the
-    copies in turn, hot: with one of them; medians over replays. Everything runs on a stream beside the default one."""
+    copies in turn, hot: with one of them; medians over replays. take(result) writes what a launch returned to the job's outputs: it gets that of a timed
+    launch, which attest then judges; without it, the times are of launches that nobody judged. Everything else runs on a stream beside
+    the default one."""
     stream = torch.cuda.Stream()
     cache = torch.cuda.get_device_properties(torch.cuda.current_device()).L2_cache_size
     copies = min(max(2 * cache // max(bytes_of_inputs, 1) + 1, FEWEST_COPIES), MAX_COPIES)
@@ -83,10 +103,11 @@ def time_cuda(make, bytes_of_inputs, replays):
         for _ in range(WARM_UPS):
             launches[0]()
     stream.synchronize()
-    cold = _median(launches, True, replays, stream)
+    cold = _median(launches, True, replays, stream, take)
     hot = _median(launches[:1] * HOT_LAUNCHES, False, replays, stream)
     del launches
     torch.cuda.empty_cache()  # the next runner's turn: it wants the memory
     rate = _copy_rate(stream)
     torch.cuda.empty_cache()
-    return {"replays": replays, "copies": copies, "cold": cold, "hot": hot, "copy_rate": rate}
+    times = {"replays": replays, "copies": copies, "cold": cold, "hot": hot, "copy_rate": rate}
+    return dict(times, outputs=1) if take else times

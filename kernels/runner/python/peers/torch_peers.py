@@ -72,6 +72,15 @@ def inputs_of(batch, causal):
     return q, k, v, bool(causal) and queries > 1
 
 
+def put_outputs(batch, o, lse):
+    """Outputs of a batch, o [b, h, sq, d] and lse of [b, h, sq], to where its requests have theirs."""
+    lse = lse.reshape(o.shape[:3]).transpose(1, 2).float().cpu()
+    o = o.transpose(1, 2).cpu()
+    for i, r in enumerate(batch):
+        torch_of(r.o).copy_(o[i])
+        np.asarray(r.lse)[...] = lse[i].numpy()
+
+
 def attention(library):
     """The function of a library."""
 
@@ -87,11 +96,8 @@ def attention(library):
                     # clone() keeps the order of dimensions in memory
                     copy = [x.transpose(1, 2).clone().transpose(1, 2) for x in (q, k, v)]
                     return lambda: library(*copy, mask, scale)
-                return time_cuda(make, bytes_of(q, k, v), bench)
-            o, lse = o.transpose(1, 2).cpu(), lse.reshape(q.shape[:3]).transpose(1, 2).float().cpu()
-            for i, r in enumerate(batch):
-                torch_of(r.o).copy_(o[i])
-                np.asarray(r.lse)[...] = lse[i].numpy()
+                return time_cuda(make, bytes_of(q, k, v), bench, lambda result, batch=batch: put_outputs(batch, *result))
+            put_outputs(batch, o, lse)
         if bench:
             raise Unsupported("nothing to time")
         return None
