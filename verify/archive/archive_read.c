@@ -197,7 +197,7 @@ static at_status read_file(const char *path, struct at_run_record *record) {
     AT_TRY(at_archive_open(path, &id, &bytes));
     at_status status = read_all(path, bytes, id, record);
     if (H5Fclose(id) < 0 && status == AT_OK)
-        status = at_h5_fail(AT_BUG, path, "close", "the archive");
+        status = at_h5_fail(AT_USAGE, path, "close", "the archive");
     return status;
 }
 

@@ -348,7 +348,7 @@ static at_status read_file(const char *path, int64_t most, struct at_frames *fra
     AT_TRY(at_archive_open(path, &id, &s.bytes));
     at_status status = read_all(&s, id, frames);
     if (H5Fclose(id) < 0 && status == AT_OK)
-        status = at_h5_fail(AT_BUG, path, "close", "the archive");
+        status = at_h5_fail(AT_USAGE, path, "close", "the archive");
     return status;
 }
 
@@ -395,7 +395,7 @@ at_status at_frame_window(const char *path, struct at_frame *frame, int64_t firs
         status = read_window(&s, first, n, wanted);
     at_h5_close(s.group);
     if (id >= 0 && H5Fclose(id) < 0 && status == AT_OK)
-        status = at_h5_fail(AT_BUG, path, "close", "the archive");
+        status = at_h5_fail(AT_USAGE, path, "close", "the archive");
     at_guard_end();
     return status;
 }

@@ -199,7 +199,7 @@ static at_status read_file(const char *path, struct at_table_rows *tables, int n
     for (int i = 0; i < n_tables && status == AT_OK; i++)
         status = read_if_there(path, bytes, id, &tables[i]);
     if (H5Fclose(id) < 0 && status == AT_OK)
-        status = at_h5_fail(AT_BUG, path, "close", "the archive");
+        status = at_h5_fail(AT_USAGE, path, "close", "the archive");
     return status;
 }
 

@@ -9,7 +9,7 @@
 
 #include "verify/cli/commands.h"
 #include "verify/plan/nearest.h"
-#include "verify/archive/rows.h"
+#include "verify/archive/archive_rows.h"
 #include "verify/commands/content.h"
 #include "verify/report/report_summary.h"
 

@@ -1,6 +1,6 @@
 /* Results of an archive by blocks, and some of them whole.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "verify/archive/rows.h"
+#include "verify/archive/archive_rows.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static at_status close_results(struct open_archive *a, at_status status) {
     release_table(&a->kernels);
     at_h5_close(a->results);
     if (a->id >= 0 && H5Fclose(a->id) < 0 && status == AT_OK)
-        status = at_h5_fail(AT_BUG, a->file, "close", "the archive");
+        status = at_h5_fail(AT_USAGE, a->file, "close", "the archive");
     return status;
 }
 

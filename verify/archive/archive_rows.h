@@ -1,7 +1,7 @@
 /* Results of a large archive without all of it in memory: a look at every row, and some rows whole.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef AT_ROWS_H
-#define AT_ROWS_H
+#ifndef AT_ARCHIVE_ROWS_H
+#define AT_ARCHIVE_ROWS_H
 
 #include "verify/result/record.h"
 
