@@ -1,6 +1,6 @@
 #!/bin/bash
-# Damaged archives through show, export, merge, drift, reproduce and compare: none crashes, none takes more than 5 s of processor time, each is
-# answered or refused by its name, and nothing half written stays behind. AT_DAMAGED=N: so many files instead of 300.
+# Damaged archives through show, export, merge, drift, reproduce and compare: none crashes, none takes more than 5 s of processor time (and 2 for each MB), each is
+# answered or refused by its name, and nothing half written stays behind. AT_DAMAGED=N: so many files instead of 300, and one in 25 of a large archive beside them.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/cli/lib.sh
 source "$(dirname "$0")/lib.sh"
@@ -35,6 +35,12 @@ read -r runs answered refused died late <<< "$(awk '$1 == "sums" { r += $2; a +=
     END { print r, a, f, d, l }' "$scratch/even" "$scratch/odd")"
 echo "$files files: $runs runs, $answered answered, $refused refused, $died died in the HDF5 library, $late did not come back"
 ((runs == 6 * files && answered > 0 && refused > 0 && answered + refused + died + late == runs)) || fail "these do not add up"
+
+# Large enough that show and export go through it in pieces.
+"$BUILD/tests/support/make_archive" "$scratch/large.h5" 10400 || fail "no large archive"
+large=$(((files + 24) / 25))
+(good=("$scratch/large.h5") && give 0 1 $large) > "$scratch/large" || { grep -h '^fault' "$scratch/large"; fail "damaged large archives that are not as they must be"; }
+grep -q "^sums $((6 * large)) runs, [1-9][0-9]* answered, [1-9]" "$scratch/large" || { cat "$scratch/large"; fail "all answered, or all refused"; }
 
 # Refused, and the library (1.10.8) then died where the process takes leave of it.
 seed=2 give 3778 1 3779 > "$scratch/out" || { cat "$scratch/out"; fail "a refusal that is not the end of it"; }

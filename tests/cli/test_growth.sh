@@ -35,6 +35,7 @@ copies = sum(many.values()) // sum(few.values())
 assert copies > 100 and many == collections.Counter({k: n * copies for k, n in few.items()}), (few, many)
 END
 if [[ $wanted == 60000 ]]; then # one row that fails among all those that do not
+    wants 2 "nearest is '*/00_blas_p32'" "$attest" show all.h5 '*/00_blas_p33'
     sed -i '0,/"state":"PASS"/s//"state":"WRONG"/' shard3.h5.jsonl
     "$attest" merge --out wrong.h5 shard{1..6}.h5 > out || fail "not merged"
     wants 1 "exit 1: 1 of $n results fail the run" "$attest" show wrong.h5

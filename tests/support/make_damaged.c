@@ -3,7 +3,7 @@
  *
  * make_damaged ATTEST FOLDER SEED FIRST STEP END GOOD.h5...: files FIRST, FIRST + STEP, ... below END, of the good files in
  * turn, as FOLDER/<number>.h5, one at a time. A command is at fault that a signal ends, that takes more than SECONDS of
- * processor time, whose exit code is none of a refusal or a result, that refuses without naming the file, or that leaves
+ * processor time and 2 more for each MB of the file, whose exit code is none of a refusal or a result, that refuses without naming the file, or that leaves
  * half a file. Prints each fault, each file that the HDF5 library did not survive ("killer NUMBER COMMAND ..."), and the
  * sums; exit 1 when there was a fault. */
 #include <dirent.h>
@@ -67,13 +67,13 @@ static int sweep(const char *folder) {
 }
 
 /* Runs it with stdout and stderr in `said`; the wait status, and the processor time of it and its children. */
-static int run(char **argv, const char *out, char *said, double *seconds) {
+static int run(char **argv, rlim_t limit, const char *out, char *said, double *seconds) {
     struct rusage used;
     int status = 0;
     const pid_t child = fork();
     if (child == 0) {
         /* What no limit of attest's ends shall not hold up a test. */
-        const struct rlimit processor = { SECONDS + 1, SECONDS + 1 }, none = { 0, 0 };
+        const struct rlimit processor = { limit + 1, limit + 1 }, none = { 0, 0 };
         setrlimit(RLIMIT_CPU, &processor);
         setrlimit(RLIMIT_CORE, &none);
         const int in = open("/dev/null", O_RDONLY), to = open(out, O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -95,13 +95,14 @@ static int run(char **argv, const char *out, char *said, double *seconds) {
 }
 
 /* NULL when the command did as it must. The good one of two files may be the one that is of no use. */
-static const char *judge(int status, double seconds, const char *path, const char *other, const char *said) {
+static const char *judge(int status, double seconds, rlim_t limit, const char *path, const char *other,
+                         const char *said) {
     static char text[96];
     if (WIFSIGNALED(status)) {
         snprintf(text, sizeof text, "died (%s)", strsignal(WTERMSIG(status)));
         return text;
     }
-    if (!(seconds <= SECONDS)) {
+    if (!(seconds <= (double)limit)) {
         snprintf(text, sizeof text, "took %.1f s of processor time", seconds);
         return text;
     }
@@ -133,8 +134,11 @@ static void give(struct state *s, long number, int command, const char *path, co
         { s->attest, "reproduce", "mma-bk-16", "--from", path },
         { s->attest, "compare", turn ? path : other, turn ? other : path },
     };
-    const int status = run((char **)argv[command], out, said, &seconds);
-    const char *fault = judge(status, seconds, path, command == DRIFT || command == COMPARE ? other : path, said);
+    const rlim_t limit =
+        SECONDS + 2 * (s->good[good].n / 1000000); /* compare reads two files, by guard.c a second for each MB */
+    const int status = run((char **)argv[command], limit, out, said, &seconds);
+    const char *fault =
+        judge(status, seconds, limit, path, command == DRIFT || command == COMPARE ? other : path, said);
     const int died = strstr(said, "the HDF5 library died") != NULL,
               late = strstr(said, "does not come to an end") != NULL;
     if (stat(merged, &info) == 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != 0) && !fault)

@@ -12,6 +12,7 @@
 #include "verify/archive/archive_rows.h"
 #include "verify/commands/content.h"
 #include "verify/report/report_summary.h"
+#include "verify/report/report_variants.h"
 
 static const struct at_option options[] = {
     { "--worst", "N", "only the N results nearest to, or furthest beyond, their limit" },
@@ -29,15 +30,15 @@ static int selected(const struct at_args *args, const struct at_result *r) {
     return args->n_words == 1;
 }
 
-/* Of a GLOB that is of no result. */
-static at_status nothing_selected(const struct at_run_record *record, const char *glob) {
-    char(*names)[192] = calloc((size_t)record->n + 1, sizeof *names), near[256] = "";
-    const char **list = calloc((size_t)record->n + 1, sizeof *list);
-    for (int64_t i = 0; names && list && i < record->n; i++) {
-        snprintf(names[i], sizeof names[i], "%s/%s", record->results[i].family, record->results[i].variant);
+/* Of a GLOB that is of no result; `there`: what is. */
+static at_status nothing_selected(const struct at_tallies *there, const char *glob) {
+    char(*names)[192] = calloc((size_t)there->n + 1, sizeof *names), near[256] = "";
+    const char **list = calloc((size_t)there->n + 1, sizeof *list);
+    for (int64_t i = 0; names && list && i < there->n; i++) {
+        at_tallies_name(there, i, names[i], sizeof names[i]);
         list[i] = names[i];
     }
-    const int found = names && list && at_glob_nearest(glob, "/*", list, record->n, "/_", near, sizeof near);
+    const int found = names && list && at_glob_nearest(glob, "/*", list, there->n, "/_", near, sizeof near);
     const at_status status = AT_FAIL(AT_NOT_FOUND, "show: no result is of a variant that matches '%.200s'%s%s%s", glob,
                                      found ? "; nearest is '" : "", near, found ? "'" : "");
     free(list);
@@ -57,13 +58,20 @@ static int by_badness(const void *a, const void *b) {
 
 static at_status show(const struct at_args *args, struct at_run_record *record) {
     int64_t worst, kept = 0;
+    struct at_tallies there = { 0 };
     AT_TRY(at_args_int(args, "--worst", 1, INT64_MAX, 0, &worst));
     AT_TRY(at_archive_read(args->words[0], record));
     for (int64_t i = 0; i < record->n; i++)
         if (selected(args, &record->results[i]))
             record->results[kept++] = record->results[i];
-    if (kept == 0 && record->n > 0)
-        return nothing_selected(record, args->words[1]);
+    if (kept == 0 && record->n > 0) {
+        at_status status = AT_OK;
+        for (int64_t i = 0; i < record->n && status == AT_OK; i++)
+            status = at_tallies_add(&there, &record->results[i], 0);
+        status = status == AT_OK ? nothing_selected(&there, args->words[1]) : status;
+        at_tallies_release(&there);
+        return status;
+    }
     record->n = kept;
     record->is_part = worst > 0;
     if (worst) {
@@ -158,12 +166,26 @@ static at_status show_worst(struct survey *s, struct at_run_record *record, int 
     return AT_OK;
 }
 
+static at_status tally_row(void *context, int64_t row, const struct at_result *r) {
+    (void)row;
+    return at_tallies_add(context, r, 0);
+}
+
+static at_status nothing_surveyed(const struct at_args *args) {
+    struct at_tallies there = { 0 };
+    at_status status = at_archive_scan(args->words[0], at_summary_fields, tally_row, &there);
+    if (status == AT_OK)
+        status = nothing_selected(&there, args->words[1]);
+    at_tallies_release(&there);
+    return status;
+}
+
 /* *code: the exit code of what is shown. */
 static at_status show_survey(struct survey *s, struct at_run_record *record, int *code) {
     const int colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
     AT_TRY(at_archive_scan(s->args->words[0], at_summary_fields, survey_row, s));
     if (s->n == 0)
-        return AT_FAIL(AT_NOT_FOUND, "show: no result is of a variant that matches '%.200s'", s->args->words[1]);
+        return nothing_surveyed(s->args);
     if (s->worst) {
         AT_TRY(show_worst(s, record, colour));
         *code = at_run_record_exit_code(record, s->strict);

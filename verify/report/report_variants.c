@@ -154,6 +154,10 @@ void at_tallies_release(struct at_tallies *t) {
     *t = (struct at_tallies){ 0 };
 }
 
+void at_tallies_name(const struct at_tallies *t, int64_t i, char *text, size_t size) {
+    name_of(&t->list[i], text, size);
+}
+
 int64_t at_tallies_unjudged(const struct at_tallies *t) {
     int64_t n = 0;
     for (int64_t i = 0; i < t->n; i++)

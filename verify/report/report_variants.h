@@ -18,6 +18,8 @@ struct at_tallies {
 
 at_status at_tallies_add(struct at_tallies *tallies, const struct at_result *result, int strict);
 void at_tallies_release(struct at_tallies *tallies);
+/* FAMILY/VARIANT of number i of `n`. */
+void at_tallies_name(const struct at_tallies *tallies, int64_t i, char *text, size_t size);
 /* Variants that were never judged. */
 int64_t at_tallies_unjudged(const struct at_tallies *tallies);
 /* A line for each variant, when there are more than a couple: results judged, right, failing, VACUOUS, declined, and the

@@ -13,7 +13,7 @@
 
 #include "verify/result/record.h"
 
-enum { MAX_KEYS = 128, NUMBER_BYTES = 40, SAFE_DIGITS = 18 };
+enum { MAX_KEYS = 128, SAFE_DIGITS = 18 };
 
 /* Keys of an object in the order of its text; `field` NULL: one that is no field, told by its name. */
 struct keys {
@@ -111,25 +111,32 @@ static int take_integer(const char **t, int64_t *value) {
     return 1;
 }
 
-/* A number with a point or an exponent, as jansson writes doubles; a decimal point is one in every locale that attest sets. */
+static const char *behind_digits(const char *at) {
+    while (*at >= '0' && *at <= '9')
+        at++;
+    return at;
+}
+
+/* A number of JSON with a point or an exponent, as jansson writes doubles; a decimal point is one in every locale that attest
+ * sets. */
 static int take_real(const char **t, double *value) {
-    const char *first = *t + (**t == '-'), *at = first;
-    int points = 0, exponents = 0;
-    for (; at - *t < NUMBER_BYTES; at++) {
-        if (*at == '.' && !points && !exponents)
-            points++;
-        else if ((*at == 'e' || *at == 'E') && !exponents)
-            exponents++;
-        else if ((*at == '-' || *at == '+') && exponents && (at[-1] == 'e' || at[-1] == 'E'))
-            continue;
-        else if (*at < '0' || *at > '9')
-            break;
+    const char *first = *t + (**t == '-'), *at = behind_digits(first), *part;
+    int parts = 0;
+    if (at == first || (*first == '0' && at - first > 1))
+        return 0;
+    if (*at == '.') {
+        part = at + 1;
+        at = behind_digits(part);
+        parts += at > part ? 1 : -2;
     }
-    const int begins = first[0] >= '0' && first[0] <= '9' && !(first[0] == '0' && first[1] >= '0' && first[1] <= '9');
+    if (*at == 'e' || *at == 'E') {
+        part = at + 1 + (at[1] == '+' || at[1] == '-');
+        at = behind_digits(part);
+        parts += at > part ? 1 : -2;
+    }
     char *end;
     *value = strtod(*t, &end);
-    if (!begins || points + exponents == 0 || end != at || at[-1] == '.' || !isfinite(*value) ||
-        (*at != ',' && *at != '}' && *at != ']'))
+    if (parts < 1 || end != at || !isfinite(*value) || (*at != ',' && *at != '}' && *at != ']'))
         return 0;
     *t = at;
     return 1;
