@@ -19,8 +19,8 @@ struct at_export {
     int files;                              /* written so far */
 };
 
-/* Reads the archive. AT_USAGE when it has nothing to export. Release in any case. */
-/* `most`: tables of more rows are open, their values come by windows (at_frame_window); -1: none. */
+/* Reads the archive. AT_USAGE when it has nothing to export. Release in any case. `most`: tables of more rows are open, their
+ * values come by windows (at_frame_window); -1: none. */
 at_status at_export_open(const char *archive, const char *dir, int64_t most, struct at_export *e);
 void at_export_release(struct at_export *e);
 

@@ -29,7 +29,14 @@ const char *at_archive_key(const struct at_archive_keys *k, int64_t row, int f) 
     return text;
 }
 
-static int is_row(const struct at_archive_keys *k, int64_t row, const struct at_result *r) {
+struct wanted {
+    const struct at_archive_keys *keys;
+    const struct at_result *result;
+};
+
+static int is_row(const void *context, int64_t row) {
+    const struct at_archive_keys *k = ((const struct wanted *)context)->keys;
+    const struct at_result *r = ((const struct wanted *)context)->result;
     const char *text = k->rows[row];
     for (int f = 0; f < k->n_fields; f++) {
         if (strcmp(text, at_field_of(k->fields[f], r)) != 0)
@@ -48,73 +55,50 @@ static uint64_t hash_of(const struct at_archive_keys *k, const struct at_result 
     return hash;
 }
 
-/* At most half of the slots are taken. */
-static at_status grow(struct at_archive_keys *k) {
-    const int64_t capacity = k->capacity ? 2 * k->capacity : 64, n_slots = 2 * capacity;
-    char **rows = realloc(k->rows, (size_t)capacity * sizeof *rows);
-    k->rows = rows ? rows : k->rows;
-    uint64_t *hashes = realloc(k->hashes, (size_t)capacity * sizeof *hashes);
-    k->hashes = hashes ? hashes : k->hashes;
-    int64_t *slots = calloc((size_t)n_slots, sizeof *slots);
-    if (!rows || !hashes || !slots) {
-        free(slots);
-        return AT_FAIL(AT_NO_MEMORY, "no memory for %" PRId64 " cases or kernels", capacity);
-    }
-    free(k->slots);
-    k->slots = slots;
-    k->n_slots = n_slots;
-    k->capacity = capacity;
-    for (int64_t row = 0; row < k->n; row++) {
-        int64_t at = (int64_t)(k->hashes[row] & (uint64_t)(n_slots - 1));
-        while (slots[at])
-            at = (at + 1) & (n_slots - 1);
-        slots[at] = row + 1;
-    }
-    return AT_OK;
-}
-
 static at_status add_row(struct at_archive_keys *k, const struct at_result *r, uint64_t hash) {
+    const int64_t n_rows = k->index.n;
     size_t bytes = 0;
+    if (n_rows == k->capacity) {
+        char **rows = realloc(k->rows, (2 * (size_t)n_rows + 64) * sizeof *rows);
+        if (!rows)
+            return AT_FAIL(AT_NO_MEMORY, "no memory for case or kernel %" PRId64, n_rows);
+        k->rows = rows;
+        k->capacity = 2 * n_rows + 64;
+    }
     for (int f = 0; f < k->n_fields; f++)
         bytes += strlen(at_field_of(k->fields[f], r)) + 1;
-    char *text = k->rows[k->n] = malloc(bytes + 1);
+    char *text = k->rows[n_rows] = malloc(bytes + 1);
     if (!text)
-        return AT_FAIL(AT_NO_MEMORY, "no memory for case or kernel %" PRId64, k->n);
+        return AT_FAIL(AT_NO_MEMORY, "no memory for case or kernel %" PRId64, n_rows);
     for (int f = 0; f < k->n_fields; f++) {
         const char *from = at_field_of(k->fields[f], r);
         const size_t n = strlen(from) + 1;
         memcpy(text, from, n);
         text += n;
     }
-    k->hashes[k->n++] = hash;
-    return AT_OK;
+    const at_status status = at_hash_index_add(&k->index, hash);
+    if (status != AT_OK)
+        free(k->rows[n_rows]);
+    return status;
 }
 
 at_status at_archive_keys_find(struct at_archive_keys *k, const struct at_result *r, int64_t *row) {
-    if (k->n && is_row(k, k->last, r)) {
-        *row = k->last;
-        return AT_OK;
+    const struct wanted wanted = { k, r };
+    if (!k->index.n || !is_row(&wanted, k->last)) {
+        const uint64_t hash = hash_of(k, r);
+        const int64_t found = at_hash_index_find(&k->index, hash, is_row, &wanted), next = k->index.n;
+        if (found < 0)
+            AT_TRY(add_row(k, r, hash));
+        k->last = found < 0 ? next : found;
     }
-    if (k->n == k->capacity)
-        AT_TRY(grow(k));
-    const uint64_t hash = hash_of(k, r);
-    int64_t at = (int64_t)(hash & (uint64_t)(k->n_slots - 1));
-    for (; k->slots[at]; at = (at + 1) & (k->n_slots - 1)) {
-        *row = k->last = k->slots[at] - 1;
-        if (k->hashes[*row] == hash && is_row(k, *row, r))
-            return AT_OK;
-    }
-    AT_TRY(add_row(k, r, hash));
-    *row = k->last = k->n - 1;
-    k->slots[at] = k->n;
+    *row = k->last;
     return AT_OK;
 }
 
 void at_archive_keys_release(struct at_archive_keys *k) {
-    for (int64_t i = 0; i < k->n; i++)
+    for (int64_t i = 0; i < k->index.n; i++)
         free(k->rows[i]);
     free(k->rows);
-    free(k->hashes);
-    free(k->slots);
+    at_hash_index_release(&k->index);
     *k = (struct at_archive_keys){ 0 };
 }

@@ -3,6 +3,7 @@
 #ifndef AT_ARCHIVE_KEYS_H
 #define AT_ARCHIVE_KEYS_H
 
+#include "verify/result/hash_index.h"
 #include "verify/result/record.h"
 
 enum { AT_KEY_FIELDS = 8 };
@@ -12,13 +13,10 @@ struct at_archive_keys {
     enum at_field_group group; /* AT_FIELD_CASES, AT_FIELD_KERNELS: whose fields make a row */
     const struct at_field *fields[AT_KEY_FIELDS];
     int n_fields;
-    int64_t n;
-    char **rows;      /* the texts of a row one after the other, each with its zero */
-    uint64_t *hashes; /* of rows */
-    int64_t capacity; /* of both */
-    int64_t *slots;   /* a hash table of row + 1; 0: free */
-    int64_t n_slots;  /* a power of two */
-    int64_t last;     /* the row found last: neighbours mostly share */
+    struct at_hash_index index; /* of rows: index.n of them */
+    char **rows;                /* the texts of a row one after the other, each with its zero */
+    int64_t capacity;
+    int64_t last; /* the row found last: neighbours mostly share */
 };
 
 /* Empty; all zeros need no release. */

@@ -93,10 +93,10 @@ static at_status put_text(const char *file, const struct at_field *field, const 
 
 /* The texts of row `row` into a result that has those of the row before. */
 static at_status join(const struct open_archive *a, struct table *t, int64_t row, struct at_result *r) {
-    if (row == t->last)
-        return AT_OK;
     if (row < 0 || (hsize_t)row >= t->n)
         return AT_FAIL(AT_USAGE, "%s: a result refers to row %" PRId64 " of %" PRIu64, a->file, row, (uint64_t)t->n);
+    if (row == t->last)
+        return AT_OK;
     for (int f = 0; f < t->n_fields; f++)
         AT_TRY(put_text(a->file, t->fields[f], t->text[(hsize_t)f * t->n + (hsize_t)row], r));
     t->last = row;

@@ -236,9 +236,9 @@ at_status at_archive_write_cases(const char *file, hid_t root, const struct at_a
                   { "dataset", "recorded data set" } };
     at_status status = AT_OK;
     struct at_archive_group g = {
-        .file = file, .n = (hsize_t)cases->n, .scale = H5I_INVALID_HID, .group = H5I_INVALID_HID
+        .file = file, .n = (hsize_t)cases->index.n, .scale = H5I_INVALID_HID, .group = H5I_INVALID_HID
     };
-    const char **ids = calloc((size_t)cases->n + 1, sizeof *ids);
+    const char **ids = calloc((size_t)cases->index.n + 1, sizeof *ids);
     if (!ids)
         AT_FAIL_OUT(AT_NO_MEMORY, "%s: no memory for the cases", file);
     AT_TRY_OUT(at_h5_group(file, root, AT_GROUP_CASES, "attest.cases", "NXcollection", &g.group));
@@ -268,9 +268,9 @@ at_status at_archive_write_kernels(const char *file, hid_t root, const struct at
     };
     at_status status = AT_OK;
     struct at_archive_group g = {
-        .file = file, .n = (hsize_t)kernels->n, .scale = H5I_INVALID_HID, .group = H5I_INVALID_HID
+        .file = file, .n = (hsize_t)kernels->index.n, .scale = H5I_INVALID_HID, .group = H5I_INVALID_HID
     };
-    const char **declared = calloc((size_t)kernels->n + 1, sizeof *declared);
+    const char **declared = calloc((size_t)kernels->index.n + 1, sizeof *declared);
     if (!declared)
         AT_FAIL_OUT(AT_NO_MEMORY, "%s: no memory for the kernels", file);
     AT_TRY_OUT(at_h5_group(file, root, AT_GROUP_KERNELS, "attest.kernels", "NXcollection", &g.group));

@@ -20,7 +20,6 @@ struct at_tally {
     char *reason;        /* of its first result, which was not judged: the cause, or the state's name */
     char *aside;         /* after what it was set aside; NULL: it was not */
     int64_t n_aside, at; /* jobs not run for it; the place among variants set aside */
-    uint64_t hash;
     int64_t judged, ok, failing, vacuous, declined;
     double worst;             /* error over limit; NaN: no limit anywhere */
     double resolves[TENSORS]; /* by output: 0, or the smallest scale error that some case of it would have seen */
@@ -73,60 +72,46 @@ static uint64_t hash_of(const struct at_result *r) {
     return at_hash_bytes(r->variant, strlen(r->variant) + 1, hash);
 }
 
-static int is_of(const struct at_tally *t, const struct at_result *r) {
-    return strcmp(t->variant, r->variant) == 0 && strcmp(t->family, r->family) == 0;
-}
+struct wanted {
+    const struct at_tallies *tallies;
+    const struct at_result *result;
+};
 
-/* Room for one more; at most half of the slots are taken. */
-static at_status grow(struct at_tallies *t) {
-    const int64_t capacity = t->capacity ? 2 * t->capacity : 32, n_slots = 2 * capacity;
-    struct at_tally *list = realloc(t->list, (size_t)capacity * sizeof *list);
-    t->list = list ? list : t->list;
-    int64_t *slots = calloc((size_t)n_slots, sizeof *slots);
-    if (!list || !slots) {
-        free(slots);
-        return AT_FAIL(AT_NO_MEMORY, "no memory for a summary of %" PRId64 " variants", capacity);
-    }
-    free(t->slots);
-    t->slots = slots;
-    t->n_slots = n_slots;
-    t->capacity = capacity;
-    for (int64_t i = 0; i < t->n; i++) {
-        int64_t at = (int64_t)(list[i].hash & (uint64_t)(n_slots - 1));
-        while (slots[at])
-            at = (at + 1) & (n_slots - 1);
-        slots[at] = i + 1;
-    }
-    return AT_OK;
+static int is_of(const void *context, int64_t number) {
+    const struct wanted *w = context;
+    const struct at_tally *t = &w->tallies->list[number];
+    return strcmp(t->variant, w->result->variant) == 0 && strcmp(t->family, w->result->family) == 0;
 }
 
 static at_status add_tally(struct at_tallies *t, const struct at_result *r, uint64_t hash) {
+    if (t->n == t->capacity) {
+        struct at_tally *list = realloc(t->list, (2 * (size_t)t->n + 32) * sizeof *list);
+        if (!list)
+            return AT_FAIL(AT_NO_MEMORY, "no memory for a summary of %" PRId64 " variants", t->n);
+        t->list = list;
+        t->capacity = 2 * t->n + 32;
+    }
     struct at_tally *one = &t->list[t->n];
-    *one = (struct at_tally){ .worst = NAN, .hash = hash };
+    *one = (struct at_tally){ .worst = NAN };
     snprintf(one->family, sizeof one->family, "%s", r->family);
     snprintf(one->variant, sizeof one->variant, "%s", r->variant);
     one->reason = strdup(r->cause[0] ? r->cause : at_state_name(r->state));
     if (!one->reason)
         return AT_FAIL(AT_NO_MEMORY, "no memory for a summary");
-    t->last = t->n++;
-    return AT_OK;
+    t->n++;
+    return at_hash_index_add(&t->index, hash);
 }
 
 /* Moves t->last to the variant of a result: tensors of a job are neighbours. */
 static at_status find(struct at_tallies *t, const struct at_result *r) {
-    if (t->n && is_of(&t->list[t->last], r))
+    const struct wanted wanted = { t, r };
+    if (t->n && is_of(&wanted, t->last))
         return AT_OK;
-    if (t->n == t->capacity)
-        AT_TRY(grow(t));
     const uint64_t hash = hash_of(r);
-    int64_t at = (int64_t)(hash & (uint64_t)(t->n_slots - 1));
-    for (; t->slots[at]; at = (at + 1) & (t->n_slots - 1)) {
-        t->last = t->slots[at] - 1;
-        if (t->list[t->last].hash == hash && is_of(&t->list[t->last], r))
-            return AT_OK;
-    }
-    AT_TRY(add_tally(t, r, hash));
-    t->slots[at] = t->n;
+    const int64_t found = at_hash_index_find(&t->index, hash, is_of, &wanted), next = t->n;
+    if (found < 0)
+        AT_TRY(add_tally(t, r, hash));
+    t->last = found < 0 ? next : found;
     return AT_OK;
 }
 
@@ -150,7 +135,7 @@ void at_tallies_release(struct at_tallies *t) {
         free(t->list[i].aside);
     }
     free(t->list);
-    free(t->slots);
+    at_hash_index_release(&t->index);
     *t = (struct at_tallies){ 0 };
 }
 

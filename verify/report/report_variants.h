@@ -5,14 +5,14 @@
 
 #include <stdio.h>
 
+#include "verify/result/hash_index.h"
 #include "verify/result/record.h"
 
 /* All zeros is an empty one; found by a hash table, as a run may have a thousand variants and a million results. */
 struct at_tallies {
     struct at_tally *list; /* in the order of their first results */
     int64_t n, capacity, last;
-    int64_t *slots; /* number + 1; 0: free */
-    int64_t n_slots;
+    struct at_hash_index index;
     int64_t n_aside; /* variants that were set aside */
 };
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "attest/buffer.h"
+#include "verify/result/hash_index.h"
 #include "verify/result/text.h"
 
 void at_run_record_init(struct at_run_record *record) { *record = (struct at_run_record){ 0 }; }
@@ -159,44 +160,57 @@ static int same_variant(const struct at_result *a, const struct at_result *b) {
 
 static int is_judged(const struct at_result *r) { return at_state_class(r->state) != AT_CLASS_DECLINED; }
 
-/* The first result of each variant, in a hash table; judged: any of its results was. */
+/* The first result of each variant; judged: any of its results was. */
 struct variant {
     const struct at_result *first;
     int judged;
 };
 
-static struct variant *find_variant(struct variant *table, size_t slots, const struct at_result *r) {
-    const uint64_t family = at_hash_bytes(r->family, strlen(r->family), AT_HASH_START);
-    size_t at = (size_t)at_hash_bytes(r->variant, strlen(r->variant), family) & (slots - 1);
-    while (table[at].first && !same_variant(table[at].first, r))
-        at = (at + 1) & (slots - 1);
-    return &table[at];
+struct variants {
+    struct variant *list; /* room for one a result */
+    struct at_hash_index index;
+    const struct at_result *wanted;
+};
+
+static int is_wanted(const void *context, int64_t number) {
+    const struct variants *v = context;
+    return same_variant(v->list[number].first, v->wanted);
 }
 
-/* *slots: a power of two beyond twice the variants there can be. NULL: no memory. */
-static struct variant *find_variants(const struct at_run_record *record, size_t *slots) {
-    for (*slots = 64; *slots < 2 * (size_t)record->n;)
-        *slots *= 2;
-    struct variant *table = calloc(*slots, sizeof *table);
-    for (int64_t i = 0; table && i < record->n; i++) {
-        struct variant *v = find_variant(table, *slots, &record->results[i]);
-        v->first = v->first ? v->first : &record->results[i];
-        v->judged |= is_judged(&record->results[i]);
+static at_status find_variants(const struct at_run_record *record, struct variants *v) {
+    v->list = calloc((size_t)record->n + 1, sizeof *v->list);
+    if (!v->list)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for the variants of %" PRId64 " results", record->n);
+    for (int64_t i = 0; i < record->n; i++) {
+        const struct at_result *r = v->wanted = &record->results[i];
+        const uint64_t family = at_hash_bytes(r->family, strlen(r->family), AT_HASH_START);
+        const uint64_t hash = at_hash_bytes(r->variant, strlen(r->variant), family);
+        int64_t number = at_hash_index_find(&v->index, hash, is_wanted, v);
+        if (number < 0) {
+            number = v->index.n;
+            v->list[number].first = r;
+            AT_TRY(at_hash_index_add(&v->index, hash));
+        }
+        v->list[number].judged |= is_judged(r);
     }
-    return table;
+    return AT_OK;
 }
 
-const struct at_result *at_run_record_unjudged(const struct at_run_record *record, int64_t *i) {
-    size_t slots = 0;
-    struct variant *table = record->is_part || *i >= record->n ? NULL : find_variants(record, &slots);
-    const struct at_result *found = NULL;
-    for (; table && *i < record->n && !found; (*i)++) {
-        const struct at_result *r = &record->results[*i];
-        const struct variant *v = find_variant(table, slots, r);
-        found = v->first == r && !v->judged ? r : NULL;
-    }
-    free(table);
-    return found;
+at_status at_run_record_unjudged(const struct at_run_record *record, int64_t *i, const struct at_result **found) {
+    struct variants v = { 0 };
+    at_status status = AT_OK;
+    *found = NULL;
+    if (record->is_part)
+        return AT_OK;
+    AT_TRY_OUT(find_variants(record, &v));
+    for (int64_t k = 0; k < v.index.n && !*found; k++) /* in the order of their first results */
+        if (!v.list[k].judged && v.list[k].first >= record->results + *i)
+            *found = v.list[k].first;
+    *i = *found ? *found - record->results + 1 : record->n;
+out:
+    free(v.list);
+    at_hash_index_release(&v.index);
+    return status;
 }
 
 int at_run_record_exit_code(const struct at_run_record *record, int strict) {
@@ -211,5 +225,9 @@ int at_run_record_exit_code(const struct at_run_record *record, int strict) {
     }
     if (!judged)
         return 4;
-    return strict && at_run_record_unjudged(record, &first) ? 1 : 0;
+    const struct at_result *unjudged = NULL;
+    const at_status status = strict ? at_run_record_unjudged(record, &first, &unjudged) : AT_OK;
+    if (status != AT_OK)
+        return at_status_exit_code(status);
+    return unjudged ? 1 : 0;
 }

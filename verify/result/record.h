@@ -37,11 +37,11 @@ at_status at_run_record_same_run(const struct at_run_record *first, const struct
 at_status at_record_complete(const struct at_run_record *record, int64_t positions);
 /* Jobs (case x variant) that have results. Sorted record. */
 int64_t at_run_record_jobs(const struct at_run_record *record);
-/* The first result of the next variant that was selected and never judged, from result *i on, which is moved behind it;
- * NULL when there is none, and always in a part of a run, where the rest may have judged it. */
-const struct at_result *at_run_record_unjudged(const struct at_run_record *record, int64_t *i);
+/* *found: the first result of the next variant that was selected and never judged, from result *i on, which is moved behind
+ * it; NULL when there is none, and always in a part of a run, where the rest may have judged it. */
+at_status at_run_record_unjudged(const struct at_run_record *record, int64_t *i, const struct at_result **found);
 /* The exit code the results ask for: 0, 1 (a verdict fails the run, or strict and a variant was never judged), 4 (nothing
- * was judged), or 128 + the signal that cut the run short. */
+ * was judged), or 128 + the signal that cut the run short; that of AT_NO_MEMORY when there is none to find out. */
 int at_run_record_exit_code(const struct at_run_record *record, int strict);
 /* First difference of two canonical JSON objects as "key: A here, B there"; 0 when they are equal. */
 int at_json_difference(const char *a, const char *b, char *text, size_t size);

@@ -17,8 +17,12 @@ enum { WAITING_BYTES = 1 << 20 };
 static int open_in(const char *folder) {
     char path[4096];
     int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd >= 0 || snprintf(path, sizeof path, "%s/attest.XXXXXX", folder) >= (int)sizeof path)
+    if (fd >= 0)
         return fd;
+    if (snprintf(path, sizeof path, "%s/attest.XXXXXX", folder) >= (int)sizeof path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
     fd = mkostemp(path, O_CLOEXEC);
     if (fd >= 0)
         unlink(path);
