@@ -60,7 +60,7 @@ find_proof() { # VARIANT FILE LINE
 }
 
 list() {
-    local proofs=$1 objects=$2 kernel of file place text name i shared; shift 2
+    local proofs=$1 objects=$2 kernel of file place text name i shared cases; shift 2
     local -A stands=() # the kernel that stands for those with the same calls of headers
     read_proofs "$proofs"
     local headers=() header
@@ -79,8 +79,10 @@ list() {
             file=${place%:*} name=${file##*/}
             if [[ "$file" == "$kernel" ]]; then name=cu; elif [[ "${stands[$shared]}" != "$of" ]]; then continue; fi
             find_proof "$of" "$file" "${place##*:}"
-            printf '%s__%s_%s\t%s\t%s\t@(smoke|shapes|reach):*\twithout %s at %s\t%s\n' \
-                "$of" "${name//[^a-z0-9]/_}" "${place##*:}" "$of" "$place" "$text" "$place" "$found"
+            cases='@(smoke|shapes|reach):*'
+            [[ -z "$found" ]] || cases='smoke:*' # all of them are judged, where others stop at the first that sees it
+            printf '%s__%s_%s\t%s\t%s\t%s\twithout %s at %s\t%s\n' \
+                "$of" "${name//[^a-z0-9]/_}" "${place##*:}" "$of" "$place" "$cases" "$text" "$place" "$found"
         done < "$work/calls"
     done
     for i in "${!keys[@]}"; do

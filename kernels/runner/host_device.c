@@ -100,24 +100,34 @@ static int host_found(struct at_device *device, enum at_reply_kind *kind, char *
     return 1;
 }
 
+/* Does a launch have something to write? */
+static int has_outputs(const struct at_problem *p) {
+    for (int t = 0; p->op && t < p->op->n_tensors; t++)
+        if (p->op->tensors[t].role != AT_IN && at_tensor_count(&p->tensors[t]) > 0)
+            return 1;
+    return 0;
+}
+
 /* Launches with the first call of the variant to the device failing, then with the second, until all have; 0: each error
- * came out. A problem with rows takes a call. */
+ * came out. A launch that has something to write makes a call. */
 static int fail_each(const struct at_kernel *kernel, const struct at_launch *launch, const struct at_run_mode *mode) {
-    const struct at_problem *p = launch->problem;
-    const int has_rows = p->op && p->op->rows(p) > 0;
-    int code = 0;
-    for (int n = 1; code == 0; n++) {
+    struct at_run_mode dry = *mode;
+    dry.dry = 1; /* counts the calls, and no kernel runs */
+    describe(launch, &dry);
+    const int code = kernel->launch(launch), calls = (int)at_simt_calls();
+    if (code)
+        return code;
+    if (calls == 0 && has_outputs(launch->problem))
+        return NO_CALL;
+    for (int n = 1; n <= calls; n++) {
         describe(launch, mode);
         at_simt_call_fails(n);
         const int said = kernel->launch(launch);
-        if (at_simt_calls() < n) {
-            code = n == 1 && has_rows ? NO_CALL : 0;
-            break;
-        }
-        code = said ? 0 : ERROR_LOST;
+        at_simt_call_fails(0);
+        if (!said)
+            return ERROR_LOST;
     }
-    at_simt_call_fails(0);
-    return code;
+    return 0;
 }
 
 static int host_run(struct at_device *device, const struct at_kernel *kernel, const struct at_launch *launch,

@@ -7,7 +7,7 @@ make/install.sh "$scratch/two" "$BUILD/attest" "$BUILD/attest-cpu" || fail "a se
 [[ $(find "$scratch/one" -name '*.cases' | wc -l) == $(find datasets -name '*.cases' | wc -l) ]] || fail "not every case file is installed"
 for file in attest/activations/licences/python3.11-doc.copyright attest/activations/steps/asynct_docs_steps.safetensors \
     man/man1/attest.1 bash-completion/completions/attest attest/PROTOCOL.md attest/python/runner_client.py attest/python/attest_runner{,_cuda}.py \
-    attest/python/torch_peers.py attest/python/attest_flashinfer.py; do
+    attest/python/{torch,flashinfer}_peers.py attest/python/attest_flashinfer.py; do
     [[ -s "$scratch/one/share/$file" ]] || fail "no share/$file"
 done
 for word in $("$attest" --help | sed -n '/^commands:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do # as the help has them

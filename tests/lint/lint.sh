@@ -1,13 +1,18 @@
 #!/bin/bash
-# Everything `make lint` checks. Each step prints its name and what it found; the last line counts them.
+# Everything `make lint` checks. Each step prints its name and what it found, as many at a time as there are processors; the
+# last line counts them.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck disable=SC2046 # lists of files are meant to be split
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 3
-failed=0
-step() { # name, command...
+failed=$(mktemp); trap 'rm -f "$failed"' EXIT
+one_step() { # name, command...
     local name=$1 out from=$SECONDS; shift
-    if out=$("$@" 2>&1); then printf 'ok    %-70s %4d s\n' "$name" $((SECONDS - from)); else printf 'FAIL  %s\n%s\n' "$name" "$out" | head -n 80; failed=$((failed + 1)); fi
+    if out=$("$@" 2>&1); then printf 'ok    %-70s %4d s\n' "$name" $((SECONDS - from)); else printf 'FAIL  %s\n%s\n' "$name" "$out" | head -n 80; echo "$name" >> "$failed"; fi
+}
+step() {
+    while [[ $(jobs -rp | wc -l) -ge $(nproc) ]]; do wait -n; done
+    one_step "$@" &
 }
 sources() { git ls-files '*.c' '*.h' '*.cu'; }
 
@@ -118,5 +123,6 @@ step 'clang-format' format
 step "$other_compiler_name" second_compiler
 [[ "${AT_LINT_FAST:-0}" == 1 ]] || step 'clang-tidy' tidy
 step 'clang-tidy: a planted fault is seen' tidy_sees
-echo "lint: $failed failed"
-[[ $failed == 0 ]]
+wait
+echo "lint: $(wc -l < "$failed") failed"
+[[ ! -s "$failed" ]]

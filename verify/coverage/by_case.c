@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attest/env.h"
 #include "verify/cli/progress.h"
+#include "verify/coverage/fewest.h"
 
 /* How many cases take each branch, and the sum of their places, counted from 1: where only one takes it, that one's. */
 struct takers {
@@ -42,9 +44,9 @@ static at_status add_case(struct takers *all, struct at_cover *one, int64_t plac
     return at_cover_merge(&all->places, one);
 }
 
-/* Runs a case by itself: `cover` = what it reaches. */
+/* Runs a case by itself: `cover` = what it reaches, *seconds: what its launches take. */
 static at_status run_case(const struct at_gcov *of_run, const struct at_session_options *of_all, const char *id,
-                          struct at_cover *cover) {
+                          struct at_cover *cover, double *seconds) {
     struct at_session_options o = *of_all;
     struct at_run_record record;
     struct at_gcov gcov = *of_run;
@@ -53,7 +55,9 @@ static at_status run_case(const struct at_gcov *of_run, const struct at_session_
     o.quiet = 1;
     at_run_record_init(&record);
     AT_TRY_OUT(at_gcov_begin(&gcov));
+    const double from = at_seconds();
     AT_TRY_OUT(at_session_run(&o, &record));
+    *seconds = at_seconds() - from;
     for (int64_t i = 0; i < record.n; i++)
         if (i == 0 || strcmp(record.results[i].path, record.results[i - 1].path) != 0)
             AT_TRY_OUT(at_gcov_read(&gcov, record.results[i].family, record.results[i].variant, cover));
@@ -132,26 +136,59 @@ static int by_own(const void *a, const void *b) {
     return x->own != y->own ? (x->own > y->own) - (x->own < y->own) : strcmp(x->id, y->id);
 }
 
-at_status at_cover_by_case(const struct at_gcov *gcov, const struct at_session_options *options,
-                           const struct at_run_record *record, struct at_cover_report *r) {
-    struct takers all = { 0 };
-    struct at_cover one = { 0 };
+/* The cases as they were run: what each reaches, in what time. */
+struct alone {
+    struct at_cover *each;
+    double *seconds;
+    char *chosen;
+};
+
+static at_status run_each(const struct at_gcov *gcov, const struct at_session_options *options, struct alone *alone,
+                          struct takers *all, struct at_cover_report *r) {
     struct at_progress progress;
-    at_status status = list_cases(record, r);
+    struct at_cover one = { 0 };
+    at_status status = AT_OK;
     if (!options->quiet)
         at_progress_start(&progress, "each case by itself", r->n_cases);
     for (int64_t i = 0; i < r->n_cases && status == AT_OK && !at_session_signal(); i++) {
-        if ((status = run_case(gcov, options, r->cases_alone[i].id, &one)) == AT_OK)
-            status = add_case(&all, &one, i + 1, &r->cases_alone[i]);
+        struct at_cover_case *c = &r->cases_alone[i];
+        if ((status = run_case(gcov, options, c->id, &one, &alone->seconds[i])) == AT_OK &&
+            (status = at_cover_merge(&alone->each[i], &one)) == AT_OK)
+            status = add_case(all, &one, i + 1, c);
         at_cover_release(&one);
         if (!options->quiet)
-            at_progress_step(&progress, i + 1, 0, r->cases_alone[i].id);
+            at_progress_step(&progress, i + 1, 0, c->id);
     }
     if (!options->quiet)
         at_progress_end(&progress);
-    if (status == AT_OK)
-        status = find_own(&all, r);
-    qsort(r->cases_alone, (size_t)r->n_cases, sizeof *r->cases_alone, by_own);
+    return status;
+}
+
+at_status at_cover_by_case(const struct at_gcov *gcov, const struct at_session_options *options,
+                           const struct at_run_record *record, struct at_cover_report *r) {
+    struct takers all = { 0 };
+    struct alone alone = { 0 };
+    at_status status = list_cases(record, r);
+    const size_t n = (size_t)r->n_cases + 1;
+    AT_TRY_OUT(status);
+    alone = (struct alone){ calloc(n, sizeof *alone.each), calloc(n, sizeof *alone.seconds), calloc(n, 1) };
+    if (!alone.each || !alone.seconds || !alone.chosen)
+        AT_FAIL_OUT(AT_NO_MEMORY, "no memory for what %lld cases reach", (long long)r->n_cases);
+    AT_TRY_OUT(run_each(gcov, options, &alone, &all, r));
+    if (at_session_signal())
+        goto out;
+    AT_TRY_OUT(find_own(&all, r));
+    AT_TRY_OUT(at_cover_fewest(alone.each, alone.seconds, r->n_cases, alone.chosen));
+    for (int64_t i = 0; i < r->n_cases; i++)
+        r->cases_alone[i].is_enough = alone.chosen[i] != 0;
+out:
+    if (r->cases_alone)
+        qsort(r->cases_alone, (size_t)r->n_cases, sizeof *r->cases_alone, by_own);
+    for (int64_t i = 0; alone.each && i < r->n_cases; i++)
+        at_cover_release(&alone.each[i]);
+    free(alone.each);
+    free(alone.seconds);
+    free(alone.chosen);
     at_cover_release(&all.times);
     at_cover_release(&all.places);
     return status;

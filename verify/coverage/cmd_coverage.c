@@ -22,6 +22,9 @@ static const struct at_option options[] = {
       "many of them no other case takes (of two that take the same, neither has any), and how many no case before it "
       "in "
       "order of ids takes: without those that add none, all branches are still taken" },
+    { "--fewest", "FILE",
+      "with --by-case: a selection of few and cheap cases that take every branch and call every function that all of "
+      "these do" },
     { "--until-taken", NULL,
       "run the lines of a selection in turn, and launch a variant no further once every branch of its sources is taken "
       "or explained: what is open in the end is the same, in a fraction of the time; counts are lower, and a reason "
@@ -35,7 +38,7 @@ static const struct at_option options[] = {
 
 static at_status read_options(const struct at_args *args, struct at_session_options *o) {
     int64_t jobs;
-    const char *files[] = { at_args_get(args, "--html"), at_args_get(args, "--json") };
+    const char *files[] = { at_args_get(args, "--html"), at_args_get(args, "--json"), at_args_get(args, "--fewest") };
     *o = at_session_defaults();
     o->selection.globs = args->words;
     o->selection.n_globs = args->n_words;
@@ -50,7 +53,9 @@ static at_status read_options(const struct at_args *args, struct at_session_opti
         return AT_FAIL(AT_USAGE, "--case and --cases exclude each other");
     if (at_args_has(args, "--until-taken") && at_args_has(args, "--by-case"))
         return AT_FAIL(AT_USAGE, "--until-taken and --by-case exclude each other");
-    return at_atomic_check_files(files, 2, NULL, 0);
+    if (at_args_get(args, "--fewest") && !at_args_has(args, "--by-case"))
+        return AT_FAIL(AT_USAGE, "--fewest wants --by-case");
+    return at_atomic_check_files(files, 3, NULL, 0);
 }
 
 /* ---- the command ---- */
@@ -59,6 +64,8 @@ static at_status write_reports(const struct at_args *args, const struct at_cover
     at_cover_table(r, at_args_has(args, "--gate"), stdout);
     if (at_args_get(args, "--html"))
         AT_TRY(at_cover_html(r, at_args_get(args, "--html")));
+    if (at_args_get(args, "--fewest"))
+        AT_TRY(at_cover_selection(r, at_args_get(args, "--fewest")));
     return at_args_get(args, "--json") ? at_cover_json(r, at_args_get(args, "--json")) : AT_OK;
 }
 

@@ -49,50 +49,6 @@ static at_status tally(const struct at_run_record *record, struct at_cover_repor
     return AT_OK;
 }
 
-/* Runs a variant while its first call to the device fails, then its second, and so on: each error must come out, and what
- * then runs is counted. */
-static at_status fail_calls(const struct at_session_options *of_run, const char *case_id, struct at_cover_variant *v) {
-    char glob[192];
-    const char *globs[] = { glob };
-    struct at_session_options o = *of_run;
-    struct at_run_record record;
-    snprintf(glob, sizeof glob, "%s/%s", v->family, v->name);
-    o.selection.globs = globs;
-    o.selection.n_globs = 1;
-    o.selection.case_line = case_id;
-    o.jobs = o.quiet = 1;
-    const at_status status = at_session_run(&o, &record);
-    for (int64_t i = 0; status == AT_OK && i < record.n; i++)
-        if (record.results[i].state != AT_STATE_SKIPPED && v->broken++ == 0)
-            snprintf(v->why, sizeof v->why, "%s: %.300s", at_state_name(record.results[i].state),
-                     record.results[i].cause);
-    at_run_record_release(&record);
-    return status;
-}
-
-/* The last case that the variant was launched on: the first ones may have no keys, and launch nothing. */
-static const char *last_case(const struct at_run_record *record, const char *path) {
-    for (int64_t i = record->n - 1; i >= 0; i--)
-        if (record->results[i].state == AT_STATE_SKIPPED && strcmp(record->results[i].path, path) == 0)
-            return record->results[i].case_id;
-    return NULL;
-}
-
-/* Of the variants that this run launched, those that have not failed yet. */
-static at_status fail_all_calls(const struct at_session_options *o, const struct at_run_record *record,
-                                struct at_cover_report *r) {
-    at_status status = AT_OK;
-    const char *case_id;
-    setenv("AT_SIMT_CALLS_FAIL", "1", 1);
-    for (int k = 0; k < r->n_variants && status == AT_OK && !at_session_signal(); k++)
-        if (!r->variants[k].calls_failed && (case_id = last_case(record, r->variants[k].path)) != NULL) {
-            status = fail_calls(o, case_id, &r->variants[k]);
-            r->variants[k].calls_failed = 1;
-        }
-    unsetenv("AT_SIMT_CALLS_FAIL");
-    return status;
-}
-
 /* Each variant's own counts, read again where this run may have added to them, and all of them together. */
 static at_status read_counts(const struct at_gcov *gcov, const struct at_run_record *record,
                              struct at_cover_report *r) {
@@ -251,9 +207,6 @@ static at_status run_round(struct rounds *s, const char *glob, int is_first, int
     if ((*signal = record.signal) != 0)
         goto out;
     AT_TRY_OUT(tally(&record, s->r));
-    AT_TRY_OUT(fail_all_calls(&o, &record, s->r));
-    if ((*signal = at_session_signal()) != 0)
-        goto out;
     for (int64_t i = 0; i < record.n; i++)
         AT_TRY_OUT(at_run_record_add(&s->all, &record.results[i]));
     AT_TRY_OUT(read_counts(&s->gcov, &record, s->r));
@@ -296,7 +249,11 @@ at_status at_cover_measure(const struct at_session_options *options, const struc
     AT_TRY_OUT(at_gcov_open(&s.gcov));
     AT_TRY_OUT(at_runner_open("coverage", &s.runner));
     AT_TRY_OUT(at_gcov_begin(&s.gcov));
-    AT_TRY_OUT(run_rounds(&s, signal));
+    setenv("AT_SIMT_CALLS_FAIL", "1",
+           1); /* before each launch it is made with each of its calls failing: errors must come out */
+    status = run_rounds(&s, signal);
+    unsetenv("AT_SIMT_CALLS_FAIL");
+    AT_TRY_OUT(status);
     if (*signal)
         goto out;
     sum_up(r);

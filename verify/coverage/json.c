@@ -75,9 +75,9 @@ static json_t *cases_of(const struct at_cover_report *r) {
     json_t *list = json_array();
     for (int64_t i = 0; i < r->n_cases; i++) {
         const struct at_cover_case *c = &r->cases_alone[i];
-        json_array_append_new(list, json_pack("{ss ss sI sI sI}", "role", c->role, "case", c->id, "branches_taken",
+        json_array_append_new(list, json_pack("{ss ss sI sI sI sb}", "role", c->role, "case", c->id, "branches_taken",
                                               (json_int_t)c->taken, "branches_own", (json_int_t)c->own,
-                                              "branches_added", (json_int_t)c->added));
+                                              "branches_added", (json_int_t)c->added, "enough", c->is_enough));
     }
     return list;
 }

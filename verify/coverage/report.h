@@ -14,7 +14,7 @@ struct at_cover_variant {
     char why[384];                 /* of the first broken one */
     struct at_cover_sum own, all;  /* of its own file; with the headers that it includes, as it uses them */
     struct at_cover cover;         /* the same, line by line */
-    int is_read, calls_failed;     /* `cover` is up to date; it was run while its calls to the device fail */
+    int is_read;                   /* `cover` is up to date */
     int is_closed;                 /* it was launched, and nothing of its sources is open any more */
 };
 
@@ -22,6 +22,7 @@ struct at_cover_variant {
 struct at_cover_case {
     char id[1024], role[32];
     int64_t taken, own, added; /* branches; those that no other case takes; that none before it by id takes */
+    int is_enough;             /* one of the few that take together what all take */
 };
 
 struct at_cover_report {
@@ -60,6 +61,8 @@ void at_cover_words(const struct at_cover_line *line, char *text, size_t size);
 /* `gate`: what is wrong is said in words that belong to a failure. */
 void at_cover_table(const struct at_cover_report *r, int gate, FILE *out);
 at_status at_cover_json(const struct at_cover_report *r, const char *path);
+/* The cases that are enough, as a selection. */
+at_status at_cover_selection(const struct at_cover_report *r, const char *path);
 at_status at_cover_html(const struct at_cover_report *r, const char *path);
 
 #endif

@@ -1,9 +1,11 @@
 /* attest coverage as text: files, variants, what is left open.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "verify/coverage/report.h"
+#include "verify/result/atomic_file.h"
 #include "verify/result/text.h"
 
 void at_cover_words(const struct at_cover_line *line, char *text, size_t size) {
@@ -72,18 +74,51 @@ static void put_explained(const struct at_cover_report *r, FILE *out) {
 }
 
 static void put_cases(const struct at_cover_report *r, FILE *out) {
-    int64_t without_own = 0, without_added = 0;
+    int64_t without_own = 0, without_added = 0, enough = 0;
     fprintf(out, "%8s %8s %8s  %s\n", "BRANCHES", "OWN", "ADDED", "CASE BY ITSELF");
     for (int64_t i = 0; i < r->n_cases; i++) {
         const struct at_cover_case *c = &r->cases_alone[i];
         fprintf(out, "%8" PRId64 " %8" PRId64 " %8" PRId64 "  %s:%s\n", c->taken, c->own, c->added, c->role, c->id);
         without_own += c->own == 0;
         without_added += c->added == 0;
+        enough += c->is_enough;
     }
     fprintf(out,
             "%" PRId64 " of %" PRId64 " cases take no branch that no other case takes; %" PRId64
-            " add none to those before them in order of ids\n\n",
-            without_own, r->n_cases, without_added);
+            " add none to those before them in order of ids; %" PRId64 " take together what all do\n\n",
+            without_own, r->n_cases, without_added, enough);
+}
+
+static int by_name(const void *a, const void *b) {
+    const struct at_cover_case *x = *(const struct at_cover_case *const *)a,
+                               *y = *(const struct at_cover_case *const *)b;
+    const int roles = strcmp(x->role, y->role);
+    return roles ? roles : strcmp(x->id, y->id);
+}
+
+at_status at_cover_selection(const struct at_cover_report *r, const char *path) {
+    const struct at_cover_case **enough = calloc((size_t)r->n_cases + 1, sizeof *enough);
+    struct at_atomic_file file;
+    int64_t n = 0;
+    if (!enough)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for %s", path);
+    for (int64_t i = 0; i < r->n_cases; i++)
+        if (r->cases_alone[i].is_enough)
+            enough[n++] = &r->cases_alone[i];
+    qsort(enough, (size_t)n, sizeof *enough, by_name);
+    at_status status = at_atomic_open(path, &file);
+    if (status == AT_OK) {
+        fprintf(file.stream,
+                "# Of the %" PRId64 " cases of %s, %" PRId64
+                " that take every branch and call every function of CUDA kernels that all do:\n"
+                "# attest coverage --by-case --fewest\n",
+                r->n_cases, r->cases, n);
+        for (int64_t i = 0; i < n; i++)
+            fprintf(file.stream, "%s:%s\n", enough[i]->role, enough[i]->id);
+        status = at_atomic_commit(&file);
+    }
+    free(enough);
+    return status;
 }
 
 void at_cover_table(const struct at_cover_report *r, int gate, FILE *out) {

@@ -125,7 +125,8 @@ static at_status judge_declared(struct trial *t) {
     return AT_OK;
 }
 
-static at_status open_trial(struct trial *t, double work) {
+/* `modelled`: something is going to be modelled. */
+static at_status open_trial(struct trial *t, double work, int modelled) {
     const struct at_op *op = t->problem->op;
     for (int i = 0; i < op->n_tensors; i++) {
         if (op->tensors[i].role == AT_IN)
@@ -134,13 +135,13 @@ static at_status open_trial(struct trial *t, double work) {
         t->kernel[i] = t->problem->tensors[i];
         t->kernel[i].data = NULL;
         t->count[i] = at_tensor_count(&t->kernel[i]);
-        if (!op->declares) /* nothing to model; outputs may be large */
+        if (!op->declares || !modelled) /* outputs may be large */
             continue;
         t->kernel[i].data = calloc(1, (size_t)at_tensor_bytes(&t->kernel[i]) + 1);
         if (!t->kernel[i].data)
             return AT_FAIL(AT_NO_MEMORY, "no memory for %lld outputs", (long long)t->count[i]);
     }
-    if (!op->declares)
+    if (!op->declares || !modelled)
         return AT_OK;
     struct values *all[] = { &t->want, &t->limit, &t->model, &t->interval, &t->got, &t->got_interval };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -292,6 +293,23 @@ static void try_launches(const struct trial *t, struct at_declared_test *test) {
     }
 }
 
+/* Of the wanted fields, those that the models must run for: a field with neighbours, and launches that want to know
+ * whether an order shows. */
+static uint64_t modelled_of(const struct at_problem *problem, const struct at_numerics *declared, uint64_t wanted) {
+    uint64_t modelled = 0;
+    for (int f = 0; f < AT_FIELD_COUNT; f++) {
+        const enum at_refuted by = at_declared_refuted(problem->op, declared, f);
+        struct at_neighbours near;
+        if (!(wanted >> f & 1))
+            continue;
+        if (by == AT_REFUTED_MODEL)
+            at_neighbours(declared, f, &near);
+        if (by == AT_REFUTED_RELAUNCH || by == AT_REFUTED_BATCHES || (by == AT_REFUTED_MODEL && near.n > 0))
+            modelled |= UINT64_C(1) << f;
+    }
+    return modelled;
+}
+
 at_status at_declared_try(const struct at_problem *problem, const struct at_numerics *declared, uint64_t wanted,
                           double work, struct at_declared_test *test) {
     at_status status = AT_OK;
@@ -299,7 +317,7 @@ at_status at_declared_try(const struct at_problem *problem, const struct at_nume
     memset(test, 0, sizeof *test);
     if (problem->op->declares_on) /* what the model does not read here has no other value to tell it from */
         wanted &= problem->op->declares_on(problem);
-    AT_TRY_OUT(open_trial(&t, work));
+    AT_TRY_OUT(open_trial(&t, work, modelled_of(problem, declared, wanted) != 0));
     for (int f = 0; f < AT_FIELD_COUNT; f++)
         if ((wanted >> f & 1) && at_declared_refuted(problem->op, declared, f) == AT_REFUTED_MODEL)
             AT_TRY_OUT(try_field(&t, f, test));

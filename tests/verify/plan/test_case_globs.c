@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include "datasets/language/case.h"
 #include "verify/plan/case_globs.h"
 
 static char folder[64];
@@ -68,11 +69,41 @@ static void names_what_there_is(void **state) {
     at_assert_fails(at_case_globs_open(folder, "@c", &globs), AT_NOT_FOUND, "there are @a, @b in");
 }
 
+/* `attest coverage --gate` answers for the cases of @check by fewer of them. */
+static void what_covers_is_checked(void **state) {
+    (void)state;
+    char dir[1100];
+    struct at_case_list cases = { 0 };
+    struct at_case_globs check, coverage;
+    int covers = 0;
+    snprintf(dir, sizeof dir, "%s/cases", at_datasets_dir());
+    at_assert_ok(at_case_load_dir(dir, &cases));
+    at_assert_ok(at_case_globs_open(dir, "@check", &check));
+    at_assert_ok(at_case_globs_open(dir, "@coverage", &coverage));
+    for (int64_t i = 0; i < cases.n; i++) {
+        char name[sizeof cases.items[i].role + sizeof cases.items[i].id];
+        snprintf(name, sizeof name, "%s:%s", cases.items[i].role, cases.items[i].id);
+        if (!at_case_globs_match(&coverage, name))
+            continue;
+        covers++;
+        if (!at_case_globs_match(&check, name))
+            fail_msg("@coverage has a case that @check has not: %s", name);
+    }
+    for (int i = 0; i < coverage.n; i++)
+        if (coverage.items[i].hits != 1)
+            fail_msg("coverage.selection:%d matches %d cases", coverage.items[i].line, coverage.items[i].hits);
+    assert_true(covers > 100);
+    at_case_globs_close(&check);
+    at_case_globs_close(&coverage);
+    at_case_list_release(&cases);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_selection_is_a_file_of_globs),
         cmocka_unit_test(other_texts_are_globs),
         cmocka_unit_test(names_what_there_is),
+        cmocka_unit_test(what_covers_is_checked),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
