@@ -249,8 +249,8 @@ at_status at_cover_measure(const struct at_session_options *options, const struc
     AT_TRY_OUT(at_gcov_open(&s.gcov));
     AT_TRY_OUT(at_runner_open("coverage", &s.runner));
     AT_TRY_OUT(at_gcov_begin(&s.gcov));
-    setenv("AT_SIMT_CALLS_FAIL", "1",
-           1); /* before each launch it is made with each of its calls failing: errors must come out */
+    /* Before each launch it is made with each of its calls failing: errors must come out. */
+    setenv("AT_SIMT_CALLS_FAIL", "1", 1);
     status = run_rounds(&s, signal);
     unsetenv("AT_SIMT_CALLS_FAIL");
     AT_TRY_OUT(status);
