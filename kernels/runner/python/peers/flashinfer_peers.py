@@ -3,7 +3,8 @@
     attest bench 'softmax_*/*' --peer 'python3 kernels/runner/python/peers/flashinfer_peers.py'
 
 FlashInfer compiles a kernel for each format and head dimension when it is first asked for one, which takes longer than a job may:
-`flashinfer_peers.py --compile 64,128` does it before, for later runs to find. Other head dimensions are declined. Keys that are not in
+`flashinfer_peers.py --compile 64,128` does it before, for later runs to find. Head dimensions that AT_FLASHINFER_D (64,128) does not
+name are declined. Keys that are not in
 pages: a decode gets them as pages of one key, a prefill in its ragged layout. Its plan of a launch, made on the host, is not in the
 time. P is rounded to the inputs' format, so each format has a declaration of its own; its log-sum-exp is of base 2. The prefill's
 kernel ("fa2") sums the weights after they are rounded, which nothing here declares: its output is within the limits, and its
@@ -60,12 +61,10 @@ def decline(job, queries, keys):
         raise Unsupported("d=%d in rows of %d: compiled for %s" % (d, stride, " ".join(map(str, sorted(DIMENSIONS)))))
     if not keys.all() or (job.param.get("causal") and (queries > keys).any()):
         raise Unsupported("a query without keys has no answer here")
-    if job.size["h"] % job.size["hk"]:
-        raise Unsupported("heads that do not share kv heads evenly")
 
 
 def planned(job, phase, causal, scale):
-    """The wrapper with its plan, the memory that it reads, and whether a request's queries are one."""
+    """The wrapper with its plan, q, k and v on the device, and the shape that k and v have as pages; None: they are not in pages."""
     t, size, kind = job.tensors, job.size, FORMATS[job.dtype]
     ends = np.asarray(t["query_start"])
     queries, keys = np.diff(ends), np.asarray(t["seq_lens"])
@@ -77,7 +76,7 @@ def planned(job, phase, causal, scale):
     if phase == "decode":
         wrapper = WRAPPERS["decode"]()
         wrapper.plan(host(indptr), host(indices), host(last), *heads, page, q_data_type=kind, kv_data_type=kind, sm_scale=scale)
-    elif page > 1 or "block_table" in t:
+    elif "block_table" in t:
         wrapper = WRAPPERS["paged"]()
         wrapper.plan(host(starts(queries)), host(indptr), host(indices), host(last), *heads, page, causal=bool(causal),
                      q_data_type=kind, kv_data_type=kind, sm_scale=scale)
