@@ -1,7 +1,7 @@
 #!/bin/bash
 # The committed cases by design: each array has what it says it has, every pair (or triple) of classes that a variant takes,
-# and misses a line that is deleted; each array of pairs is what its own first line makes, and another search finds no pair that it
-# lacks.
+# and misses a line that is deleted; another search than the one that made it finds no pair that an array lacks. What an array lacks
+# is added, and what it has stays.
 # SPDX-License-Identifier: Apache-2.0
 source "$(dirname "$0")/lib.sh"
 cases=datasets/cases
@@ -51,13 +51,24 @@ wants 2 'marks 0 factors that meet in kernels' "$attest" cases --design gemm --s
 wants 2 '--stated goes with --count' "$attest" cases --design gemm --stated
 wants 2 'there is no operator or family' "$attest" cases --design no_such_operator
 
-# ---- made again, and searched by another search ----
+# ---- searched by another search, and kept ----
 for op in $(grep -v '^#' kernels/families.txt | awk '{print $2}' | sort -u); do
     [[ ! $full && "$slow" == *" $op "* ]] && continue
-    "$attest" cases --design "$op" > "$scratch/made" || fail "no design of $op"
-    cmp "$scratch/made" "$cases/pairs_$op.cases" || fail "pairs_$op.cases is not what attest cases --design $op makes"
-    "$attest" cases --design "$op" --seed 2 --count "$cases/pairs_$op.cases" > "$scratch/count" || { cat "$scratch/count"; fail "pairs_$op.cases lacks what a search finds"; }
+    file=$cases/pairs_$op.cases
+    "$attest" cases --design "$op" --seed 2 --count "$file" > "$scratch/count" || { cat "$scratch/count"; fail "$file lacks what a search finds"; }
+    [[ "$op" == *_attention || "$op" == gemm ]] && continue # asked hard about new classes, which takes minutes
+    "$attest" cases --design "$op" --keep "$file" > "$scratch/kept" || fail "no design of $op"
+    cmp "$scratch/kept" "$file" || fail "$file: 'attest cases --design $op --keep $file' does not give it back"
 done
+# A line less: all other lines stay, in their order, and what went with it is had again.
+sed '0,/^rope /{/^rope /d}' $cases/pairs_rope.cases > "$scratch/less"
+"$attest" cases --design rope --keep "$scratch/less" > "$scratch/kept"
+has rope "$scratch/kept" || { cat "$scratch/count"; fail "--keep: does not add what a line had"; }
+had=$(sed -n 's/.*s \([0-9]*\) are had.*/\1/p' $cases/pairs_rope.cases)
+grep -q "s $had are had" "$scratch/kept" || fail "--keep: $had pairs were had, now: $(grep ' are had' "$scratch/kept")"
+diff <(grep '^rope ' "$scratch/less") <(grep '^rope ' "$scratch/kept") | grep -q '^<' && fail "--keep: a line that was there is gone"
+wants 2 '--keep makes a file' "$attest" cases --design rope --keep "$scratch/less" --count "$scratch/less"
+wants 2 'No such file' "$attest" cases --design rope --keep "$scratch/none"
 last=$(grep '^gemm' $cases/pairs_gemm.cases | tail -n 1)
 grep -vF -- "$last" $cases/pairs_gemm.cases > "$scratch/less"
 wants 1 'missing: gemm' "$attest" cases --design gemm --count "$scratch/less"

@@ -15,6 +15,7 @@ static const struct at_option options[] = {
     { "--count", "FILE",
       "say what FILE has of the design instead, and the cases that it lacks; exit code 1 when it lacks any" },
     { "--stated", NULL, "with --count: only whether FILE has as much as it says itself; quick" },
+    { "--keep", "FILE", "write FILE's cases as they are, then what they lack: for a variant or a class that is new" },
     { NULL, NULL, NULL },
 };
 
@@ -32,7 +33,7 @@ static at_status report_missing(const struct at_design *design, int *missing) {
 static at_status compare_stated(struct at_design *design, const char *file, int *missing) {
     int64_t cases, stated, all, had, impossible;
     AT_TRY(at_design_stated(design, file, &cases, &stated));
-    AT_TRY(at_design_load(design, file));
+    AT_TRY(at_design_load(design, file, NULL));
     at_cover_counts(design, &all, &had, &impossible);
     const int lacks = design->n_loaded != cases || had < stated;
     printf("%s: %lld cases have %lld; the file says %lld and %lld%s\n", design->domain.family->name,
@@ -42,26 +43,32 @@ static at_status compare_stated(struct at_design *design, const char *file, int 
     return AT_OK;
 }
 
+/* The command that makes such a file: an array that was added to says the same of itself as one that was made at once. */
 static void print_head(const struct at_args *args) {
     const char *strength = at_args_get(args, "--strength");
+    struct at_args made = *args;
+    for (int i = 0; options[i].name; i++)
+        if (strcmp(options[i].name, "--keep") == 0)
+            made.values[i] = NULL;
     printf("# Cases by design: every %s that a variant takes. Made by:\n# ",
            !strength || strcmp(strength, "2") == 0 ? "pair of classes"
            : strcmp(strength, "3") == 0            ? "triple of classes of the factors that meet in kernels"
                                                    : "class");
-    at_args_put(&at_command_cases, args, "", stdout);
+    at_args_put(&at_command_cases, &made, "", stdout);
     printf("# SPDX-License-Identifier: Apache-2.0\n\n");
 }
 
 static at_status make_design(struct at_design *design, const struct at_args *args, int first, int *missing) {
-    const char *file = at_args_get(args, "--count");
+    const char *count = at_args_get(args, "--count"), *keep = at_args_get(args, "--keep");
     AT_TRY(at_design_learn(design));
-    if (file)
-        AT_TRY(at_design_load(design, file));
-    AT_TRY(at_design_search(design));
-    if (file)
-        return report_missing(design, missing);
-    if (first)
+    if (!count && first)
         print_head(args);
+    if (count || keep)
+        AT_TRY(at_design_load(design, count ? count : keep, count ? NULL : stdout));
+    design->thorough = !count;
+    AT_TRY(at_design_search(design));
+    if (count)
+        return report_missing(design, missing);
     at_design_print(design, stdout);
     at_design_print_impossible(design, stdout);
     return AT_OK;
@@ -94,6 +101,8 @@ static at_status design_cases(const struct at_args *args, int *missing) {
         return AT_FAIL(AT_USAGE, "cases: wanted --design OP");
     if (at_args_has(args, "--stated") && !at_args_has(args, "--count"))
         return AT_FAIL(AT_USAGE, "cases: --stated goes with --count FILE");
+    if (at_args_has(args, "--keep") && at_args_has(args, "--count"))
+        return AT_FAIL(AT_USAGE, "cases: --keep makes a file, --count does not");
     AT_TRY(at_runner_open(spec ? spec : "cpu", &runner));
     at_status status = AT_OK;
     for (int i = 0; i < at_family_count() && status == AT_OK; i++) {

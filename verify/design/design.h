@@ -44,6 +44,7 @@ struct at_design {
     struct at_design_row *rows;
     int64_t n_rows;
     int64_t n_loaded; /* cases that were there before the search */
+    int thorough;     /* ask for more classes even where the first round adds nothing: what is written, not only counted */
     struct at_draws draws;
     struct at_progress progress;
 };
@@ -78,9 +79,10 @@ at_status at_design_search(struct at_design *design);
 double at_design_cost(const struct at_design_row *row);
 /* design_thin.c: leaves out rows, the dearest first, of which others have every (variant, tuple) and far class. */
 at_status at_design_thin(struct at_design *design);
-/* design_file.c: counts the cases of the family in a case file as had; comments, other families and lines that are no
- * instance of the domain count nothing. */
-at_status at_design_load(struct at_design *design, const char *path);
+/* design_file.c: counts the cases of the family in a case file as had, and writes each to `kept` as it stands (NULL: nowhere);
+ * comments, other families and lines that are no instance of the domain count nothing and are not written. */
+at_status at_design_load(struct at_design *design, const char *path, FILE *kept);
+/* The rows of the search; seeds go on behind the loaded cases. */
 void at_design_print(const struct at_design *design, FILE *out);
 /* What a case file says of the family in a comment of at_design_print_impossible: cases, and (variant, tuple)s that are had.
  * AT_NOT_FOUND: nothing. */

@@ -14,7 +14,7 @@ void at_design_print(const struct at_design *design, FILE *out) {
     for (int64_t i = 0; i < design->n_rows; i++) {
         fputs(design->rows[i].line, out);
         if (seeded)
-            fprintf(out, " seed=%lld", (long long)i + 1);
+            fprintf(out, " seed=%lld", (long long)(design->n_loaded + i + 1));
         fputc('\n', out);
     }
 }
@@ -101,7 +101,7 @@ static at_status count_match(void *context, const uint32_t *has) {
     return AT_OK;
 }
 
-static at_status load_line(struct at_design *design, const char *text) {
+static at_status load_line(struct at_design *design, const char *text, FILE *kept) {
     struct at_design_row row = { 0 };
     struct loaded line = { .design = design };
     const size_t length = strcspn(text, "#\n"), name = strlen(design->domain.family->name);
@@ -112,10 +112,12 @@ static at_status load_line(struct at_design *design, const char *text) {
     line.takes = row.takes;
     AT_TRY(at_domain_match(&design->domain, row.line, count_match, &line));
     design->n_loaded += line.matched;
+    if (kept && line.matched)
+        fprintf(kept, "%s\n", row.line);
     return AT_OK;
 }
 
-at_status at_design_load(struct at_design *design, const char *path) {
+at_status at_design_load(struct at_design *design, const char *path, FILE *kept) {
     FILE *file = fopen(path, "r");
     char *text = NULL;
     size_t size = 0;
@@ -123,7 +125,7 @@ at_status at_design_load(struct at_design *design, const char *path) {
     if (!file)
         return AT_FAIL(errno == ENOENT ? AT_NOT_FOUND : AT_IO, "%s: %s", path, strerror(errno));
     while (status == AT_OK && getline(&text, &size, file) >= 0)
-        status = load_line(design, text);
+        status = load_line(design, text, kept);
     if (status == AT_OK && ferror(file))
         status = AT_FAIL(AT_IO, "%s: %s", path, strerror(errno));
     free(text);

@@ -248,7 +248,9 @@ static at_status search(struct at_design *design) {
         for (int c = 0; c < design->domain.factors[f].n_far; c++)
             AT_TRY(add_far(design, f, design->domain.factors[f].n + c));
     /* What a search has not found, a second one may: its cases are other ones. */
-    for (int64_t before = -1, round = 0; round < ROUNDS && design->n_rows != before; round++) {
+    for (int64_t before = -1, round = 0; round < ROUNDS; round++) {
+        if (design->n_rows == before && !(round == 1 && design->thorough))
+            break;
         before = design->n_rows;
         memset(design->impossible, 0, (size_t)design->n_tuples * sizeof *design->impossible);
         if (round == 1)
