@@ -38,22 +38,23 @@ const char *at_words_get(const struct at_words *words, const char *key) {
     return NULL;
 }
 
-static int is_one_value(const char *key) {
-    const struct at_key *known = at_key_find(key);
+static int is_one_value(const char *key, const char *value) {
+    const struct at_key *known = strchr(value, ',') ? at_key_find(key) : NULL; /* keys are searched one by one */
     return known && (known->kind == AT_KEY_HOT || known->kind == AT_KEY_REQUIRE || known->kind == AT_KEY_EXPECT);
 }
 
 int at_word_choices(const char *key, const char *value) {
     int n = 1;
-    for (const char *c = value; *c && !is_one_value(key); c++)
-        n += *c == ',';
+    if (!is_one_value(key, value))
+        for (const char *c = value; *c; c++)
+            n += *c == ',';
     return n;
 }
 
 const char *at_word_choice(const char *key, const char *value, int i, size_t *length) {
     for (; i > 0; i--)
         value = strchr(value, ',') + 1;
-    *length = is_one_value(key) ? strlen(value) : strcspn(value, ",");
+    *length = is_one_value(key, value) ? strlen(value) : strcspn(value, ",");
     return value;
 }
 
