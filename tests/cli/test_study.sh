@@ -270,11 +270,12 @@ bad 'odd:1: wanted an instruction and its hash' special --golden "$scratch/odd"
 wants 3 'No such file' "$attest" study special --golden "$scratch/none"
 wants 2 'wants the FILE to write' "$attest" study tensor-core --runner cpu --golden
 wants 0 '5 instructions on all their arguments, 0 differ' "$attest" study special --golden --instructions '*16*'
+# All f32 arguments of one instruction are in the example of verify/study/README.md, which test_examples.sh runs.
+hash=$(awk '$1 == "tanh.approx.bf16" { print $2 }' "$golden")
+printf '# a digit off\ntanh.approx.bf16 %s\nexp.approx.f32 0\n' "0${hash:1:14}f" > "$scratch/altered"
+wants 1 "tanh.approx.bf16       $hash  DIFFERENT from the device" "$attest" study special --golden "$scratch/altered"
+grep -q '^exp.approx.f32 .* no model$' "$scratch/out" || fail "what the model does not have is not named"
 if [[ ${AT_EFFORT:-full} != fast ]]; then
-    hash=$(awk '$1 == "sqrt.approx.f32" { print $2 }' "$golden")
-    printf '# a digit off\nsqrt.approx.f32 %s\nexp.approx.f32 0\n' "0${hash:1:14}f" > "$scratch/altered"
-    wants 1 "sqrt.approx.f32        $hash  DIFFERENT from the device" "$attest" study special --golden "$scratch/altered"
-    grep -q '^exp.approx.f32 .* no model$' "$scratch/out" || fail "what the model does not have is not named"
     wants 0 'rcp.approx.f32: 128 rows' "$attest" study special --neighbours --instructions 'rcp*'
     [[ $(awk '/ tell,/ { n++; told += !/ 0 tell,/ } END { print n, told }' "$scratch/out") == '10 10' ]] ||
         { cat "$scratch/out"; fail "a neighbour of rcp is not told"; }
