@@ -344,22 +344,6 @@ static void the_hash_is_of_the_selected_cases(void **state) {
     assert_true(hash_of(NULL, 0, "*:*") == all);
 }
 
-/* A data set's case has no size of its own, and is not taken for a small one. */
-static void small_cases_first(void **state) {
-    (void)state;
-    static const char *const one[] = { "asynct_decode/00_*" };
-    char text[512];
-    write_file("more.cases", "asynct_decode dataset=minilm layer=0 page=16\nasynct_decode sk=500,3,400 d=64\n");
-    struct at_plan plan = plan_of(one, 1, "more:*", 0, 1);
-    at_plan_small_first(&plan);
-    describe(&plan, text, sizeof text);
-    assert_string_equal(text, "mor:asynct_decode:3:00|mor:asynct_decode:400:00|mor:asynct_decode:500:00|"
-                              "mor:asynct_decode:?:00");
-    assert_int_equal(plan.items[0].first_index, 2);
-    at_plan_release(&plan);
-    write_file("more.cases", "# nothing\n");
-}
-
 /* ---- which shard this is ---- */
 
 /* Sets the environment from "NAME=value NAME=value"; every other name of it is unset. */
@@ -458,7 +442,6 @@ int main(int argc, char **argv) {
         cmocka_unit_test(shards_cost_alike),
         cmocka_unit_test(positions_count_the_jobs),
         cmocka_unit_test(the_hash_is_of_the_selected_cases),
-        cmocka_unit_test(small_cases_first),
         cmocka_unit_test(shards_from_the_command_line),
         cmocka_unit_test(shards_from_a_test_runner),
         cmocka_unit_test(shards_from_a_slurm_array),
