@@ -28,10 +28,29 @@ static int leave_out(char *text, size_t size) {
     return 1;
 }
 
+/* AT_ONLY_KERNEL=FAMILY/NAME: no other kernel is listed. A list of hundreds costs more than most jobs of a mutant. */
+static const struct at_kernel_entry *only;
+static const struct at_kernel_entry *only_at(int i) { return i == 0 ? only : NULL; }
+
+static void choose_only(const char *name) {
+    char path[160];
+    for (int i = 0; name && !only && i < at_kernel_count(); i++) {
+        const struct at_kernel_entry *entry = at_kernel_at(i);
+        snprintf(path, sizeof path, "%s/%s", entry->family, entry->name);
+        if (strcmp(path, name) == 0)
+            only = entry;
+    }
+}
+
 static struct at_device *open_host(void *context, char *text, size_t size) {
     struct at_host_device *host = context;
+    const char *name = getenv("AT_ONLY_KERNEL");
     if (!leave_out(text, size))
         return NULL;
+    if (name && !only) {
+        snprintf(text, size, "AT_ONLY_KERNEL=%.100s: no such kernel; --list names all", name);
+        return NULL;
+    }
     at_host_device_init(host);
     host->fail_each = getenv("AT_SIMT_CALLS_FAIL") != NULL;
     at_host_device_text(text, size);
@@ -42,8 +61,10 @@ static void close_host(void *context) { at_host_device_release(context); }
 
 int main(int argc, char **argv) {
     struct at_host_device host;
-    const struct at_runner_place place = { "this machine's processor", &host, open_host, close_host,
-                                           at_coverage_write };
+    struct at_runner_place place = { "this machine's processor", &host, open_host, close_host, at_coverage_write };
+    choose_only(getenv("AT_ONLY_KERNEL"));
+    if (only)
+        place.kernels = (struct at_kernel_list){ 1, only_at };
     at_blas_alone();
     at_blas_core_choose();
     return at_runner_main(argc, argv, &place);

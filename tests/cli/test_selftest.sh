@@ -27,3 +27,6 @@ wants 0 'mutants killed (100.0 %)' "$attest" selftest --all --mutants '@(rms)_no
 # A right kernel in a mutant's place survives, and that is an error.
 sed 's/\tWRONG\t/\tHUNG\t/' "$BUILD/mutants.tsv" > "$scratch/mutants.tsv"
 wants 1 SURVIVED "$scratch/attest" selftest --mutants 'asynct_prefill/01_*'
+# Its runners list the kernel that is judged, and no other; a name that none has is an error, not an empty list.
+[[ $(AT_ONLY_KERNEL=argmax/01_last_of_ties "$attest" list kernels --runner mutants | grep -c '^argmax/') == 1 ]] || fail "one kernel was wanted"
+AT_ONLY_KERNEL=argmax/01 wants 3 "AT_ONLY_KERNEL=argmax/01: no such kernel" "$attest" list kernels --runner mutants

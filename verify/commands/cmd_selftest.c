@@ -152,10 +152,12 @@ static at_status run_mutant(struct mutant *m, const char *cases, const struct ma
     o.again = how == ONE_LAUNCH ? INT64_MAX : 1;
     if (!*m->place && m->expect == AT_STATE_HUNG)
         o.timeout = 2;
+    setenv("AT_ONLY_KERNEL", globs[0], 1); /* to the runner */
     if (*m->place)
-        setenv("AT_SIMT_WITHOUT", m->place, 1); /* to the runner */
+        setenv("AT_SIMT_WITHOUT", m->place, 1);
     at_status status = at_session_run(&o, &record);
     unsetenv("AT_SIMT_WITHOUT");
+    unsetenv("AT_ONLY_KERNEL");
     if (status == AT_OK && at_session_signal())
         status = AT_FAIL(AT_IO, "interrupted: the lines above are what was tried");
     m->hits = 0;
@@ -222,40 +224,70 @@ static void states_text(const struct mutant *m, char *text, size_t size) {
                                    at_state_name((enum at_state)s));
 }
 
+/* Which decoys of an operator have counted, the general ones first. */
+struct decoy_tally {
+    const struct at_op *op;
+    int n, general;
+    char *counted; /* [n] */
+};
+
+/* Whether no decoy of the operator is left that has to count. Notes what the result says of them. */
+static int all_have_counted(const struct at_result *r, const void *context) {
+    const struct decoy_tally *t = context;
+    int left = 0;
+    for (int d = 0; d < t->n; d++) {
+        t->counted[d] |= strcmp(r->op, t->op->name) == 0 && d < r->n_decoys && r->decoy_fate[d] != AT_DECOY_INERT;
+        left += !t->counted[d] && (d >= t->general || at_decoy_applies(t->op, d));
+    }
+    return left == 0;
+}
+
+/* role:FAMILY for the operator's families, of the roles that decoys are counted on. */
+static void decoy_cases(const struct at_op *op, char *glob, size_t size) {
+    size_t at = (size_t)snprintf(glob, size, "@(smoke|exact|real):@(");
+    for (int i = 0, n = 0; i < at_family_count() && at < size; i++)
+        if (strcmp(at_family_at(i)->op, op->name) == 0)
+            at += (size_t)snprintf(glob + at, size - at, "%s%s", n++ ? "|" : "", at_family_at(i)->name);
+    if (at < size)
+        snprintf(glob + at, size - at, ") *");
+}
+
 /* Every decoy of every operator must count on some case, or it proves nothing: looks at the smoke, exact and real cases
  * with the C baselines, and with the families that have none. What a decoy changes depends on the case, and on the split of
  * a variant, which a baseline has too, or on its blocks of an online softmax, which none has. */
-static at_status idle_decoys(const struct manner *manner, int *idle) {
+static at_status idle_decoys(const struct at_op *op, const struct manner *manner, int *idle) {
     static const char *globs[] = { "*/00_*", "tensor_core/*", "special_function/*", "softmax_prefill/02_fa2_ex2" };
     struct at_session_options o = at_session_defaults();
     struct at_run_record record;
+    struct decoy_tally tally = { .op = op };
+    char cases[512];
+    decoy_cases(op, cases, sizeof cases);
+    while (at_general_decoy(tally.general))
+        tally.general++;
+    tally.n = tally.general + op->n_decoys;
+    tally.counted = calloc((size_t)tally.n, 1);
+    if (!tally.counted)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for decoys");
     o.selection.globs = globs;
     o.selection.n_globs = (int)(sizeof globs / sizeof *globs);
-    o.selection.cases_glob = "@(smoke|exact|real):*";
+    o.selection.cases_glob = cases;
     o.selection.loaded = &manner->cases;
     o.jobs = manner->jobs;
     o.quiet = 1;
     o.again = INT64_MAX; /* what counts depends on the values alone */
+    o.is_enough = all_have_counted;
+    o.looked_for = &tally;
     at_status status = at_session_run(&o, &record);
-    *idle = 0;
-    for (int k = 0; status == AT_OK && k < at_op_count(); k++) {
-        const struct at_op *op = at_op_at(k);
-        int general = 0;
-        while (at_general_decoy(general))
-            general++;
-        for (int d = 0; d < general + op->n_decoys; d++) {
-            int counted = 0;
-            for (int64_t i = 0; i < record.n; i++)
-                counted |= strcmp(record.results[i].op, op->name) == 0 && d < record.results[i].n_decoys &&
-                           record.results[i].decoy_fate[d] != AT_DECOY_INERT;
-            const char *name = d < general ? at_general_decoy(d)->name : op->decoys[d - general].name;
-            if (!counted && !(d < general && !at_decoy_applies(op, d))) {
-                printf("IDLE      decoy %s of %s never counts on any case\n", name, op->name);
-                ++*idle;
-            }
+    if (status == AT_OK && at_session_signal())
+        status = AT_FAIL(AT_IO, "interrupted: the lines above are what was tried");
+    for (int d = 0; status == AT_OK && d < tally.n; d++)
+        if (!tally.counted[d] && (d >= tally.general || at_decoy_applies(op, d))) {
+            printf("IDLE      decoy %s of %s never counts on any case\n",
+                   d < tally.general ? at_general_decoy(d)->name : op->decoys[d - tally.general].name, op->name);
+            ++*idle;
         }
-    }
     at_run_record_release(&record);
+    free(tally.counted);
     return status;
 }
 
@@ -272,8 +304,8 @@ static at_status score_mutants(struct mutant *list, int n, const struct manner *
         fflush(stdout);
         survivors += !m->hits;
     }
-    if (whole)
-        AT_TRY(idle_decoys(manner, &idle));
+    for (int k = 0; whole && k < at_op_count(); k++)
+        AT_TRY(idle_decoys(at_op_at(k), manner, &idle));
     printf("%d of %d mutants killed (%.1f %%)%s\n", n - survivors, n, 100.0 * (n - survivors) / n,
            whole && !idle ? "; every decoy counts somewhere" : "");
     *bad = survivors + idle;

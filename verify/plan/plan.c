@@ -161,9 +161,15 @@ void at_plan_release(struct at_plan *plan) {
     memset(plan, 0, sizeof *plan);
 }
 
+/* A case of a data set has no size before it is loaded, and counts as the largest. */
+static int64_t bytes_of(const struct at_plan_case *item) {
+    const int64_t bytes = at_case_bytes(item->c);
+    return bytes ? bytes : INT64_MAX;
+}
+
 static int by_bytes(const void *a, const void *b) {
     const struct at_plan_case *x = a, *y = b;
-    const int64_t of_x = at_case_bytes(x->c), of_y = at_case_bytes(y->c);
+    const int64_t of_x = bytes_of(x), of_y = bytes_of(y);
     if (of_x != of_y)
         return of_x < of_y ? -1 : 1;
     return x->first_index < y->first_index ? -1 : x->first_index > y->first_index;

@@ -47,7 +47,7 @@ int at_selects_variant(const struct at_selection *selection, const struct at_var
 struct at_case_globs;
 /* The globs of its cases; at_case_globs_close() them. Of a selection without case_line and without random. */
 at_status at_selection_globs(const struct at_selection *selection, struct at_case_globs *globs);
-/* Puts the cases with the fewest bytes first, without a change to any plan index. */
+/* Puts the cases with the fewest bytes first and those of data sets last, without a change to any plan index. */
 void at_plan_small_first(struct at_plan *plan);
 
 /* "i/N" (1-based) -> 0-based shard; without text: TEST_SHARD_INDEX and TEST_TOTAL_SHARDS, or a Slurm array's

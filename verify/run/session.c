@@ -327,7 +327,7 @@ static at_status prepare_given_up(struct session *s, const struct at_runner *run
     const struct at_session_options *o = s->options;
     AT_TRY(at_given_up_open(&s->given_up, &s->plan, at_runner_variant_count(runner), o->first_failure, o->set_aside,
                             o->quiet));
-    if (o->first_failure)
+    if (o->first_failure || o->is_enough)
         at_plan_small_first(&s->plan);
     for (int64_t i = 0; i < s->done.n; i++)
         at_given_up_note(&s->given_up, &s->done.results[i],

@@ -13,7 +13,7 @@ struct at_session_options {
     const char *out;    /* RUN.h5; NULL: no archive, no journal */
     int resume, fail_fast, first_failure, strict, jobs, quiet, counters;
     /* first_failure: a variant is judged no further once a result of it fails, small cases first; no shards */
-    /* Ends the run once a result is what was looked for; NULL: it ends with its plan. */
+    /* Ends the run once a result is what was looked for, small cases first; no shards. NULL: it ends with its plan. */
     int (*is_enough)(const struct at_result *result, const void *looked_for);
     const void *looked_for;
     struct at_device_list devices; /* runners are spread over them; empty: one, whichever the runner takes */

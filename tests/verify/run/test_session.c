@@ -18,7 +18,10 @@ static const enum at_launch_kernel steady[] = { AT_LK_ZEROS,     AT_LK_UNWRITTEN
                                                 AT_LK_DECLINES,  AT_LK_ABORTS_ALONE };
 enum { STEADY = sizeof steady / sizeof *steady };
 
-enum until { ALL, FIRST_OF_ALL, FIRST_OF_EACH }; /* which failure ends what */
+enum until { ALL, FIRST_OF_ALL, FIRST_OF_EACH, ENOUGH }; /* which failure ends what */
+
+/* Whether a result has the state that is looked for. */
+static int has_state(const struct at_result *r, const void *state) { return r->state == *(const enum at_state *)state; }
 
 static void run(const enum at_launch_kernel *kernels, int n, const char *line, int jobs, enum until until,
                 struct at_run_record *record) {
@@ -35,6 +38,9 @@ static void run(const enum at_launch_kernel *kernels, int n, const char *line, i
     o.quiet = 1;
     o.fail_fast = until == FIRST_OF_ALL;
     o.first_failure = until == FIRST_OF_EACH;
+    static const enum at_state broken = AT_STATE_ERROR;
+    o.is_enough = until == ENOUGH ? has_state : NULL;
+    o.looked_for = &broken;
     at_assert_ok(at_session_run(&o, record));
 }
 
@@ -126,6 +132,21 @@ static void a_variant_can_be_judged_up_to_its_first_failure(void **state) {
     }
 }
 
+/* The smallest case comes first, and a kernel that fails otherwise ends nothing. */
+static void a_run_ends_with_what_it_looked_for(void **state) {
+    (void)state;
+    static const enum at_launch_kernel kernels[] = { AT_LK_ZEROS, AT_LK_UNWRITTEN, AT_LK_FAILS };
+    static const char line[] =
+        "asynct_prefill b=3 h=2 hk=1 sq=2/0/3 sk=5/0/9 d=16,8,24 page=4 dtype=f32 data=all_masked gamma=0";
+    struct at_run_record record;
+    run(kernels, 3, line, 1, ENOUGH, &record);
+    assert_int_equal(record.n, 3);
+    for (int64_t i = 0; i < record.n; i++)
+        at_assert_true(strstr(record.results[i].case_id, " d=8 ") != NULL, "judged %s", record.results[i].case_id);
+    assert_int_equal(record.results[2].state, AT_STATE_ERROR);
+    at_run_record_release(&record);
+}
+
 int main(int argc, char **argv) {
     char self[4096];
     if (argc > 1 && strcmp(argv[1], "--serve") == 0)
@@ -140,6 +161,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(results_do_not_depend_on_the_number_of_jobs),
         cmocka_unit_test(a_failure_can_be_the_last),
         cmocka_unit_test(a_variant_can_be_judged_up_to_its_first_failure),
+        cmocka_unit_test(a_run_ends_with_what_it_looked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
