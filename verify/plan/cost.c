@@ -30,8 +30,8 @@ double at_problem_work(const struct at_problem *p) {
 
 /* Fitted, by least squares of seconds, to the processor time of the 9,434 jobs of the cases smoke, exact and reach on the SIMT
  * machine with --again 6. Seconds a case, a job, a multiply-add and an element of an output; of a launch too. */
-static const double A_CASE = 1e-2, CASE_WORK = 7e-8, A_JOB = 1e-2, A_DECLINED = 4e-3, OUTPUT = 1.3e-7, HOST_WORK = 2.5e-8,
-                    LAUNCH_OUTPUT = 1.2e-7, LAUNCH_WORK = 8e-8;
+static const double A_CASE = 1e-2, CASE_WORK = 7e-8, A_JOB = 1e-2, A_DECLINED = 4e-3, OUTPUT = 1.3e-7,
+                    HOST_WORK = 2.5e-8, LAUNCH_OUTPUT = 1.2e-7, LAUNCH_WORK = 8e-8;
 /* A block a row of a decode kernel. A tensor core's kernel takes whole tiles: small problems take more for their work. */
 static const double DECODE_ROW = 4e-4, TILES_ROOT = 1.2e-4;
 /* Launches of a job that is launched again. */

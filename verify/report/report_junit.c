@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "verify/report/families.h"
+#include "verify/report/report_families.h"
 #include "verify/report/report_text.h"
 #include "verify/report/reports.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verify/report/families.h"
+#include "verify/report/report_families.h"
 #include "verify/report/report_text.h"
 #include "verify/report/report_variants.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "verify/result/record.h"
-#include "verify/report/families.h"
+#include "verify/report/report_families.h"
 #include "verify/report/report_summary.h"
 #include "verify/report/report_text.h"
 

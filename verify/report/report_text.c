@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "attest/op.h"
-#include "verify/report/families.h"
+#include "verify/report/report_families.h"
 #include "verify/result/record.h"
 
 static int has_word(const char *text, const char *word, size_t n) {

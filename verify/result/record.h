@@ -15,7 +15,8 @@ struct at_run_record {
     char *provenance;          /* canonical JSON: version, commit, flags, compiler, BLAS core, numeric environment */
     struct at_result *results; /* sorted by (case order in plan, variant, tensor); NULL with `stored` */
     int64_t n, capacity;
-    struct at_result_heap *stored; /* owned, of a large run: its n results, sorted, not all in memory; NULL: in `results` */
+    struct at_result_heap
+        *stored;    /* owned, of a large run: its n results, sorted, not all in memory; NULL: in `results` */
     char **witness; /* folders with the files of results that were kept (verify/archive/witness.h) */
     int n_witness;
     /* Of the process, never archived: */

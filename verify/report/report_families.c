@@ -1,6 +1,6 @@
 /* Results by family.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "verify/report/families.h"
+#include "verify/report/report_families.h"
 
 #include <stdio.h>
 #include <stdlib.h>

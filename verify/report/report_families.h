@@ -1,7 +1,7 @@
 /* The results of a run by family, in the order of the families' first results.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef AT_FAMILIES_H
-#define AT_FAMILIES_H
+#ifndef AT_REPORT_FAMILIES_H
+#define AT_REPORT_FAMILIES_H
 
 #include "verify/result/record.h"
 
