@@ -217,7 +217,7 @@ help: ## this list
 	   while IFS=$$'\t' read -r t d; do printf '  make %-12s %s\n' "$$t" "$$d"; done
 	@echo; echo "  knobs: CC=gcc|clang SAN=address|undefined|thread COVERAGE=1 DEV=1 (warnings are errors)"
 	@echo "         V=1 (show commands) DEPS=0 (install nothing) BUILD=DIR JOBS=N FUZZ_SECONDS=60"
-	@echo "         N=300 SEED=S ONLY='kernels/gemm/*' MUTATE_MIN=PERCENT (make mutate)"
+	@echo "         N=300 SEED=S ONLY='kernels/gemm/*' MUTATE_MIN=PERCENT SHARD=i/n MERGE=n (make mutate)"
 	@echo "         PREFIX=DIR DESTDIR=DIR MUTANTS=1 (install and bundle take the wrong kernels along) CUDA=0 (a bundle without) ARCH='-gencode ...'"
 
 .PHONY: doctor deps deps-present

@@ -10,9 +10,12 @@ SEED ?= $(shell date +%Y%m%d)
 ONLY ?=
 CASES ?= @check
 MUTATE_MIN ?= 0
+SHARD ?=
+MERGE ?=
 .PHONY: mutate
 mutate: programs $(MUTATE) ## judge N=300 mutants of the kernels, drawn by SEED (default: today), on the cases of @check; ONLY='kernels/gemm/*'
-	@N='$(N)' SEED='$(SEED)' ONLY='$(ONLY)' CASES='$(CASES)' MUTATE_MIN='$(MUTATE_MIN)' JOBS='$(JOBS)' BUILD='$(BUILD)' SIMT='$(SIMT)' \
+	@N='$(N)' SEED='$(SEED)' SEED_GIVEN='$(filter-out file,$(origin SEED))' SHARD='$(SHARD)' MERGE='$(MERGE)' \
+	   ONLY='$(ONLY)' CASES='$(CASES)' MUTATE_MIN='$(MUTATE_MIN)' JOBS='$(JOBS)' BUILD='$(BUILD)' SIMT='$(SIMT)' \
 	   VARIANT_OBJECTS='$(DEVICE_OBJ) $(call obj,$(VARIANTS))' CC='$(CC)' CXX='$(CXX)' CFLAGS='$(CFLAGS_ALL)' SIMT_FLAGS='$(SIMT_FLAGS)' \
 	   PLAIN_CFLAGS='$(filter-out -g,$(CFLAGS_ALL)) -ffunction-sections -fdata-sections -fno-asynchronous-unwind-tables' \
 	   LINK_FLAGS='$(LDFLAGS_ALL)' \

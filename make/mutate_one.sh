@@ -65,7 +65,7 @@ try_variant() { # sets fate, and patch for a mutant
         ((code != 2)) || { fate=refused; return; }
     fi
     family=${variant%%/*} name=m$(printf %04d "$number")_${variant#*/}
-    [[ "$kind" != nothing ]] || name=nothing_${variant#*/}
+    [[ "$kind" != nothing ]] || name=nothing${number}_${variant#*/}
     patch=$folder/$family/$name.patch fate=mutant
     mkdir -p "$folder/$family"
     write_patch > "$patch"

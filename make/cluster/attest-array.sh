@@ -1,8 +1,11 @@
 #!/bin/bash
-# One shard of a run, a recording or a study, as a task of a Slurm array. RUN.h5 becomes RUN.2of8.h5 and so on beside it, in a
+# One shard of a run, a recording, a study or a sample of mutants, as a task of a Slurm array. RUN.h5 becomes RUN.2of8.h5 and so on beside it, in a
 # folder that all nodes share; attest-merge.sh joins them.
 #   job=$(sbatch --parsable --array=1-8 attest-array.sh verify --cases @check --out /shared/run.h5)
 #   sbatch --dependency=afterok:$job attest-merge.sh 8 /shared/run.h5
+# `make mutate` is cut alike, in a tree that all nodes share, and begins again where it was killed; MAKE names another make:
+#   job=$(sbatch --parsable --array=1-8 attest-array.sh make mutate N=300 SEED=7)
+#   sbatch --dependency=afterok:$job --wrap 'make mutate N=300 SEED=7 MERGE=8'
 # A task that was killed, preempted or requeued goes on from its journal. A verdict that fails a run is no failure of its task,
 # which ends with 0: the merge says what the whole run is worth. ATTEST names the program, where it is not on the PATH.
 # SPDX-License-Identifier: Apache-2.0
@@ -12,10 +15,14 @@
 set -uo pipefail
 die() { echo "attest-array.sh: $*" >&2; exit 2; }
 [[ -n "${SLURM_ARRAY_TASK_ID:-}" ]] || die "is no task of an array; wanted: sbatch --array=1-N attest-array.sh COMMAND..."
-[[ $# -gt 0 ]] || die "wants a command of attest: verify, record or study, with --out"
+[[ $# -gt 0 ]] || die "wants a command of attest: verify, record or study, with --out; or make mutate"
 n=$SLURM_ARRAY_TASK_COUNT step=${SLURM_ARRAY_TASK_STEP:-1}
 i=$(((SLURM_ARRAY_TASK_ID - SLURM_ARRAY_TASK_MIN) / step + 1))
 ((SLURM_ARRAY_TASK_MAX == SLURM_ARRAY_TASK_MIN + (n - 1) * step)) || die "the array has gaps; wanted --array=1-$n"
+if [[ $1 == make ]]; then
+    [[ -z "${SLURM_CPUS_PER_TASK:-}" ]] || set -- "$@" JOBS="$SLURM_CPUS_PER_TASK"
+    exec "${MAKE:-make}" "${@:2}" SHARD="$i/$n"
+fi
 
 named() { [[ "$1" == *.h5 ]] && echo "${1%.h5}.${i}of$n.h5" || echo "$1.${i}of$n"; }
 args=() has_out=''

@@ -2,6 +2,7 @@
 # Archives of many results: merge, show and export go through them in pieces. Of 70,000 results in six shards, more than a piece
 # of a column has, merge, show and CSV are to take less memory than with all of them in it (1,061, 575 and 230 MB then; 189, 27
 # and 138 so), and what is shown and exported is all there.
+# So does verify: its results wait on disk.
 # At fast effort there are 10,000, which is too few for `show` to leave out rows, and memory is not looked at.
 # SPDX-License-Identifier: Apache-2.0
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -18,6 +19,15 @@ END
 }
 cd "$scratch" || exit 3
 root=$OLDPWD
+if [[ $wanted == 70000 ]]; then # the smallest jobs, and reports that go through all of them
+    mkdir -p few/cases
+    for channels in 8 16; do echo "rms_norm tokens=1 channels=$channels dtype=bf16 seed=1..4000"; done > few/cases/many.cases
+    AT_DATASETS=$PWD/few peak 140 "$attest" verify 'rms_norm/00_*' --cases 'many:*' --again 1000000 --quiet --jobs 1 --out run.h5 --json run.json \
+        --junit run.xml > out
+    grep -q '^16000 results: 16000 PASS' out || { tail -n 5 out; fail "not all judged"; }
+    [[ $(wc -l < run.json) == 16000 && $(grep -c '<testcase ' run.xml) == 16000 ]] || fail "not all reported"
+    rm -f run.*
+fi
 "$attest" verify 'asynct_decode/00*' --cases 'smoke:*' --again 1000 --out base.h5 --quiet > out || { cat out; fail "no small run"; }
 n=$(/usr/bin/python3 "$root/tests/python/grow_journals.py" base.h5.jsonl "$wanted" 6 shard) || fail "no large run"
 [[ $n -ge $wanted ]] || fail "$n results"

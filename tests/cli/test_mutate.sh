@@ -3,6 +3,7 @@
 # that nothing is excused that is a fault.
 # SPDX-License-Identifier: Apache-2.0
 source "$(dirname "$0")/lib.sh"
+source tests/cli/mutate_command.sh
 mutate=$BUILD/tests/mutate/mutate
 [[ -e "$BUILD/mechanical.tsv" ]] || { echo "mutants are drawn in the plain build alone: the others hold the same kernels"; exit 77; }
 
@@ -55,7 +56,10 @@ wants 2 "odd.c:1: ']' closes nothing" "$mutate" sites "$scratch/odd.c"
 
 # --- draws: by the seed alone, each place once, with as many lines as before ---
 mapfile -t sources < <(ls kernels/device/exp.h kernels/exp2/*.cu kernels/rms_norm/*.cu kernels/rms_norm/*.h)
-draw() { mkdir -p "$scratch/$4"; "$mutate" draw "$1" "$2" "$3" "$scratch/$4" "${sources[@]}" > "$scratch/$4.tsv" || fail "mutate draw"; }
+draw() { # SEED FIRST N NAME
+    mkdir -p "$scratch/$4"
+    seq "$2" $(($2 + $3 - 1)) | "$mutate" draw "$1" "$scratch/$4" "${sources[@]}" > "$scratch/$4.tsv" || fail "mutate draw"
+}
 draw 5 1 40 one; draw 5 1 40 again; draw 6 1 40 other; draw 5 31 10 tail
 same "$scratch/one.tsv" "$scratch/again.tsv"
 cmp -s "$scratch/one.tsv" "$scratch/other.tsv" && fail "two seeds draw the same"
@@ -67,11 +71,9 @@ while IFS=$'\t' read -r number file _; do
 done < "$scratch/one.tsv"
 
 # --- a sample by the script itself: the command of the Makefile, with the folder of this test ---
-of_stamp() { sed "s/ -std=.*//" "$1"; } # the compilers that everything was built with
 [[ "${AT_EFFORT:-full}" == fast ]] && n=3 || n=8
-# BUILD as make has it: a parse alone writes the flags down, and others would find the tree built with other ones
-make --no-print-directory -n CC="$(of_stamp "$BUILD/flags")" CXX="$(of_stamp build/simt/flags)" DEPS=0 BUILD="${BUILD#"$PWD"/}" JOBS=2 \
-    ONLY='kernels/rms_norm/*.h' CASES='smoke:*' N="$n" SEED=3 mutate 2> /dev/null | sed -n "/^N='/,\$p" > "$scratch/command"
+settings=(mutate JOBS=2 ONLY='kernels/rms_norm/*.h' CASES='smoke:*' N="$n" SEED=3)
+mutate_command "${settings[@]}" > "$scratch/command"
 [[ -s "$scratch/command" ]] || fail "no command of make mutate"
 export MUTATE_DIR=$scratch/mutate
 sample() { bash "$scratch/command"; }
@@ -86,6 +88,21 @@ killed=$(sed -n 's/.*: \([0-9]*\) of '"$n"' killed, raw.*/\1/p' "$scratch/out")
 # The patch is all of a mutant, and applies to the sources.
 patch=$(find "$folder" -name 'm*.patch' | sort | head -n 1)
 patch --dry-run -p1 < "$patch" > /dev/null || fail "$patch does not apply"
+
+# --- shards: joined they are the sample of one process, and what was not drawn alike is refused ---
+shard() { mutate_command "${settings[@]}" "$@" > "$scratch/shard"; bash "$scratch/shard"; } # settings
+cp "$folder/score" "$folder/mutants" "$scratch/"
+wants 1 'shards want the SEED said' bash <(mutate_command mutate N="$n" SHARD=1/2)
+wants 1 'SHARD=3/2: wanted 1/2 to 2/2' shard SHARD=3/2
+wants 0 'shard 2/2' shard SHARD=2/2
+wants 1 'MERGE=2: shard 1/2 is missing' shard MERGE=2
+wants 0 'shard 1/2' shard SHARD=1/2
+wants 1 "shard 1/2 is of N=$n SEED=3 ONLY=kernels/rms_norm/" shard MERGE=2 ONLY='kernels/rms_norm/*'
+wants 0 "make mutate N=$n SEED=3" shard MERGE=2
+same "$scratch/score" "$folder/score"
+same "$scratch/mutants" "$folder/mutants"
+"$attest" verify "${variant_of_first:=$(cut -f9 "$folder/mutants" | sed -n '/./{s|.*/\([^/]*/[^/]*\)\.patch$|\1|p;q}')}" --runner "$folder/attest-mutate" \
+    --case 'rms_norm tokens=2 channels=8 dtype=bf16' > "$scratch/out" 2>&1; [[ $? -le 1 ]] || { cat "$scratch/out"; fail "the merged runner does not run $variant_of_first"; }
 
 # --- fates: what does not compile, what is the same code, what is a mutant ---
 fate() { # NUMBER 'sed command'

@@ -1,9 +1,11 @@
 #!/bin/bash
 # Arrays of Slurm jobs (make/cluster/attest-array.sh) give the bytes of one process: a run, a recording and a study, of which
-# shards are killed in the middle and requeued; the dependent job merges and exports. On a Slurm of the test's own.
+# shards are killed in the middle and requeued; the dependent job merges and exports. So does an array of `make mutate`. On a
+# Slurm of the test's own.
 # SPDX-License-Identifier: Apache-2.0
 source "$(dirname "$0")/lib.sh"
 source tests/cli/loopback_cluster.sh
+source tests/cli/mutate_command.sh
 export AT_THREADS=1
 slurm_up 16 || fail "Slurm does not come up"
 shared=$scratch/shared here=$PWD
@@ -41,6 +43,22 @@ array run 4 "${run[@]}"
 array recording 3 "${recording[@]}"
 array study 3 "${study[@]}"
 
+# Mutants are drawn in the plain build alone: the others hold the same kernels. What stands for make runs its command.
+if [[ -e "$BUILD/mechanical.tsv" ]]; then
+    mutants=(mutate JOBS=1 ONLY='kernels/rms_norm/*.h' CASES='smoke:*' N=5 SEED=3)
+    cat > "$scratch/make" << MAKE
+#!/bin/bash
+cd $here && source tests/cli/mutate_command.sh && bash <(BUILD=$BUILD mutate_command "\$@")
+MAKE
+    chmod +x "$scratch/make"
+    job_mutants=$(MAKE=$scratch/make MUTATE_DIR=$shared sbatch --parsable --array=1-3 -o "$shared/mutants.%a.log" \
+        make/cluster/attest-array.sh make "${mutants[@]}") || fail "sbatch: mutants"
+    merge_mutants=$(MUTATE_DIR=$shared sbatch --parsable --dependency="afterok:$job_mutants" -o "$shared/mutants.merge.log" \
+        --wrap "$scratch/make ${mutants[*]@Q} MERGE=3") || fail "sbatch: merge of mutants"
+    MUTATE_DIR=$scratch/mutants "$scratch/make" "${mutants[@]}" > "$scratch/mutants.log" 2>&1 ||
+        { tail -n 5 "$scratch/mutants.log"; fail "mutants in one process"; }
+fi
+
 for name in run recording study; do
     command="${name}[@]"
     "$attest" "${!command}" --out "$scratch/$name.h5" > "$scratch/$name.log" 2>&1
@@ -67,8 +85,15 @@ for name in run recording study; do
     same "$scratch/$name.h5" "$shared/$name.h5"
     [[ -n "$(ls "$shared/$name.pages")" ]] || fail "$name: nothing was exported"
 done
+if [[ -n "${merge_mutants:-}" ]]; then
+    until_true 300 has_ended "$merge_mutants" || { squeue; tail -n 5 "$shared"/mutants.*; fail "the merge of mutants has not ended"; }
+    [[ -s "$shared/3/score" ]] || { tail -n 5 "$shared"/mutants.*; fail "no mutants were merged"; }
+    for file in score mutants; do
+        diff <(sed "s|$scratch/mutants/|$shared/|" "$scratch/mutants/3/$file") "$shared/3/$file" || fail "$file of the mutants (one process <, array >)"
+    done
+fi
 for name in run recording; do # nothing that the killed process had done was done again
     log=$shared/$name.2.log
     grep -q 'JOB REQUEUE' "$log" && grep -q 'shard 2/. is done' "$log" || { cat "$log"; fail "$name: shard 2 was not requeued"; }
 done
-echo "ok: arrays of a run, a recording and a study, two of their shards killed after $(cat "$shared"/*.killed | xargs) lines and requeued"
+echo "ok: arrays of a run, a recording, a study${merge_mutants:+, a sample of mutants}, two of their shards killed after $(cat "$shared"/*.killed | xargs) lines and requeued"

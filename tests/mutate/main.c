@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  *   mutate sites FILE...                      every site: FILE:LINE, kind, what stands there, what can stand instead
- *   mutate draw SEED FIRST N FOLDER FILE...   draws FIRST to FIRST + N - 1, numbers from 1: number, file, line, bytes from
- *                                             the file's beginning, kind, old, new; the mutated source as FOLDER/NUMBER
+ *   mutate draw SEED FOLDER FILE...           of each number on stdin, from 1 on, the draw: number, file, line, bytes from the
+ *                                             file's beginning, kind, old, new; the mutated source as FOLDER/NUMBER
  *   mutate survivors FOLDER                                 what was not killed and can go into further variants
  *   mutate score FOLDER EQUIVALENT.txt COMMAND MIN          survivors and score of what was judged (tests/mutate/score.h)
  * Lines of fields with tabs between; a text that has several lines is written on one. */
@@ -49,17 +49,21 @@ static at_status list_sites(const struct population *p) {
 
 static at_status draw(const struct population *p, char **args) {
     const uint64_t seed = strtoull(args[0], NULL, 10);
-    const int64_t first = strtoll(args[1], NULL, 10), n = strtoll(args[2], NULL, 10);
+    char line[64];
     uint32_t *order = population_order(p, seed);
     at_status status = AT_OK;
     if (!order)
         return AT_FAIL(AT_NO_MEMORY, "no memory for an order");
-    for (int64_t i = first - 1; i < first - 1 + n && i < p->n; i++) {
+    while (fgets(line, sizeof line, stdin)) {
         char path[4096];
-        const struct drawn drawn = population_draw(p, order, seed, i);
-        snprintf(path, sizeof path, "%s/%lld", args[3], (long long)i + 1);
+        const int64_t number = strtoll(line, NULL, 10);
+        if (number < 1 || number > p->n)
+            AT_FAIL_OUT(AT_USAGE, "there is no draw '%.*s' of %lld places", (int)strcspn(line, "\n"), line,
+                        (long long)p->n);
+        const struct drawn drawn = population_draw(p, order, seed, number - 1);
+        snprintf(path, sizeof path, "%s/%lld", args[1], (long long)number);
         AT_TRY_OUT(drawn_write(&drawn, path));
-        printf("%lld\t", (long long)i + 1);
+        printf("%lld\t", (long long)number);
         put_site(drawn.source, drawn.site);
         put_field(drawn.text, strlen(drawn.text));
         putchar('\n');
@@ -70,7 +74,7 @@ out:
 }
 
 static int usage(void) {
-    fprintf(stderr, "usage: mutate sites FILE... | mutate draw SEED FIRST N FOLDER FILE... | mutate survivors FOLDER | "
+    fprintf(stderr, "usage: mutate sites FILE... | mutate draw SEED FOLDER FILE... | mutate survivors FOLDER | "
                     "mutate score FOLDER EQUIVALENT COMMAND MIN\n");
     return 2;
 }
@@ -88,8 +92,8 @@ int main(int argc, char **argv) {
         status = population_open((const char *const *)argv + 2, argc - 2, &p);
         if (status == AT_OK)
             status = list_sites(&p);
-    } else if (strcmp(what, "draw") == 0 && argc > 6) {
-        status = population_open((const char *const *)argv + 6, argc - 6, &p);
+    } else if (strcmp(what, "draw") == 0 && argc > 4) {
+        status = population_open((const char *const *)argv + 4, argc - 4, &p);
         if (status == AT_OK)
             status = draw(&p, argv + 2);
     } else {

@@ -11,6 +11,7 @@
 #include "verify/archive/h5util.h"
 #include "verify/archive/layout.h"
 #include "verify/result/record.h"
+#include "verify/result/result_heap.h"
 
 /* All that is known of the results when the last one has come. */
 struct tables {
@@ -314,6 +315,9 @@ static at_status get_sorted(void *context, int64_t i, const struct at_result **r
 }
 
 at_status at_archive_write(const struct at_run_record *record, const char *path) {
+    const struct at_result_source stored = { record->n, at_result_heap_get, record->stored };
+    if (record->stored)
+        return at_archive_write_from(record, &stored, path);
     const struct at_result **sorted = calloc((size_t)record->n + 1, sizeof *sorted);
     if (!sorted)
         return AT_FAIL(AT_NO_MEMORY, "%s: no memory for %lld rows", path, (long long)record->n);

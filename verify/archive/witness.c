@@ -111,8 +111,8 @@ at_status at_witness_find(const struct at_run_record *record, const struct at_re
 at_status at_witness_check(const struct at_run_record *record) {
     char path[PATH_BYTES];
     for (int64_t i = 0; i < record->n; i++)
-        if (record->results[i].kept)
-            AT_TRY(at_witness_find(record, &record->results[i], path, sizeof path));
+        if (at_run_record_at(record, i)->kept)
+            AT_TRY(at_witness_find(record, at_run_record_at(record, i), path, sizeof path));
     return AT_OK;
 }
 

@@ -8,6 +8,7 @@
 #include "verify/result/atomic_file.h"
 #include "verify/cli/commands.h"
 #include "verify/report/report_stream.h"
+#include "verify/report/report_summary.h"
 #include "verify/report/reports.h"
 #include "verify/run/session.h"
 
@@ -181,7 +182,7 @@ static at_status write_reports(const struct at_args *args, const struct at_run_r
     }
     if (record->signal)
         explain_signal(args);
-    return AT_OK;
+    return at_run_record_readable(record);
 }
 
 static int run(const struct at_args *args) {
@@ -196,6 +197,7 @@ static int run(const struct at_args *args) {
         status = at_stream_open(lines, o.strict, &stream);
     if (status != AT_OK)
         return at_report_failure(status);
+    o.stored = 1;
     o.see = lines ? at_stream_results : NULL;
     o.see_context = &stream;
     status = at_session_run(&o, &record);
@@ -203,7 +205,7 @@ static int run(const struct at_args *args) {
         status = at_stream_close(&stream);
     if (status == AT_OK)
         status = write_reports(args, &record, o.strict);
-    int code = status == AT_OK ? at_run_record_exit_code(&record, o.strict) : at_report_failure(status);
+    int code = status == AT_OK ? at_report_exit_code(&record, o.strict) : at_report_failure(status);
     if (code == 4 && !(o.last_failed && record.n == 0))
         fprintf(stderr, "attest: nothing was judged: no selected case met a variant that takes it\n");
     at_run_record_release(&record);

@@ -49,13 +49,15 @@ static void put_kind(const struct at_run_record *record, int strict, const char 
                      int (*selects)(const struct at_result *, int), FILE *out) {
     int64_t n = 0, put = 0;
     for (int64_t i = 0; i < record->n; i++)
-        n += selects(&record->results[i], strict);
+        n += selects(at_run_record_at(record, i), strict);
     int64_t most = n > MAX ? MAX - 1 : n;
-    for (int64_t i = 0; i < record->n && put < most; i++)
-        if (selects(&record->results[i], strict)) {
-            put_annotation(out, kind, &record->results[i]);
+    for (int64_t i = 0; i < record->n && put < most; i++) {
+        const struct at_result *r = at_run_record_at(record, i);
+        if (selects(r, strict)) {
+            put_annotation(out, kind, r);
             put++;
         }
+    }
     if (n > put)
         fprintf(out, "::%s title=attest::%" PRId64 " more results like these; the table has all of them\n", kind,
                 n - put);
@@ -64,5 +66,5 @@ static void put_kind(const struct at_run_record *record, int strict, const char 
 at_status at_report_github(const struct at_run_record *record, int strict, FILE *out) {
     put_kind(record, strict, "error", is_error, out);
     put_kind(record, strict, "warning", is_warning, out);
-    return AT_OK;
+    return at_run_record_readable(record);
 }

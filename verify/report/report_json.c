@@ -8,9 +8,9 @@ at_status at_report_json(const struct at_run_record *record, int strict, FILE *o
     (void)strict;
     for (int64_t i = 0; i < record->n; i++) {
         char *line = NULL;
-        AT_TRY(at_result_to_json(&record->results[i], &line));
+        AT_TRY(at_result_to_json(at_run_record_at(record, i), &line));
         fprintf(out, "%s\n", line);
         free(line);
     }
-    return AT_OK;
+    return at_run_record_readable(record);
 }

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "verify/report/report_families.h"
 #include "verify/report/report_text.h"
 #include "verify/report/reports.h"
 
@@ -58,12 +59,10 @@ struct totals {
 };
 
 /* family NULL: all. */
-static struct totals count(const struct at_run_record *record, const char *family, int strict) {
+static struct totals count(const struct at_run_record *record, const struct at_family_rows *family, int strict) {
     struct totals t = { 0 };
-    for (int64_t i = 0; i < record->n; i++) {
-        const struct at_result *r = &record->results[i];
-        if (family && strcmp(r->family, family) != 0)
-            continue;
+    for (int64_t i = 0; i < (family ? family->n : record->n); i++) {
+        const struct at_result *r = at_run_record_at(record, family ? family->rows[i] : i);
         enum outcome outcome = outcome_of(r, strict);
         t.tests++;
         t.failures += outcome == FAILED;
@@ -131,34 +130,27 @@ static void put_case(FILE *out, const struct at_result *r, int strict) {
     fputs("    </testcase>\n", out);
 }
 
-static void put_suite(FILE *out, const struct at_run_record *record, int64_t first, int strict) {
-    const char *family = record->results[first].family;
+static void put_suite(FILE *out, const struct at_run_record *record, const struct at_family_rows *family, int strict) {
     struct totals t = count(record, family, strict);
     fputs("  <testsuite", out);
-    put_attribute(out, "name", family);
+    put_attribute(out, "name", family->name);
     put_totals(out, &t);
     fputs(">\n", out);
-    for (int64_t i = first; i < record->n; i++)
-        if (strcmp(record->results[i].family, family) == 0)
-            put_case(out, &record->results[i], strict);
+    for (int64_t i = 0; i < family->n; i++)
+        put_case(out, at_run_record_at(record, family->rows[i]), strict);
     fputs("  </testsuite>\n", out);
-}
-
-static int seen_before(const struct at_run_record *record, int64_t i) {
-    for (int64_t k = i - 1; k >= 0; k--)
-        if (strcmp(record->results[k].family, record->results[i].family) == 0)
-            return 1;
-    return 0;
 }
 
 at_status at_report_junit(const struct at_run_record *record, int strict, FILE *out) {
     struct totals t = count(record, NULL, strict);
+    struct at_families families;
+    const at_status status = at_families_open(record, &families);
     fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"attest\"", out);
     put_totals(out, &t);
     fputs(">\n", out);
-    for (int64_t i = 0; i < record->n; i++)
-        if (!seen_before(record, i))
-            put_suite(out, record, i, strict);
+    for (int i = 0; i < families.n; i++)
+        put_suite(out, record, &families.list[i], strict);
     fputs("</testsuites>\n", out);
-    return AT_OK;
+    at_families_release(&families);
+    return status == AT_OK ? at_run_record_readable(record) : status;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "verify/report/report_families.h"
 #include "verify/report/report_text.h"
 #include "verify/report/report_variants.h"
 
@@ -196,11 +197,10 @@ static void put_states(const int64_t *count, const char *label, FILE *out) {
     at_put_wrapped(out, label, text, WIDTH);
 }
 
-void at_put_family_counts(const struct at_run_record *record, const char *family, FILE *out) {
+void at_put_family_counts(const struct at_run_record *record, const struct at_family_rows *family, FILE *out) {
     int64_t count[AT_STATE_COUNT] = { 0 };
-    for (int64_t i = 0; i < record->n; i++)
-        if (strcmp(record->results[i].family, family) == 0)
-            count[record->results[i].state]++;
+    for (int64_t i = 0; i < family->n; i++)
+        count[at_run_record_at(record, family->rows[i])->state]++;
     put_states(count, "    ", out);
 }
 
@@ -279,11 +279,25 @@ void at_summary_put(const struct at_summary *s, const struct at_run_record *run,
     put_exit(s, run, out);
 }
 
-void at_put_summary(const struct at_run_record *record, int strict, FILE *out) {
-    struct at_summary *s = at_summary_create(strict);
+static at_status summarize(const struct at_run_record *record, int strict, struct at_summary **summary) {
+    struct at_summary *s = *summary = at_summary_create(strict);
     at_status status = s ? AT_OK : AT_FAIL(AT_NO_MEMORY, "no memory for a summary");
     for (int64_t i = 0; i < record->n && status == AT_OK; i++)
-        status = at_summary_add(s, &record->results[i]);
+        status = at_summary_add(s, at_run_record_at(record, i));
+    return status == AT_OK ? at_run_record_readable(record) : status;
+}
+
+int at_report_exit_code(const struct at_run_record *record, int strict) {
+    struct at_summary *s;
+    const at_status status = summarize(record, strict, &s);
+    const int code = status == AT_OK ? at_summary_exit_code(s, record) : at_status_exit_code(status);
+    at_summary_destroy(s);
+    return code;
+}
+
+void at_put_summary(const struct at_run_record *record, int strict, FILE *out) {
+    struct at_summary *s;
+    const at_status status = summarize(record, strict, &s);
     if (status == AT_OK)
         at_summary_put(s, record, out);
     else

@@ -9,6 +9,7 @@
 
 /* A run in sums: what its results add up to, one after the other in their order, so that they need not be in memory. */
 struct at_summary;
+struct at_family_rows;
 /* NULL: no memory. */
 struct at_summary *at_summary_create(int strict);
 void at_summary_destroy(struct at_summary *summary); /* NULL is allowed */
@@ -24,8 +25,10 @@ int at_summary_exit_code(const struct at_summary *summary, const struct at_run_r
 
 /* The summary of a record. */
 void at_put_summary(const struct at_run_record *record, int strict, FILE *out);
+/* As at_run_record_exit_code(), of a record with `stored`, too. */
+int at_report_exit_code(const struct at_run_record *record, int strict);
 /* "    12 PASS, 1 WRONG" over the results of one family. */
-void at_put_family_counts(const struct at_run_record *record, const char *family, FILE *out);
+void at_put_family_counts(const struct at_run_record *record, const struct at_family_rows *family, FILE *out);
 /* `label`, then the words of `text`; further lines start with four spaces. A single word may be longer than
  * `width`. */
 void at_put_wrapped(FILE *out, const char *label, const char *text, int width);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "verify/result/record.h"
+#include "verify/report/report_families.h"
 #include "verify/report/report_summary.h"
 #include "verify/report/report_text.h"
 
@@ -28,7 +29,7 @@ static const struct {
 /* A family and runner: results that share a heading. */
 struct group {
     const struct at_run_record *record;
-    const char *family;
+    const struct at_family_rows *family;
     char common[1024];
     int strict, colour, brief;
     int width[COLUMNS], case_above;
@@ -121,8 +122,6 @@ static void cell(const struct group *g, const struct at_result *r, enum column c
 /* ---- rows ---- */
 
 static int shown(const struct group *g, const struct at_result *r) {
-    if (strcmp(r->family, g->family) != 0)
-        return 0;
     return !g->brief || at_state_class(r->state) == AT_CLASS_VACUOUS || at_state_fails(r->state, r->expect, g->strict);
 }
 
@@ -149,12 +148,14 @@ static void find_widths(struct group *g) {
     char text[CELL_BYTES];
     for (int c = 0; c < COLUMNS; c++)
         g->width[c] = at_text_width(columns[c].title);
-    for (int64_t i = 0; i < g->record->n; i++)
-        for (int c = 0; c < columns_of(&g->record->results[i]) && shown(g, &g->record->results[i]); c++) {
-            cell(g, &g->record->results[i], (enum column)c, text);
+    for (int64_t i = 0; i < g->family->n; i++) {
+        const struct at_result *r = at_run_record_at(g->record, g->family->rows[i]);
+        for (int c = 0; c < columns_of(r) && shown(g, r); c++) {
+            cell(g, r, (enum column)c, text);
             int width = at_text_width(text);
             g->width[c] = width > g->width[c] ? width : g->width[c];
         }
+    }
     g->case_above = total_width(g) > WIDTH;
     static const struct {
         enum column column;
@@ -207,9 +208,9 @@ static void put_row(const struct group *g, const struct at_result *r) {
 }
 
 /* Above the first row of a case, unless it has a column. */
-static void put_case(const struct group *g, const struct at_result *r, const struct at_result *above) {
+static void put_case(const struct group *g, const struct at_result *r, const char *above) {
     char text[CELL_BYTES];
-    if (!g->case_above || (above && strcmp(above->case_id, r->case_id) == 0))
+    if (!g->case_above || strcmp(above, r->case_id) == 0)
         return;
     cell(g, r, CASE, text);
     at_put_wrapped(g->out, "case ", text, WIDTH);
@@ -266,27 +267,26 @@ static void put_counters(const struct group *g, const struct at_result *r) {
 /* ---- groups ---- */
 
 static void put_heading(const struct group *g) {
-    char label[96], text[1200];
-    const char *runner = NULL;
+    char label[96], text[1200], runner[sizeof(((struct at_result *)0)->runner)] = "";
     int runners = 0;
-    for (int64_t i = 0; i < g->record->n; i++) {
-        const struct at_result *r = &g->record->results[i];
-        if (strcmp(r->family, g->family) == 0 && (!runner || strcmp(runner, r->runner) != 0)) {
-            runner = r->runner;
+    for (int64_t i = 0; i < g->family->n; i++) {
+        const struct at_result *r = at_run_record_at(g->record, g->family->rows[i]);
+        if (!runners || strcmp(runner, r->runner) != 0) {
+            memcpy(runner, r->runner, sizeof runner);
             runners++;
         }
     }
-    snprintf(label, sizeof label, "%s%s%s: ", g->family, runners == 1 ? " on " : "", runners == 1 ? runner : "");
+    snprintf(label, sizeof label, "%s%s%s: ", g->family->name, runners == 1 ? " on " : "", runners == 1 ? runner : "");
     snprintf(text, sizeof text, "every case %s", g->common[0] ? g->common : "differs");
     at_put_wrapped(g->out, label, text, WIDTH);
 }
 
 static void put_group(struct group *g) {
-    const struct at_result *above = NULL;
+    char above[sizeof(((struct at_result *)0)->case_id)] = "";
     int64_t rows = 0;
     at_case_common(g->record, g->family, g->common, sizeof g->common);
-    for (int64_t i = 0; i < g->record->n; i++)
-        rows += shown(g, &g->record->results[i]);
+    for (int64_t i = 0; i < g->family->n; i++)
+        rows += shown(g, at_run_record_at(g->record, g->family->rows[i]));
     put_heading(g);
     if (g->brief)
         at_put_family_counts(g->record, g->family, g->out);
@@ -294,12 +294,12 @@ static void put_group(struct group *g) {
         find_widths(g);
         put_titles(g);
     }
-    for (int64_t i = 0; i < g->record->n && rows; i++) {
-        const struct at_result *r = &g->record->results[i];
+    for (int64_t i = 0; i < g->family->n && rows; i++) {
+        const struct at_result *r = at_run_record_at(g->record, g->family->rows[i]);
         if (!shown(g, r))
             continue;
         put_case(g, r, above);
-        above = r;
+        memcpy(above, r->case_id, sizeof above);
         put_row(g, r);
         put_counters(g, r);
         if (at_state_fails(r->state, r->expect, g->strict))
@@ -308,24 +308,21 @@ static void put_group(struct group *g) {
     fputc('\n', g->out);
 }
 
-static int is_first_of_family(const struct at_run_record *record, int64_t i) {
-    for (int64_t k = i - 1; k >= 0; k--)
-        if (strcmp(record->results[k].family, record->results[i].family) == 0)
-            return 0;
-    return 1;
-}
-
 static void put_table(const struct at_run_record *record, int strict, int colour, int brief, FILE *out) {
-    for (int64_t i = 0; i < record->n; i++) {
+    struct at_families families;
+    const at_status status = at_families_open(record, &families);
+    if (status != AT_OK)
+        fputs("no memory for a table\n", out);
+    for (int i = 0; i < families.n && status == AT_OK; i++) {
         struct group g = { .record = record,
-                           .family = record->results[i].family,
+                           .family = &families.list[i],
                            .strict = strict,
                            .colour = colour,
                            .brief = brief,
                            .out = out };
-        if (is_first_of_family(record, i))
-            put_group(&g);
+        put_group(&g);
     }
+    at_families_release(&families);
 }
 
 void at_report_rows(const struct at_run_record *record, int strict, int colour, FILE *out) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "attest/op.h"
+#include "verify/report/report_families.h"
 #include "verify/result/record.h"
 
 static int has_word(const char *text, const char *word, size_t n) {
@@ -37,17 +38,17 @@ static void select_words(const char *from, const char *in, int wanted, char *tex
     }
 }
 
-void at_case_common(const struct at_run_record *record, const char *family, char *common, size_t size) {
-    const char *last = NULL;
+void at_case_common(const struct at_run_record *record, const struct at_family_rows *family, char *common,
+                    size_t size) {
+    char last[sizeof(((struct at_result *)0)->case_id)], kept[sizeof last];
     common[0] = 0;
-    for (int64_t i = 0; i < record->n; i++) {
-        const struct at_result *r = &record->results[i];
-        if (strcmp(r->family, family) != 0 || (last && strcmp(last, r->case_id) == 0))
+    for (int64_t i = 0; i < family->n; i++) {
+        const struct at_result *r = at_run_record_at(record, family->rows[i]);
+        if (i && strcmp(last, r->case_id) == 0)
             continue;
-        char kept[sizeof r->case_id];
-        snprintf(kept, sizeof kept, "%s", last ? common : r->case_id);
+        snprintf(kept, sizeof kept, "%s", i ? common : r->case_id);
         select_words(kept, r->case_id, 1, common, size);
-        last = r->case_id;
+        memcpy(last, r->case_id, sizeof last);
     }
 }
 

@@ -7,12 +7,13 @@
 #include <stdint.h>
 #include "verify/result/text.h"
 
+struct at_family_rows;
 struct at_run_record;
 struct at_result;
 
-/* The words ("b=2") that the case of every result of `family` has: what a table can say once. Words are
+/* The words ("b=2") that the case of every result of a family has: what a table can say once. Words are
  * separated by one space. */
-void at_case_common(const struct at_run_record *record, const char *family, char *common, size_t size);
+void at_case_common(const struct at_run_record *record, const struct at_family_rows *family, char *common, size_t size);
 /* The other words of a case; "(as above)" when there are none. */
 void at_case_short(const char *case_id, const char *common, char *text, size_t size);
 

@@ -9,6 +9,7 @@
 
 #include "attest/buffer.h"
 #include "verify/result/hash_index.h"
+#include "verify/result/result_heap.h"
 #include "verify/result/text.h"
 
 void at_run_record_init(struct at_run_record *record) { *record = (struct at_run_record){ 0 }; }
@@ -17,10 +18,39 @@ void at_run_record_release(struct at_run_record *record) {
     free(record->request);
     free(record->provenance);
     free(record->results);
+    if (record->stored)
+        at_result_heap_release(record->stored);
+    free(record->stored);
     for (int i = 0; i < record->n_witness; i++)
         free(record->witness[i]);
     free(record->witness);
     at_run_record_init(record);
+}
+
+at_status at_run_record_store(struct at_run_record *record, const char *beside) {
+    record->stored = calloc(1, sizeof *record->stored);
+    if (!record->stored)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for results");
+    record->stored->scratch.beside = beside;
+    return AT_OK;
+}
+
+int64_t at_run_record_place(const struct at_run_record *record, int64_t i) {
+    return record->stored ? record->stored->entries[i].plan_index : record->results[i].plan_index;
+}
+
+const struct at_result *at_run_record_at(const struct at_run_record *record, int64_t i) {
+    static const struct at_result none;
+    const struct at_result *result = &none;
+    if (!record->stored)
+        return &record->results[i];
+    if (record->stored->failed == AT_OK)
+        record->stored->failed = at_result_heap_get(record->stored, i, &result);
+    return record->stored->failed == AT_OK ? result : &none;
+}
+
+at_status at_run_record_readable(const struct at_run_record *record) {
+    return record->stored ? record->stored->failed : AT_OK; /* the trail is that of the read */
 }
 
 static at_status reserve(struct at_run_record *record, int64_t n) {
@@ -45,10 +75,25 @@ static void clean_texts(struct at_result *result) {
 }
 
 at_status at_run_record_add(struct at_run_record *record, const struct at_result *result) {
+    if (record->stored) {
+        AT_TRY(at_result_heap_add(record->stored, result));
+        record->n = record->stored->n;
+        return AT_OK;
+    }
     AT_TRY(reserve(record, record->n + 1));
     record->results[record->n] = *result;
     clean_texts(&record->results[record->n++]);
     return AT_OK;
+}
+
+void at_run_record_take(struct at_run_record *record, struct at_run_record *from) {
+    record->results = from->results;
+    record->n = from->n;
+    record->capacity = from->capacity;
+    record->stored = from->stored;
+    from->results = NULL;
+    from->n = from->capacity = 0;
+    from->stored = NULL;
 }
 
 at_status at_run_record_add_witness(struct at_run_record *record, const char *folder) {
@@ -63,9 +108,12 @@ at_status at_run_record_add_witness(struct at_run_record *record, const char *fo
 
 static int compare_results(const void *a, const void *b) { return at_result_compare(a, b); }
 
-void at_run_record_sort(struct at_run_record *record) {
+at_status at_run_record_sort(struct at_run_record *record) {
+    if (record->stored)
+        return at_result_heap_sort(record->stored);
     if (record->n > 1)
         qsort(record->results, (size_t)record->n, sizeof record->results[0], compare_results);
+    return AT_OK;
 }
 
 /* ---- comparing canonical JSON ---- */
@@ -150,7 +198,7 @@ at_status at_record_complete(const struct at_run_record *record, int64_t positio
 int64_t at_run_record_jobs(const struct at_run_record *record) {
     int64_t jobs = 0;
     for (int64_t i = 0; i < record->n; i++)
-        jobs += i == 0 || record->results[i].plan_index != record->results[i - 1].plan_index;
+        jobs += i == 0 || at_run_record_place(record, i) != at_run_record_place(record, i - 1);
     return jobs;
 }
 

@@ -8,12 +8,15 @@
 #include "verify/result/result.h"
 #include "verify/result/result_fields.h"
 
+struct at_result_heap;
 struct at_run_record {
     char *request;             /* canonical JSON of what was asked: selection, case hash, seed, options that change
                                   results. No times, hosts, paths, shards or thread counts. */
     char *provenance;          /* canonical JSON: version, commit, flags, compiler, BLAS core, numeric environment */
-    struct at_result *results; /* sorted by (case order in plan, variant, tensor) */
+    struct at_result *results; /* sorted by (case order in plan, variant, tensor); NULL with `stored` */
     int64_t n, capacity;
+    struct at_result_heap
+        *stored;    /* owned, of a large run: its n results, sorted, not all in memory; NULL: in `results` */
     char **witness; /* folders with the files of results that were kept (verify/archive/witness.h) */
     int n_witness;
     /* Of the process, never archived: */
@@ -24,13 +27,24 @@ struct at_run_record {
 
 void at_run_record_init(struct at_run_record *record);
 void at_run_record_release(struct at_run_record *record);
+/* Has the results of an empty record in a scratch file beside the path `beside`, which must outlive it. AT_NO_MEMORY. */
+at_status at_run_record_store(struct at_run_record *record, const char *beside);
+/* plan_index of result i. */
+int64_t at_run_record_place(const struct at_run_record *record, int64_t i);
+/* Result i, wherever it is: good until the next call. One that cannot be read is all zeros, and at_run_record_readable() says so. */
+const struct at_result *at_run_record_at(const struct at_run_record *record, int64_t i);
+/* AT_IO: a result that was asked for could not be read. */
+at_status at_run_record_readable(const struct at_run_record *record);
 /* Appends a copy; bytes that are no UTF-8 become '?', so that every output has the same text. */
 at_status at_run_record_add(struct at_run_record *record, const struct at_result *result);
+/* Moves the results of `from` into a record that has none. */
+void at_run_record_take(struct at_run_record *record, struct at_run_record *from);
 /* -1, 0, 1: order of two results in a run: by (plan_index, tensor_index), then by names. */
 int at_result_compare(const struct at_result *a, const struct at_result *b);
 /* Adds a folder of witnesses, copied. */
 at_status at_run_record_add_witness(struct at_run_record *record, const char *folder);
-void at_run_record_sort(struct at_run_record *record);
+/* With `stored`: AT_USAGE when a result is there twice, AT_IO. */
+at_status at_run_record_sort(struct at_run_record *record);
 /* AT_USAGE, naming the key, unless shard i (from 0) answers the request of the first shard and is of its build and machine. */
 at_status at_run_record_same_run(const struct at_run_record *first, const struct at_run_record *shard, int i);
 /* AT_USAGE, naming the first gap, unless every plan position 0 .. positions - 1 has a result. Sorted record. */

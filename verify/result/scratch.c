@@ -45,6 +45,9 @@ at_status at_scratch_file(const char *beside, int *fd) {
 
 static at_status write_waiting(struct at_scratch *s) {
     size_t done = 0;
+    if (!s->is_open)
+        AT_TRY(at_scratch_file(s->beside, &s->fd));
+    s->is_open = 1;
     while (done < s->n_waiting) {
         const off_t at = (off_t)(s->length - (int64_t)s->n_waiting) + (off_t)done;
         const ssize_t written = pwrite(s->fd, s->waiting + done, s->n_waiting - done, at);
@@ -58,19 +61,10 @@ static at_status write_waiting(struct at_scratch *s) {
     return AT_OK;
 }
 
-static at_status open_scratch(struct at_scratch *s) {
-    s->waiting = malloc(WAITING_BYTES);
-    if (!s->waiting)
-        return AT_FAIL(AT_NO_MEMORY, "%s: no memory for a temporary file", s->beside);
-    AT_TRY(at_scratch_file(s->beside, &s->fd));
-    s->is_open = 1;
-    return AT_OK;
-}
-
 at_status at_scratch_append(struct at_scratch *s, const void *bytes, size_t n, int64_t *offset) {
     const char *from = bytes;
-    if (!s->is_open)
-        AT_TRY(open_scratch(s));
+    if (!s->waiting && !(s->waiting = malloc(WAITING_BYTES)))
+        return AT_FAIL(AT_NO_MEMORY, "%s: no memory for a temporary file", s->beside);
     *offset = s->length;
     while (n > 0) {
         if (s->n_waiting == WAITING_BYTES)
@@ -87,6 +81,11 @@ at_status at_scratch_append(struct at_scratch *s, const void *bytes, size_t n, i
 
 at_status at_scratch_read(struct at_scratch *s, int64_t offset, void *bytes, size_t n) {
     size_t done = 0;
+    const int64_t written = s->length - (int64_t)s->n_waiting;
+    if (offset >= written) {
+        memcpy(bytes, s->waiting + (offset - written), n);
+        return AT_OK;
+    }
     if (offset + (int64_t)n > s->length - (int64_t)s->n_waiting)
         AT_TRY(write_waiting(s));
     while (done < n) {

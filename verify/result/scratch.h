@@ -8,7 +8,7 @@
 
 #include "attest/status.h"
 
-/* Opened by the first append; all zeros, with `beside`, is an empty one. */
+/* What is less than a MB stays in memory, and has no file. All zeros, with `beside`, is an empty one. */
 struct at_scratch {
     const char *beside; /* the file lies in the folder of this path, or in $TMPDIR or /tmp where that takes no file */
     int fd;             /* with is_open */

@@ -83,10 +83,15 @@ static struct at_journal_content content_of(struct receiver *r) {
 
 at_status at_journal_open(const char *path, const struct at_run_record *record, int resume, struct at_run_record *done,
                           struct at_journal **journal) {
+    at_run_record_init(done);
+    return at_journal_open_into(path, record, resume, done, journal);
+}
+
+at_status at_journal_open_into(const char *path, const struct at_run_record *record, int resume,
+                               struct at_run_record *done, struct at_journal **journal) {
     const struct at_journal_head head = { record->request, record->provenance };
     struct receiver r = { .put = put_record, .context = done, .forgotten = done };
     const struct at_journal_content content = content_of(&r);
-    at_run_record_init(done);
     const at_status status = at_journal_file_open(path, &head, resume, &content, journal);
     free(r.line);
     if (status != AT_OK)

@@ -11,6 +11,10 @@
  * Without: an existing journal is an error unless it is empty or its run ended. */
 at_status at_journal_open(const char *path, const struct at_run_record *record, int resume, struct at_run_record *done,
                           struct at_journal **journal);
+/* The same into a `done` that was made by the caller, whose results may be `stored`. When what was read is of a run that ended,
+ * it is empty and not stored. */
+at_status at_journal_open_into(const char *path, const struct at_run_record *record, int resume,
+                               struct at_run_record *done, struct at_journal **journal);
 /* Appends the results of one finished job (all tensors) as one durable step. */
 at_status at_journal_append(struct at_journal *journal, const struct at_result *results, int n);
 /* Reads a whole journal and gives each result to `put` in turn, whose failure ends the reading: results of a large run need not

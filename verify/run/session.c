@@ -34,7 +34,7 @@ struct session {
     struct at_device_pool *devices;
     struct at_plan plan;
     struct at_run_record *record;
-    struct at_run_record done; /* from an earlier run, by --resume; sorted */
+    int64_t n_done; /* results at the record's beginning that are of an earlier run, by --resume; sorted */
     struct at_journal *journal;
     char witness[4096]; /* folder for what is kept; "" without */
     struct at_progress progress;
@@ -83,15 +83,15 @@ struct at_session_options at_session_defaults(void) {
 }
 
 static int already_done(const struct session *s, int64_t plan_index) {
-    int64_t low = 0, high = s->done.n;
+    int64_t low = 0, high = s->n_done;
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
-        if (s->done.results[middle].plan_index < plan_index)
+        if (at_run_record_place(s->record, middle) < plan_index)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < s->done.n && s->done.results[low].plan_index == plan_index;
+    return low < s->n_done && at_run_record_place(s->record, low) == plan_index;
 }
 
 /* 1 when the results of a job that broke down wait for what another device says of it. */
@@ -329,10 +329,11 @@ static at_status prepare_given_up(struct session *s, const struct at_runner *run
                             o->quiet));
     if (o->first_failure || o->is_enough)
         at_plan_small_first(&s->plan);
-    for (int64_t i = 0; i < s->done.n; i++)
-        at_given_up_note(&s->given_up, &s->done.results[i],
-                         at_state_fails(s->done.results[i].state, s->done.results[i].expect, o->strict));
-    return AT_OK;
+    for (int64_t i = 0; i < s->n_done; i++) {
+        const struct at_result *r = at_run_record_at(s->record, i);
+        at_given_up_note(&s->given_up, r, at_state_fails(r->state, r->expect, o->strict));
+    }
+    return at_run_record_readable(s->record);
 }
 
 /* The folder for what is kept. A run that starts anew forgets what the one before has left there. */
@@ -341,8 +342,24 @@ static at_status open_witness(struct session *s) {
     if (mkdir(s->witness, 0777) != 0 && errno != EEXIST)
         return AT_FAIL(AT_IO, "cannot make %s: %s", s->witness, strerror(errno));
     AT_TRY(at_run_record_add_witness(s->record, s->witness));
-    AT_TRY(at_witness_clear(s->witness, s->done.n == 0));
+    AT_TRY(at_witness_clear(s->witness, s->n_done == 0));
     return at_witness_check(s->record);
+}
+
+/* What an earlier run had finished becomes the beginning of this one's results. */
+static at_status take_over(struct session *s, const char *path) {
+    struct at_run_record done;
+    at_status status = AT_OK;
+    at_run_record_init(&done);
+    if (s->options->stored)
+        AT_TRY_OUT(at_run_record_store(&done, s->options->out));
+    AT_TRY_OUT(at_journal_open_into(path, s->record, s->options->resume, &done, &s->journal));
+    AT_TRY_OUT(at_run_record_sort(&done));
+    s->n_done = done.n;
+    at_run_record_take(s->record, &done);
+out:
+    at_run_record_release(&done);
+    return status;
 }
 
 /* Opens the journal and takes over what an earlier run had finished. */
@@ -351,19 +368,16 @@ static at_status open_journal(struct session *s) {
     if (snprintf(path, sizeof path, "%s.jsonl", s->options->out) >= (int)sizeof path)
         return AT_FAIL(AT_USAGE, "--out: the path is too long");
     AT_TRY(at_atomic_check_regular(s->options->out));
-    AT_TRY(at_journal_open(path, s->record, s->options->resume, &s->done, &s->journal));
-    at_run_record_sort(&s->done);
-    for (int64_t i = 0; i < s->done.n; i++) {
-        AT_TRY(at_run_record_add(s->record, &s->done.results[i]));
-        if (s->options->see)
-            AT_TRY(s->options->see(s->options->see_context, &s->done.results[i], 1));
-    }
+    AT_TRY(take_over(s, path));
+    for (int64_t i = 0; i < s->n_done && s->options->see; i++)
+        AT_TRY(s->options->see(s->options->see_context, at_run_record_at(s->record, i), 1));
+    AT_TRY(at_run_record_readable(s->record));
     return s->options->keep == AT_KEEP_NEVER ? AT_OK : open_witness(s);
 }
 
 /* Of a run that a signal has cut short, nothing is written but what the journal already has. */
 static at_status finish(struct session *s) {
-    at_run_record_sort(s->record);
+    AT_TRY(at_run_record_sort(s->record));
     s->record->is_part = s->options->selection.shards > 1;
     if (interrupted && at_run_record_jobs(s->record) < s->plan.n_jobs) {
         s->record->signal = interrupted;
@@ -400,7 +414,6 @@ at_status at_session_run(const struct at_session_options *options, struct at_run
     struct at_device_seat first = { 0 };
     at_status status = AT_OK;
     at_run_record_init(record);
-    at_run_record_init(&s.done);
     s.judge = judge_options(&s);
     if (options->sandbox)
         AT_TRY_OUT(at_sandbox_open(&s.box));
@@ -415,6 +428,8 @@ at_status at_session_run(const struct at_session_options *options, struct at_run
     at_session_watch_signals();
     if (options->out)
         AT_TRY_OUT(open_journal(&s));
+    if (options->stored && !record->stored)
+        AT_TRY_OUT(at_run_record_store(record, options->out ? options->out : "attest"));
     AT_TRY_OUT(prepare_given_up(&s, first.runner));
     at_progress_start(&s.progress, options->launch_only ? "launching" : "judging", s.plan.n_jobs);
     status = run_workers(&s, &first);
@@ -425,7 +440,6 @@ out:
     if (s.journal)
         at_journal_abandon(s.journal);
     at_plan_release(&s.plan);
-    at_run_record_release(&s.done);
     at_device_seat_close(&first);
     at_device_pool_destroy(s.devices);
     at_sandbox_close(s.box);

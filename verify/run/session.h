@@ -11,6 +11,7 @@ struct at_session_options {
     struct at_selection selection;
     const char *runner; /* spec */
     const char *out;    /* RUN.h5; NULL: no archive, no journal */
+    int stored;         /* results are not all in memory, and the record is one with `stored` */
     int resume, fail_fast, first_failure, strict, jobs, quiet, counters;
     /* first_failure: a variant is judged no further once a result of it fails, small cases first; no shards */
     /* Ends the run once a result is what was looked for, small cases first; no shards. NULL: it ends with its plan. */
