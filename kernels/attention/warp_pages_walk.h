@@ -108,15 +108,16 @@ __device__ __forceinline__ void at_pages_walk(const at_attention_view<T> &a, con
 }
 
 /* Blocks and warps of a row: up to 16 warps with 32 ranges and 128 with 256, as many as there are ranges for and as are
- * at work at a time on a GPU: half as many where a warp has the registers of four heads. Over several blocks where rows are
- * few, and where one has not the room: 16, which is more than a GPU other than Hopper need have, where each has enough to do.
- * Beside the sums a kernel has `more` bytes for each range and head, and for each head. */
+ * at work at a time on a GPU: half as many where a warp has the registers of four heads, but for 256 ranges, which win by it
+ * at some shapes and lose at others. Over several blocks where rows are few, and where one has not the room: 16, which is more
+ * than a GPU other than Hopper need have, where each has enough to do. Beside the sums a kernel has `more` bytes for each
+ * range and head, and for each head. */
 static inline at_pages_shape at_pages_shape_of(const struct at_sizes *z, int log_ranges, int64_t more) {
     constexpr int PROCESSORS = 132; /* the multiprocessors of an H100 or H200 */
     constexpr int MAX_LOG_CLUSTER = 4, SHARED = 227 * 1024;
     const int64_t group = z->h / z->hk;
     const int heads = at_pages_heads(z->d, group), max_warps = at_pages_threads(z->d, heads) / 32;
-    const int at_a_time = heads > 2 ? 8 : 16; /* warps of each */
+    const int at_a_time = heads > 2 && log_ranges < 8 ? 8 : 16; /* warps of each */
     const int64_t parts = (group + heads - 1) / heads, rows = z->b * z->hk * parts;
     const int64_t ranges = (z->capacity + AT_PAGES_STEP - 1) / AT_PAGES_STEP;
     const int64_t most = ranges < 1 << log_ranges ? ranges : 1 << log_ranges;
@@ -125,14 +126,14 @@ static inline at_pages_shape at_pages_shape_of(const struct at_sizes *z, int log
         const int64_t sums = at_pages_pieces(z->d, heads, log_cluster) * AT_PAGES_EACH * (int64_t)sizeof(float);
         return most * sums + (most + 1) * more * heads;
     };
-    /* The sums of 256 ranges have room in 8 blocks whatever the heads are. */
-    const int least = bytes() <= SHARED ? 4 : 8;
+    /* The sums of 256 ranges have room in 8 blocks whatever the heads are; where two blocks have none, one is to be larger. */
+    const int least = 2 * bytes() <= SHARED ? 4 : 8;
     while (4 * warps <= 1 << log_ranges && 2 * warps < ranges &&
            (warps < least || 2 * rows * warps <= PROCESSORS * at_a_time))
         warps *= 2;
-    /* Of blocks of eight such warps a multiprocessor holds one: clusters of four of them that want nearly all have to wait. */
+    /* Of blocks of eight warps of four heads a multiprocessor holds one: clusters of four that want nearly all have to wait. */
     const auto waits = [&] {
-        return heads > 2 && log_cluster == 2 && warps >> log_cluster > 4 && rows << log_cluster > PROCESSORS - 12;
+        return at_a_time == 8 && log_cluster == 2 && warps >> log_cluster > 4 && rows << log_cluster > PROCESSORS - 12;
     };
     while (log_cluster < MAX_LOG_CLUSTER && warps >> log_cluster > (log_cluster < 3 ? 1 : 4) &&
            (rows << (log_cluster + 1) <= PROCESSORS || warps >> log_cluster > max_warps || bytes() > SHARED || waits()))
