@@ -44,7 +44,7 @@ struct at_design {
     struct at_design_row *rows;
     int64_t n_rows;
     int64_t n_loaded; /* cases that were there before the search */
-    int thorough;     /* ask for more classes even where the first round adds nothing: what is written, not only counted */
+    int thorough; /* asks for more classes even where the first round adds nothing: of what is written, not counted */
     struct at_draws draws;
     struct at_progress progress;
 };
