@@ -14,7 +14,7 @@ void at_design_print(const struct at_design *design, FILE *out) {
     for (int64_t i = 0; i < design->n_rows; i++) {
         fputs(design->rows[i].line, out);
         if (seeded)
-            fprintf(out, " seed=%lld", (long long)(design->n_loaded + i + 1));
+            fprintf(out, " seed=%lld", (long long)design->n_loaded + i + 1);
         fputc('\n', out);
     }
 }

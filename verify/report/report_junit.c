@@ -148,7 +148,7 @@ at_status at_report_junit(const struct at_run_record *record, int strict, FILE *
     fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"attest\"", out);
     put_totals(out, &t);
     fputs(">\n", out);
-    for (int i = 0; i < families.n; i++)
+    for (int i = 0; families.list && i < families.n; i++)
         put_suite(out, record, &families.list[i], strict);
     fputs("</testsuites>\n", out);
     at_families_release(&families);
