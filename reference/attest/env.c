@@ -61,7 +61,17 @@ at_status at_env_check(void) {
     return AT_OK;
 }
 
+static _Thread_local int told; /* 0: nothing */
+
+int at_threads_use(int threads) {
+    const int before = told;
+    told = threads;
+    return before;
+}
+
 int at_threads(void) {
+    if (told > 0)
+        return told < MAX_THREADS ? told : MAX_THREADS;
     const char *text = getenv("AT_THREADS");
     if (text && text[0] >= '0' && text[0] <= '9') {
         char *end;
@@ -81,6 +91,7 @@ int at_threads(void) {
  * below a failing one has been handed out and runs to its end: the lowest failure is always found. */
 struct loop {
     int64_t n, chunk;
+    int64_t threads; /* at most at work */
     at_status (*work)(void *context, int64_t begin, int64_t end, int worker);
     void *context;
     pthread_mutex_t lock; /* guards what follows */
@@ -120,12 +131,16 @@ static void note_failure(struct loop *loop, int64_t begin, at_status status) {
 static void *run_worker(void *argument) {
     const struct worker *worker = argument;
     struct loop *loop = worker->loop;
+    const int before = told;
     int64_t begin, end;
+    if (loop->threads > 1)
+        told = 1;
     while (take(loop, &begin, &end)) {
         at_status status = loop->work(loop->context, begin, end, worker->index);
         if (status != AT_OK)
             note_failure(loop, begin, status);
     }
+    told = before;
     return NULL;
 }
 
@@ -143,15 +158,15 @@ at_status at_parallel(int64_t n, int64_t chunk, int threads,
     };
     pthread_t ids[MAX_THREADS];
     struct worker workers[MAX_THREADS];
-    int64_t chunks = n > 0 ? (n - 1) / loop.chunk + 1 : 0;
+    const int64_t chunks = n > 0 ? (n - 1) / loop.chunk + 1 : 0;
+    loop.threads = chunks < threads ? chunks : threads;
     int started = 1;
     if (pthread_mutex_init(&loop.lock, NULL) != 0)
         return AT_FAIL(AT_NO_MEMORY, "no mutex for a parallel loop");
     for (int i = 0; i < threads; i++)
         workers[i] = (struct worker){ &loop, i };
     /* The calling thread is worker 0. Fewer threads than wanted are still enough. */
-    while (started < threads && started < chunks &&
-           pthread_create(&ids[started], NULL, run_worker, &workers[started]) == 0)
+    while (started < loop.threads && pthread_create(&ids[started], NULL, run_worker, &workers[started]) == 0)
         started++;
     run_worker(&workers[0]);
     for (int i = 1; i < started; i++)

@@ -11,8 +11,13 @@
  * in). AT_ENVIRONMENT with the cause otherwise. */
 at_status at_env_check(void);
 
-/* Threads to use: AT_THREADS if set and valid, else the processors this process may run on. */
+/* Threads to use: what this thread was told, else AT_THREADS if set and valid, else the processors this process may run on. */
 int at_threads(void);
+
+/* Tells the calling thread what at_threads() gives it from now on; 0: what it finds, as at first. Returns what it was told
+ * before. One of many that are at work says 1, or each of them makes a thread for every processor; at_parallel says so in
+ * its workers. */
+int at_threads_use(int threads);
 
 /* Calls work(context, begin, end, worker) on chunks of [0, n), spread over at most `threads` threads
  * (worker in 0..threads-1); chunk bounds do not depend on the thread count when chunk > 0. Results

@@ -39,11 +39,21 @@ void at_case_context_destroy(struct at_case_context *c) {
     free(c);
 }
 
+/* The jobs that are at work on the case wait for what they share: their threads make it. */
+static int threads_for(struct at_case_context *c) {
+    const int at_work = atomic_load(&c->jobs), threads = c->options->shared_threads;
+    return at_work > threads ? at_work : threads;
+}
+
 at_status at_case_context_data(struct at_case_context *c) {
     at_status status = AT_OK;
     pthread_mutex_lock(&c->making);
-    if (!c->has_data)
-        AT_TRY_OUT(at_case_build(c->item->c, &c->data));
+    if (!c->has_data) {
+        const int before = at_threads_use(threads_for(c));
+        status = at_case_build(c->item->c, &c->data);
+        at_threads_use(before);
+        AT_TRY_OUT(status);
+    }
     c->has_data = 1;
 out:
     pthread_mutex_unlock(&c->making);
@@ -61,9 +71,7 @@ at_status at_case_context_answer(struct at_case_context *c) {
     at_status status = AT_OK;
     pthread_mutex_lock(&c->making);
     if (!c->has_answer) {
-        const int at_work = atomic_load(&c->jobs), threads = c->options->threads;
-        AT_TRY_OUT(
-            at_answer_open(&c->data.problem, at_work > threads ? at_work : threads, c->options->seed, &c->answer));
+        AT_TRY_OUT(at_answer_open(&c->data.problem, threads_for(c), c->options->seed, &c->answer));
         c->answer.wants_scaled = requires(c->item->c, at_general_decoy(AT_DECOY_SCALED)->name);
     }
     c->has_answer = 1;

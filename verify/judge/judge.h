@@ -8,10 +8,11 @@
 #include "verify/result/result.h"
 
 struct at_judge_options {
-    uint64_t seed;  /* of marks, guard bytes and batch orders; data seeds are part of the case */
-    double timeout; /* as for at_time_limit; 0: 20 x the expected time and at least 10 s */
-    int threads;    /* for references */
-    int64_t again;  /* later launches are made of one job in so many, drawn by variant and case; 0, 1: of every job */
+    uint64_t seed;      /* of marks, guard bytes and batch orders; data seeds are part of the case */
+    double timeout;     /* as for at_time_limit; 0: 20 x the expected time and at least 10 s */
+    int threads;        /* of a job */
+    int shared_threads; /* for what the jobs of a case share, however few of them are at work yet */
+    int64_t again; /* later launches are made of one job in so many, drawn by variant and case; 0, 1: of every job */
     double limit_factor; /* 1; a test makes limits wider by hand and must see VACUOUS */
     const char *runner_spec;
     int sandbox; /* the runner is kept in one: for `repro` */

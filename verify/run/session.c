@@ -270,6 +270,7 @@ static void *work(void *context) {
     at_status status = AT_OK;
     struct at_runner *predictor = NULL;
     int variant = 0;
+    const int before = at_threads_use(s->judge.threads);
     at_work = w;
     if (!w->seat.runner)
         status = at_device_seat_open(s->devices, w->number, &w->seat);
@@ -283,6 +284,9 @@ static void *work(void *context) {
     leave_for_good(s, w);
     if (predictor)
         at_runner_close(predictor);
+    at_device_seat_close(
+        &w->seat); /* here, not one after another at the end: of a device that is a tenth of a second each */
+    at_threads_use(before);
     return NULL;
 }
 
@@ -306,11 +310,9 @@ static at_status run_workers(struct session *s, struct at_device_seat *first) {
     workers[0].seat = *first;
     *first = (struct at_device_seat){ 0 };
     work(&workers[0]);
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         if (workers[i].started)
             pthread_join(workers[i].thread, NULL);
-        at_device_seat_close(&workers[i].seat);
-    }
     free(workers);
     return s->first_failure == AT_OK ? AT_OK : AT_FAIL(s->first_failure, "%s", s->failure);
 }
@@ -391,11 +393,19 @@ static at_status finish(struct session *s) {
     return at_archive_write(s->record, s->options->out);
 }
 
+/* For what the jobs of a case share: as many of the processors as other cases leave. */
+static int threads_of_a_case(const struct session *s) {
+    const int jobs = s->options->jobs;
+    const int64_t threads = jobs > 1 ? jobs : at_threads(), cases = s->plan.n_items < jobs ? s->plan.n_items : jobs;
+    return cases > 1 ? (int)(threads / cases) : (int)threads;
+}
+
 static struct at_judge_options judge_options(struct session *s) {
     const struct at_session_options *o = s->options;
     return (struct at_judge_options){ .seed = o->seed,
                                       .timeout = o->timeout,
                                       .threads = o->jobs > 1 ? 1 : at_threads(),
+                                      .shared_threads = threads_of_a_case(s),
                                       .again = o->again,
                                       .limit_factor = o->limit_factor,
                                       .runner_spec = o->runner,
@@ -414,7 +424,6 @@ at_status at_session_run(const struct at_session_options *options, struct at_run
     struct at_device_seat first = { 0 };
     at_status status = AT_OK;
     at_run_record_init(record);
-    s.judge = judge_options(&s);
     if (options->sandbox)
         AT_TRY_OUT(at_sandbox_open(&s.box));
     if (s.box && !options->quiet)
@@ -430,6 +439,7 @@ at_status at_session_run(const struct at_session_options *options, struct at_run
         AT_TRY_OUT(open_journal(&s));
     if (options->stored && !record->stored)
         AT_TRY_OUT(at_run_record_store(record, options->out ? options->out : "attest"));
+    s.judge = judge_options(&s);
     AT_TRY_OUT(prepare_given_up(&s, first.runner));
     at_progress_start(&s.progress, options->launch_only ? "launching" : "judging", s.plan.n_jobs);
     status = run_workers(&s, &first);

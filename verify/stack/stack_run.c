@@ -306,6 +306,7 @@ at_status at_stack_run(const struct at_stack_plan *plan, const struct at_stack_o
     run.jobs = outcome->record.n; /* behind those of the turns before */
     run.judge = (struct at_judge_options){ .seed = plan->seed,
                                            .threads = options->threads,
+                                           .shared_threads = options->threads,
                                            .limit_factor = 1,
                                            .model_rows = options->model_rows,
                                            .repro = options->repro,

@@ -74,6 +74,43 @@ static void test_threads(void **state) {
     unsetenv("AT_THREADS");
 }
 
+/* What a worker of a loop is told, and what it tells itself. */
+static at_status look_and_tell(void *context, int64_t begin, int64_t end, int worker) {
+    int *seen = context;
+    (void)end;
+    (void)worker;
+    seen[begin] = at_threads();
+    at_threads_use(9);
+    return AT_OK;
+}
+
+static void test_told_threads(void **state) {
+    (void)state;
+    int seen[64];
+    setenv("AT_THREADS", "7", 1);
+    assert_int_equal(at_threads_use(3), 0);
+    assert_int_equal(at_threads(), 3);
+    at_assert_ok(at_parallel(1, 1, 4, look_and_tell, seen)); /* alone, however many are allowed: as the caller */
+    assert_int_equal(seen[0], 3);
+    assert_int_equal(at_threads(), 3); /* nothing that a worker was told is left behind */
+    for (int turn = 0; turn < 2; turn++) {
+        at_assert_ok(at_parallel(64, 1, 2, look_and_tell, seen));
+        int alone = 0;
+        for (int i = 0; i < 64; i++) {
+            assert_true(seen[i] == 1 || seen[i] == 9);
+            alone += seen[i] == 1;
+        }
+        assert_in_range(alone, 1, 2); /* once each worker */
+        assert_int_equal(at_threads(), turn ? 7 : 3);
+        assert_int_equal(at_threads_use(0), turn ? 0 : 3);
+    }
+    assert_int_equal(at_threads_use(1000), 0);
+    assert_int_equal(at_threads(), 256);
+    assert_int_equal(at_threads_use(0), 1000);
+    assert_int_equal(at_threads(), 7);
+    unsetenv("AT_THREADS");
+}
+
 enum { MAX = 4096, WORKERS = 256 };
 
 /* What a loop saw: visits of each index, chunk bounds, and whether a worker was in two chunks at once. */
@@ -266,6 +303,7 @@ int main(void) {
         cmocka_unit_test(test_rounding_modes_are_refused),
         cmocka_unit_test(test_flushed_subnormals_are_refused),
         cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_told_threads),
         cmocka_unit_test(test_everything_once),
         cmocka_unit_test(test_lowest_failure),
         cmocka_unit_test(test_lowest_failure_comes_last),
