@@ -88,6 +88,23 @@ devices 1=dies
 wants 0 'units' "$attest" record "$source" "${what[@]}" --runner "$scratch/runner" --devices 0,1 --out "$scratch/by_one_left.h5"
 same "$scratch/counted.h5" "$scratch/by_one_left.h5"
 
+# Studies: their pieces go to whichever is free, and every result is in its place.
+vectors=("$attest" study tensor-core --patterns 700 --instructions 'hopper_*mma_k16*') codes=("$attest" study special --golden --step 251 --instructions '*ex2.approx.f32')
+devices; wants 0 'as predicted' "${vectors[@]}" --runner "$scratch/runner" --out "$scratch/vectors.h5"; started none
+wants 0 ' 1b25f79fb992d552  as the model' "${codes[@]}" --runner "$scratch/runner" # five chunks; the hash is that of one loop over the model
+cp "$scratch/out" "$scratch/codes"
+for how in '' 1=dies 1=absent; do
+    echo 30 > "$scratch/lines"
+    devices $how; wants 0 'as predicted' "${vectors[@]}" --runner "$scratch/runner" --devices 0,1 --out "$scratch/by_two.h5"; started '0 1'
+    same "$scratch/vectors.h5" "$scratch/by_two.h5"
+    echo 3 > "$scratch/lines"
+    devices $how; wants 0 '1 instruction on some' "${codes[@]}" --runner "$scratch/runner" --devices 0,1
+    cmp <(grep -vi device "$scratch/out") <(grep -vi device "$scratch/codes") || fail "other results from two devices ($how)"
+done
+devices 0=absent 1=absent; wants 3 'no such device' "${codes[@]}" --runner "$scratch/runner" --devices 0,1
+wants 2 '--devices wants --runner' "${codes[@]}" --devices 0,1
+wants 2 'is for tensor-core and special --golden' "$attest" study zeros --runner cpu --devices 0,1
+
 wants 2 "found 'x', wanted all, or numbers" "$attest" verify --devices 0,x
 wants 2 'is there twice' "$attest" verify --devices 1,1
 wants 2 'wanted all, or numbers from 0 to 1' env CUDA_VISIBLE_DEVICES=3,5 "$attest" verify --devices 2

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "attest/decoy.h"
+#include "attest/env.h"
 
 at_status at_case_context_create(const struct at_plan_case *item, const struct at_judge_options *options,
                                  struct at_case_context **context) {

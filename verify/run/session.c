@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,19 +59,7 @@ struct worker {
     int started;
 };
 
-static volatile sig_atomic_t interrupted;
 static _Thread_local struct worker *at_work; /* the worker of this thread */
-
-/* The first asks for an end after the running jobs; the second ends the process, as if nobody had asked. */
-static void on_signal(int number) {
-    if (interrupted) {
-        signal(number, SIG_DFL);
-        raise(number);
-    }
-    interrupted = number;
-}
-
-int at_session_signal(void) { return interrupted; }
 
 struct at_session_options at_session_defaults(void) {
     return (struct at_session_options){ .selection = { .cases_glob = "smoke:*", .shards = 1 },
@@ -191,7 +178,7 @@ static void join_fullest(struct session *s, struct worker *w) {
 static at_status take(struct session *s, struct worker *w, int *variant) {
     at_status status = AT_OK;
     pthread_mutex_lock(&s->lock);
-    const int stop = s->stop || interrupted;
+    const int stop = s->stop || at_session_signal();
     if (w->at && (stop || !has_more(s, w->at)))
         leave(w);
     if (!w->at && !stop) {
@@ -317,13 +304,6 @@ static at_status run_workers(struct session *s, struct at_device_seat *first) {
     return s->first_failure == AT_OK ? AT_OK : AT_FAIL(s->first_failure, "%s", s->failure);
 }
 
-void at_session_watch_signals(void) {
-    struct sigaction action = { .sa_handler = on_signal };
-    interrupted = 0;
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
-
 /* What had failed, hung or crashed before the run went on counts. */
 static at_status prepare_given_up(struct session *s, const struct at_runner *runner) {
     const struct at_session_options *o = s->options;
@@ -381,8 +361,8 @@ static at_status open_journal(struct session *s) {
 static at_status finish(struct session *s) {
     AT_TRY(at_run_record_sort(s->record));
     s->record->is_part = s->options->selection.shards > 1;
-    if (interrupted && at_run_record_jobs(s->record) < s->plan.n_jobs) {
-        s->record->signal = interrupted;
+    if (at_session_signal() && at_run_record_jobs(s->record) < s->plan.n_jobs) {
+        s->record->signal = at_session_signal();
         s->record->planned = s->plan.n_jobs;
     }
     if (!s->journal || s->record->signal)

@@ -30,6 +30,9 @@ static const struct at_option options[] = {
     AT_STUDY_ZEROS_OPTIONS,
     { "--runner", "R",
       "tensor-core, special: cuda, cpu (special: default), or a command line that speaks the protocol" },
+    { "--devices", "LIST",
+      "tensor-core, special --golden: all, or 0,1,...: two runners are started on each of these GPUs (default: two on "
+      "the first), and whichever is free takes the next piece; what fails on one is done by another" },
     { "--out", "S.h5", "write the archive" },
     { "--seed", "S", "of generated data (default 1)" },
     { NULL, NULL, NULL },
@@ -52,7 +55,19 @@ static at_status unknown(const char *word) {
                    nearest ? nearest : "", nearest ? "'?" : "", all);
 }
 
+static at_status check_devices(const struct at_args *args) {
+    const char *study = args->words[0];
+    if (!at_args_has(args, "--devices"))
+        return AT_OK;
+    if (strcmp(study, "tensor-core") != 0 && !(strcmp(study, "special") == 0 && at_args_has(args, "--golden")))
+        return AT_FAIL(AT_USAGE, "study %.64s: --devices is for tensor-core and special --golden", study);
+    return at_args_has(args, "--runner") ? AT_OK : AT_FAIL(AT_USAGE, "study: --devices wants --runner");
+}
+
 static int run(const struct at_args *args) {
+    const at_status status = check_devices(args);
+    if (status != AT_OK)
+        return at_report_failure(status);
     for (int i = 0; at_studies[i]; i++)
         if (strcmp(args->words[0], at_studies[i]->name) == 0)
             return at_studies[i]->run(args);

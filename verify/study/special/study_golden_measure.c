@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fnmatch.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 #include "verify/result/atomic_file.h"
 #include "verify/study/special/study_special.h"
 
-enum { PIECE = 1 << 14, CHUNK = 1 << 24 };
+enum { PIECE = 1 << 14, CHUNK = 1 << 22 };
 
 /* ---- results beside the model ---- */
 
@@ -83,35 +84,72 @@ at_status at_special_compare(const struct at_special_instruction *instruction, c
 /* ---- one instruction ---- */
 
 struct measurement {
-    struct at_runner *runner;
+    struct at_study_devices *devices;
     int64_t step;
     int threads, measured, different, broken;
     FILE *file; /* of hashes; NULL: none is written */
 };
 
-/* All arguments, a chunk at a time. *ran 0: the variant declines, or, with m->broken raised, breaks, and *why says why. */
-static at_status sweep(struct measurement *m, int variant, const struct at_special_instruction *t, int *ran, char *why,
-                       size_t size, struct at_special_measured *to) {
-    struct at_special_codes codes = { .step = t->narrow ? 1 : m->step };
-    const int64_t arguments = (at_special_arguments(t) + codes.step - 1) / codes.step;
+/* What the chunks of an instruction share. */
+struct sweep {
+    const struct measurement *m;
+    const struct at_special_instruction *instruction;
+    int variant;
+    int64_t arguments, step; /* its codes are [0, arguments) * step */
+    pthread_mutex_t lock;    /* of what follows */
     struct at_progress progress;
-    at_status status = AT_OK;
-    at_progress_start(&progress, "study special", arguments);
-    for (*ran = 1; *ran && codes.first < arguments; codes.first += codes.n) {
-        struct at_problem p;
-        struct at_run_reply reply;
-        at_problem_init(&p, at_op_find("special_function"), AT_F32);
-        at_scalar_set(&p, at_op_scalar(p.op, "instruction"), (double)(t - at_special_instruction_at(0)));
-        p.op->complete(&p, ~0u);
-        codes.n = arguments - codes.first < CHUNK ? arguments - codes.first : CHUNK;
-        AT_TRY_OUT(at_special_launch(m->runner, variant, &codes, m->threads, &p, &reply));
-        *ran = at_special_ran(&reply, why, size, &m->broken);
-        if (*ran)
-            AT_TRY_OUT(at_special_compare(t, &codes, p.tensors[at_op_tensor_index(p.op, "y")].data, m->threads, to));
-        at_progress_step(&progress, codes.n, to->different - progress.failed, t->name);
-    }
-out:
-    at_progress_end(&progress);
+    struct at_special_measured found;
+    int declined, broken;
+    char why[600]; /* it declines or breaks */
+};
+
+static int is_over(struct sweep *s) {
+    pthread_mutex_lock(&s->lock);
+    const int over = s->declined || s->broken;
+    pthread_mutex_unlock(&s->lock);
+    return over;
+}
+
+static at_status sweep_chunk(void *context, int64_t i, struct at_runner *runner) {
+    struct sweep *s = context;
+    const struct at_special_instruction *t = s->instruction;
+    struct at_special_codes codes = { .first = i * CHUNK, .step = s->step };
+    struct at_special_measured found = { 0 };
+    struct at_problem p;
+    struct at_run_reply reply;
+    char why[sizeof s->why];
+    int broken = 0;
+    if (is_over(s))
+        return AT_OK;
+    at_problem_init(&p, at_op_find("special_function"), AT_F32);
+    at_scalar_set(&p, at_op_scalar(p.op, "instruction"), (double)(t - at_special_instruction_at(0)));
+    p.op->complete(&p, ~0u);
+    codes.n = s->arguments - codes.first < CHUNK ? s->arguments - codes.first : CHUNK;
+    AT_TRY(at_special_launch(runner, s->variant, &codes, s->m->threads, &p, &reply));
+    const int ran = at_special_ran(&reply, why, sizeof why, &broken);
+    if (ran)
+        AT_TRY(at_special_compare(t, &codes, p.tensors[at_op_tensor_index(p.op, "y")].data, s->m->threads, &found));
+    pthread_mutex_lock(&s->lock);
+    if (!ran)
+        snprintf(s->why, sizeof s->why, "%s", why);
+    s->declined |= !ran && !broken;
+    s->broken |= broken;
+    note(&found, &s->found);
+    at_progress_step(&s->progress, codes.n, s->found.different - s->progress.failed, t->name);
+    pthread_mutex_unlock(&s->lock);
+    return AT_OK;
+}
+
+/* All arguments, a chunk at a time, up to one of which the variant says that it declines, or where it breaks. */
+static at_status sweep(const struct measurement *m, struct sweep *s) {
+    s->m = m;
+    s->step = s->instruction->narrow ? 1 : m->step;
+    s->arguments = (at_special_arguments(s->instruction) + s->step - 1) / s->step;
+    pthread_mutex_init(&s->lock, NULL);
+    at_progress_start(&s->progress, "study special", s->arguments);
+    const at_status status = at_study_devices_run(m->devices, (s->arguments - 1) / CHUNK + 1, sweep_chunk, s);
+    at_progress_end(&s->progress);
+    pthread_mutex_destroy(&s->lock);
     return status;
 }
 
@@ -131,28 +169,27 @@ static void print(const struct at_special_instruction *t, const struct at_specia
 }
 
 static at_status instruction(struct measurement *m, int variant, const struct at_special_instruction *t) {
-    struct at_special_measured found = { 0 };
-    char why[600] = "";
-    const int broken = m->broken;
-    int ran = 0;
-    AT_TRY(sweep(m, variant, t, &ran, why, sizeof why, &found));
-    if (m->broken > broken)
-        printf("%-22s %s\n", t->name, why);
-    if (!ran)
+    struct sweep s = { .instruction = t, .variant = variant };
+    AT_TRY(sweep(m, &s));
+    m->broken += s.broken;
+    if (s.broken)
+        printf("%-22s %s\n", t->name, s.why);
+    if (s.broken || s.declined)
         return AT_OK;
-    print(t, &found);
+    print(t, &s.found);
     if (m->file)
-        fprintf(m->file, "%s %016" PRIx64 "\n", t->name, found.hash);
+        fprintf(m->file, "%s %016" PRIx64 "\n", t->name, s.found.hash);
     m->measured++;
-    m->different += found.different > 0;
+    m->different += s.found.different > 0;
     return AT_OK;
 }
 
 /* ---- all of them ---- */
 
 static at_status variants(struct measurement *m, const char *glob) {
-    for (int i = 0; i < at_runner_variant_count(m->runner); i++) {
-        const struct at_variant *v = at_runner_variant(m->runner, i);
+    struct at_runner *runner = at_study_devices_first(m->devices);
+    for (int i = 0; i < at_runner_variant_count(runner); i++) {
+        const struct at_variant *v = at_runner_variant(runner, i);
         if (strcmp(v->family, "special_function") != 0)
             continue;
         printf("%s/%s\n", v->family, v->name);
@@ -179,17 +216,18 @@ static void head(FILE *file, const char *device) {
             device, date);
 }
 
-at_status at_special_measure(struct at_runner *runner, const char *glob, int64_t step, const char *path, int threads,
-                             int *bad) {
-    struct measurement m = { .runner = runner, .step = step, .threads = threads };
+at_status at_special_measure(struct at_study_devices *devices, const char *glob, int64_t step, const char *path,
+                             int threads, int *bad) {
+    struct measurement m = { .devices = devices, .step = step, .threads = threads };
+    const char *device = at_runner_device(at_study_devices_first(devices));
     struct at_atomic_file file = { 0 };
     at_status status = AT_OK;
     if (path)
         AT_TRY(at_atomic_open(path, &file));
     m.file = file.stream;
-    printf("%s\n", at_runner_device(runner));
+    printf("%s\n", device);
     if (m.file)
-        head(m.file, at_runner_device(runner));
+        head(m.file, device);
     AT_TRY_OUT(variants(&m, glob));
     printf("%d instruction%s on %s, %d differ\n", m.measured, m.measured == 1 ? "" : "s",
            step == 1 ? "all their arguments" : "some of their arguments", m.different);

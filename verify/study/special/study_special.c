@@ -144,8 +144,8 @@ static at_status neighbours(const char *glob, int threads, int *bad) {
 
 /* The unit itself, where there is a runner. */
 static at_status measure(const struct at_args *args, const char *glob, int *bad) {
-    const char *runner = at_args_get(args, "--runner"), *path = at_args_get(args, "--golden");
-    struct at_runner *opened = NULL;
+    const char *path = at_args_get(args, "--golden");
+    struct at_study_devices devices;
     int64_t step;
     if (at_args_has(args, "--out"))
         return AT_FAIL(AT_USAGE, "study special: --golden with --runner writes a file of hashes, no archive: no --out");
@@ -154,9 +154,9 @@ static at_status measure(const struct at_args *args, const char *glob, int *bad)
         return AT_FAIL(AT_USAGE, "study special: a file of hashes is of all arguments: --golden FILE or --step");
     if (*path)
         AT_TRY(at_atomic_check(path));
-    AT_TRY(at_runner_open(runner, &opened));
-    const at_status status = at_special_measure(opened, glob, step, *path ? path : NULL, at_threads(), bad);
-    at_runner_close(opened);
+    AT_TRY(at_study_devices_open(args, &devices));
+    const at_status status = at_special_measure(&devices, glob, step, *path ? path : NULL, at_threads(), bad);
+    at_study_devices_close(&devices);
     return status;
 }
 

@@ -9,6 +9,7 @@
 #include "attest/status.h"
 #include "special/unit_instruction.h"
 #include "verify/study/special/study_launch.h"
+#include "verify/study/study_devices.h"
 #include "verify/study/study_list.h"
 
 /* Input and result go through 64 bits of mixing; the hash of a function is the sum of all, so their order does not matter. Every
@@ -38,10 +39,10 @@ struct at_special_measured {
 /* Adds n results y of the codes, in the instruction's format. The same for any number of threads, and for any cut into pieces. */
 at_status at_special_compare(const struct at_special_instruction *instruction, const struct at_special_codes *codes,
                              const void *y, int threads, struct at_special_measured *to);
-/* Every instruction that a variant of the runner has and `glob` matches, on all its arguments, of f32 each step-th. *bad counts those
+/* Every instruction that a variant of the runners has and `glob` matches, on all its arguments, of f32 each step-th. *bad counts those
  * that differ from the model or break. `path`: hashes as a file that at_special_golden() reads; NULL: none. */
-at_status at_special_measure(struct at_runner *runner, const char *glob, int64_t step, const char *path, int threads,
-                             int *bad);
+at_status at_special_measure(struct at_study_devices *devices, const char *glob, int64_t step, const char *path,
+                             int threads, int *bad);
 
 /* The model against hashes of a device, line by line "NAME HASH" as PTX names instructions: *bad of them differ. What the model does
  * not have is named and passes. */

@@ -14,11 +14,12 @@
 #include "datasets/language/case.h"
 #include "verify/result/atomic_file.h"
 #include "verify/cli/commands.h"
+#include "verify/study/study_devices.h"
 
 enum { MAX_ROWS = 1024 };
 
 struct study {
-    struct at_runner *runner;
+    struct at_study_devices devices;
     int64_t patterns; /* of an instruction, all strata together */
     uint64_t seed;
     int threads, n;
@@ -71,14 +72,14 @@ static at_status fill(void *context, int64_t begin, int64_t end, int worker) {
     return AT_OK;
 }
 
-static at_status study_row(struct study *s, int variant, struct at_tc_study_row *row) {
+static at_status study_row(const struct study *s, struct at_runner *runner, int variant, struct at_tc_study_row *row) {
     const struct at_tc_instruction *t = row->instruction;
     struct operands o = { 0 };
     struct filling filling = { row, &o };
     at_status status = AT_OK;
     AT_TRY_OUT(allocate(row, &o));
     AT_TRY_OUT(at_parallel(row->patterns, 1024, s->threads, fill, &filling));
-    AT_TRY_OUT(at_tc_study_launch(s->runner, variant, t, row->patterns, o.a, o.b, o.c, o.d));
+    AT_TRY_OUT(at_tc_study_launch(runner, variant, t, row->patterns, o.a, o.b, o.c, o.d));
     AT_TRY_OUT(at_tc_study_model(row, 1, s->threads, o.model));
     for (int64_t i = 0; i < row->patterns; i++) {
         if (same((double)o.d[i], o.model[i]))
@@ -96,27 +97,40 @@ out:
 
 /* ---- runs ---- */
 
+struct strata {
+    const struct study *study;
+    int variant;
+    struct at_tc_study_row *rows; /* [AT_TC_STRATA] */
+};
+
+static at_status study_stratum(void *context, int64_t i, struct at_runner *runner) {
+    const struct strata *s = context;
+    return study_row(s->study, runner, s->variant, &s->rows[i]);
+}
+
 static at_status study_instruction(struct study *s, int variant, const struct at_tc_instruction *t, int *bad) {
-    const int first = s->n;
+    struct at_tc_stratum_row printed[AT_TC_STRATA];
+    struct strata strata = { s, variant, &s->rows[s->n] };
+    if (s->n + AT_TC_STRATA > MAX_ROWS)
+        return AT_FAIL(AT_NO_MEMORY, "study: more than %d rows", (int)MAX_ROWS);
+    for (int k = 0; k < AT_TC_STRATA; k++)
+        strata.rows[k] =
+            (struct at_tc_study_row){ t, (enum at_tc_stratum)k, s->seed, .patterns = s->patterns / AT_TC_STRATA };
+    AT_TRY(at_study_devices_run(&s->devices, AT_TC_STRATA, study_stratum, &strata));
     for (int k = 0; k < AT_TC_STRATA; k++) {
-        struct at_tc_study_row *row = &s->rows[s->n];
-        if (s->n == MAX_ROWS)
-            return AT_FAIL(AT_NO_MEMORY, "study: more than %d rows", (int)MAX_ROWS);
-        *row = (struct at_tc_study_row){ t, (enum at_tc_stratum)k, s->seed, .patterns = s->patterns / AT_TC_STRATA };
-        AT_TRY(study_row(s, variant, row));
-        *bad += row->mismatches > 0;
-        s->n++;
+        *bad += strata.rows[k].mismatches > 0;
+        printed[k] = at_tc_study_stratum(&strata.rows[k]);
     }
-    struct at_tc_stratum_row rows[AT_TC_STRATA];
-    for (int i = first; i < s->n; i++)
-        rows[i - first] = at_tc_study_stratum(&s->rows[i]);
-    *bad += !at_tc_study_print(rows, s->n - first, stdout);
+    s->n += AT_TC_STRATA;
+    *bad += !at_tc_study_print(printed, AT_TC_STRATA, stdout);
     return AT_OK;
 }
 
 static at_status study_device(struct study *s, const struct at_args *args, int *bad) {
     const char *glob = at_args_get(args, "--instructions"), *golden = at_args_get(args, "--golden");
-    const char *out = at_args_get(args, "--out"), *device = at_runner_device(s->runner);
+    const char *out = at_args_get(args, "--out");
+    struct at_runner *first = at_study_devices_first(&s->devices);
+    const char *device = at_runner_device(first);
     const char *written[] = { golden, out };
     struct at_tc_probe_row probes[AT_TC_PROBES];
     int ran = 0, wrong = 0;
@@ -127,7 +141,7 @@ static at_status study_device(struct study *s, const struct at_args *args, int *
         const struct at_tc_instruction *t = at_tc_instruction_at(i);
         if (glob && fnmatch(glob, t->name, 0) != 0)
             continue;
-        const int variant = at_tc_study_variant(s->runner, t);
+        const int variant = at_tc_study_variant(first, t);
         if (variant >= 0)
             AT_TRY(study_instruction(s, variant, t, bad));
     }
@@ -135,7 +149,7 @@ static at_status study_device(struct study *s, const struct at_args *args, int *
         return AT_FAIL(AT_USAGE, "study: this runner has no variant for an instruction that matches '%s'",
                        glob ? glob : "*");
     printf("\n");
-    AT_TRY(at_tc_study_probes(s->runner, probes, &ran, &wrong));
+    AT_TRY(at_tc_study_probes(first, probes, &ran, &wrong));
     printf("%d probes, %d not as predicted\n", ran, wrong);
     *bad += wrong;
     if (golden)
@@ -190,14 +204,13 @@ static at_status study(const struct at_args *args, int *bad) {
     if (runner && golden && !*golden)
         AT_FAIL_OUT(AT_USAGE, "study tensor-core: with --runner, --golden wants the FILE to write");
     if (runner) {
-        AT_TRY_OUT(at_runner_open(runner, &s->runner));
+        AT_TRY_OUT(at_study_devices_open(args, &s->devices));
         AT_TRY_OUT(study_device(s, args, bad));
     } else {
         AT_TRY_OUT(study_golden(s, golden, bad));
     }
 out:
-    if (s->runner)
-        at_runner_close(s->runner);
+    at_study_devices_close(&s->devices);
     free(s);
     return status;
 }
