@@ -271,8 +271,8 @@ static void *work(void *context) {
     leave_for_good(s, w);
     if (predictor)
         at_runner_close(predictor);
-    at_device_seat_close(
-        &w->seat); /* here, not one after another at the end: of a device that is a tenth of a second each */
+    /* Not one after another when all have ended: a device takes a tenth of a second each. */
+    at_device_seat_close(&w->seat);
     at_threads_use(before);
     return NULL;
 }
