@@ -14,6 +14,7 @@ import time
 
 attest, commands = sys.argv[1], sys.argv[2:] or ["verify", "merge", "requests", "scores"]
 powers = [100, 1000, 10_000, 100_000, 1_000_000]
+assert set(commands) <= {"verify", "merge", "requests", "scores"}, commands
 grow = os.path.join(os.path.dirname(os.path.abspath(__file__)), "grow_journals.py")
 
 

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verify/study/study_devices.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "attest/env.h"
@@ -10,9 +11,11 @@ at_status at_study_devices_open(const struct at_args *args, struct at_study_devi
     memset(d, 0, sizeof *d);
     AT_TRY(at_devices_parse(at_args_get(args, "--devices"), &d->list));
     AT_TRY(at_device_pool_create(at_args_get(args, "--runner"), &d->list, NULL, &d->pool));
-    d->n = AT_RUNNERS_A_DEVICE * (d->list.n ? d->list.n : 1);
+    d->n = (at_threads() > 1 ? AT_RUNNERS_A_DEVICE : 1) * (d->list.n ? d->list.n : 1);
     const at_status status = at_device_seat_open(d->pool, 0, &d->seats[0]);
-    if (status != AT_OK)
+    if (status == AT_OK)
+        snprintf(d->device, sizeof d->device, "%s", at_runner_device(d->seats[0].runner));
+    else
         at_study_devices_close(d);
     return status;
 }

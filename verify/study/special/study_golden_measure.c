@@ -187,9 +187,9 @@ static at_status instruction(struct measurement *m, int variant, const struct at
 /* ---- all of them ---- */
 
 static at_status variants(struct measurement *m, const char *glob) {
-    struct at_runner *runner = at_study_devices_first(m->devices);
-    for (int i = 0; i < at_runner_variant_count(runner); i++) {
-        const struct at_variant *v = at_runner_variant(runner, i);
+    const int n = at_runner_variant_count(at_study_devices_first(m->devices));
+    for (int i = 0; i < n; i++) {
+        const struct at_variant *v = at_runner_variant(at_study_devices_first(m->devices), i);
         if (strcmp(v->family, "special_function") != 0)
             continue;
         printf("%s/%s\n", v->family, v->name);
@@ -219,15 +219,14 @@ static void head(FILE *file, const char *device) {
 at_status at_special_measure(struct at_study_devices *devices, const char *glob, int64_t step, const char *path,
                              int threads, int *bad) {
     struct measurement m = { .devices = devices, .step = step, .threads = threads };
-    const char *device = at_runner_device(at_study_devices_first(devices));
     struct at_atomic_file file = { 0 };
     at_status status = AT_OK;
     if (path)
         AT_TRY(at_atomic_open(path, &file));
     m.file = file.stream;
-    printf("%s\n", device);
+    printf("%s\n", devices->device);
     if (m.file)
-        head(m.file, device);
+        head(m.file, devices->device);
     AT_TRY_OUT(variants(&m, glob));
     printf("%d instruction%s on %s, %d differ\n", m.measured, m.measured == 1 ? "" : "s",
            step == 1 ? "all their arguments" : "some of their arguments", m.different);

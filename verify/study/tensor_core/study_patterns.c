@@ -114,12 +114,36 @@ out:
     return status;
 }
 
-int at_tc_study_variant(struct at_runner *runner, const struct at_tc_instruction *t) {
+struct question {
+    const struct at_tc_instruction *instruction;
+    int variant;
+};
+
+static at_status ask(void *context, int64_t i, struct at_runner *runner) {
+    struct question *q = context;
     uint32_t zeros[AT_TC_BLOCK_MAX] = { 0 };
     float c = 0, d;
-    for (int i = 0; i < at_runner_variant_count(runner); i++)
-        if (strcmp(at_runner_variant(runner, i)->family, "tensor_core") == 0 &&
-            at_tc_study_launch(runner, i, t, 1, zeros, zeros, &c, &d) == AT_OK)
-            return i;
-    return -1;
+    (void)i;
+    for (int k = 0; k < at_runner_variant_count(runner); k++) {
+        const struct at_variant *v = at_runner_variant(runner, k);
+        if (strcmp(v->family, "tensor_core") != 0)
+            continue;
+        const at_status status = at_tc_study_launch(runner, k, q->instruction, 1, zeros, zeros, &c, &d);
+        if (status == AT_CRASHED || status == AT_HUNG || status == AT_ENVIRONMENT)
+            return status;
+        if (status == AT_OK) {
+            q->variant = k;
+            return AT_OK;
+        }
+        if (status != AT_UNSUPPORTED)
+            fprintf(stderr, "attest: %s/%s is left out: %s\n", v->family, v->name, at_error_message());
+    }
+    return AT_OK;
+}
+
+at_status at_tc_study_variant(struct at_study_devices *devices, const struct at_tc_instruction *t, int *variant) {
+    struct question q = { t, -1 };
+    const at_status status = at_study_devices_run(devices, 1, ask, &q);
+    *variant = q.variant;
+    return status;
 }

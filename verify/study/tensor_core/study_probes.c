@@ -139,21 +139,36 @@ static at_status run(struct at_runner *runner, int variant, const struct at_tc_i
 
 _Static_assert(sizeof probes / sizeof *probes <= AT_TC_PROBES, "room for every probe");
 
-at_status at_tc_study_probes(struct at_runner *runner, struct at_tc_probe_row rows[AT_TC_PROBES], int *ran,
+struct probe_step {
+    const struct probe *probe;
+    const struct at_tc_instruction *instruction;
+    int variant;
+    double hardware, model;
+};
+
+static at_status run_step(void *context, int64_t i, struct at_runner *runner) {
+    struct probe_step *s = context;
+    (void)i;
+    return run(runner, s->variant, s->instruction, s->probe, &s->hardware, &s->model);
+}
+
+at_status at_tc_study_probes(struct at_study_devices *devices, struct at_tc_probe_row rows[AT_TC_PROBES], int *ran,
                              int *wrong) {
     *ran = *wrong = 0;
     printf("%-4s %-32s %-26s %-16s %-16s %-16s\n", "", "probe", "instruction", "predicted", "model", "runner");
     for (size_t i = 0; i < sizeof probes / sizeof *probes; i++) {
         const struct probe *probe = &probes[i];
         const struct at_tc_instruction *t = at_tc_instruction_find(probe->instruction);
-        const int variant = t ? at_tc_study_variant(runner, t) : -1;
-        double hardware, model;
-        if (variant < 0) {
+        struct probe_step step = { probe, t, -1, 0, 0 };
+        if (t)
+            AT_TRY(at_tc_study_variant(devices, t, &step.variant));
+        if (step.variant < 0) {
             printf("%-4s %-32s %-26s not run: the runner has no variant for it\n", probe->name, probe->what,
                    probe->instruction);
             continue;
         }
-        AT_TRY(run(runner, variant, t, probe, &hardware, &model));
+        AT_TRY(at_study_devices_run(devices, 1, run_step, &step));
+        const double hardware = step.hardware, model = step.model;
         const int right = same(hardware, probe->want) && same(model, probe->want);
         printf("%-4s %-32s %-26s %-16.10g %-16.10g %-16.10g%s\n", probe->name, probe->what, probe->instruction,
                probe->want, model, hardware, right ? "" : "  DIFFERENT");

@@ -14,7 +14,6 @@
 #include "datasets/language/case.h"
 #include "verify/result/atomic_file.h"
 #include "verify/cli/commands.h"
-#include "verify/study/study_devices.h"
 
 enum { MAX_ROWS = 1024 };
 
@@ -129,8 +128,7 @@ static at_status study_instruction(struct study *s, int variant, const struct at
 static at_status study_device(struct study *s, const struct at_args *args, int *bad) {
     const char *glob = at_args_get(args, "--instructions"), *golden = at_args_get(args, "--golden");
     const char *out = at_args_get(args, "--out");
-    struct at_runner *first = at_study_devices_first(&s->devices);
-    const char *device = at_runner_device(first);
+    const char *device = s->devices.device;
     const char *written[] = { golden, out };
     struct at_tc_probe_row probes[AT_TC_PROBES];
     int ran = 0, wrong = 0;
@@ -141,7 +139,8 @@ static at_status study_device(struct study *s, const struct at_args *args, int *
         const struct at_tc_instruction *t = at_tc_instruction_at(i);
         if (glob && fnmatch(glob, t->name, 0) != 0)
             continue;
-        const int variant = at_tc_study_variant(first, t);
+        int variant;
+        AT_TRY(at_tc_study_variant(&s->devices, t, &variant));
         if (variant >= 0)
             AT_TRY(study_instruction(s, variant, t, bad));
     }
@@ -149,7 +148,7 @@ static at_status study_device(struct study *s, const struct at_args *args, int *
         return AT_FAIL(AT_USAGE, "study: this runner has no variant for an instruction that matches '%s'",
                        glob ? glob : "*");
     printf("\n");
-    AT_TRY(at_tc_study_probes(first, probes, &ran, &wrong));
+    AT_TRY(at_tc_study_probes(&s->devices, probes, &ran, &wrong));
     printf("%d probes, %d not as predicted\n", ran, wrong);
     *bad += wrong;
     if (golden)

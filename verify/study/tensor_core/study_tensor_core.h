@@ -7,6 +7,7 @@
 
 #include "datasets/fill/tc_patterns.h"
 #include "verify/cli/options.h"
+#include "verify/study/study_devices.h"
 #include "verify/study/study_list.h"
 #include "verify/runner/runner.h"
 
@@ -29,8 +30,10 @@ at_status at_tc_study_model(struct at_tc_study_row *row, int neighbours, int thr
 /* Hash and first results of values. */
 void at_tc_study_digest(const double *values, int64_t n, struct at_tc_study_row *row);
 
-/* A runner's variant that launches an instruction, -1 if none says it does. */
-int at_tc_study_variant(struct at_runner *runner, const struct at_tc_instruction *instruction);
+/* The runners' variant that launches an instruction, -1 if none does; one that fails is named on stderr. A runner that dies or
+ * hangs is no answer: AT_CRASHED, AT_HUNG, AT_ENVIRONMENT. */
+at_status at_tc_study_variant(struct at_study_devices *devices, const struct at_tc_instruction *instruction,
+                              int *variant);
 /* Launches the patterns (codes a, b [patterns k], addends c [patterns]) and brings the results back. */
 at_status at_tc_study_launch(struct at_runner *runner, int variant, const struct at_tc_instruction *instruction,
                              int64_t patterns, uint32_t *a, uint32_t *b, float *c, float *d);
@@ -44,7 +47,8 @@ enum { AT_TC_PROBES = 64 };
 /* The probes: a few operands each, whose result tells one parameter of the model from its neighbours. Prints a line for
  * each, and fills rows[*ran] for those that the runner has a variant for; *wrong counts results that are not as
  * predicted. */
-at_status at_tc_study_probes(struct at_runner *runner, struct at_tc_probe_row rows[AT_TC_PROBES], int *ran, int *wrong);
+at_status at_tc_study_probes(struct at_study_devices *devices, struct at_tc_probe_row rows[AT_TC_PROBES], int *ran,
+                             int *wrong);
 
 /* A row as an archive has it; neighbours -1: it cannot be told. */
 struct at_tc_stratum_row {
