@@ -30,11 +30,12 @@ static const struct at_numerics_word tail_words[] = { AT_TAIL_LIST(X) };
 static const struct at_numerics_word pv_zero_words[] = { AT_PV_ZERO_LIST(X) };
 #undef X
 static const struct at_numerics_word bool_words[] = { { "0", NULL }, { "1", NULL } };
-/* P is a floating-point number: every format but i32. */
+/* P is a floating-point number: every format but i32, and that of the activations. */
 static const struct at_numerics_word format_words[] = {
 #define X(id, text, bytes, p, emin, emax, max) [AT_##id] = { text, NULL },
     AT_FORMAT_LIST(X)
 #undef X
+        [AT_P_INPUT] = { "input", NULL },
 };
 
 /* A kind: its values 0 .. n-1, or none for integers. */
@@ -89,6 +90,13 @@ static int get(const struct at_numerics *numerics, const struct field *field) {
 
 static void set(struct at_numerics *numerics, const struct field *field, int value) {
     memcpy((char *)numerics + field->offset, &value, sizeof value);
+}
+
+struct at_numerics at_numerics_on(const struct at_numerics *declared, enum at_format dtype) {
+    struct at_numerics numerics = *declared;
+    if (numerics.p == AT_P_INPUT)
+        numerics.p = (int)dtype;
+    return numerics;
 }
 
 int at_numerics_field_count(void) { return FIELDS; }

@@ -160,7 +160,7 @@ enum at_pv_zero { AT_PV_ZERO_LIST(X) };
     X(scale_on,  scale_on,   AT_SCALE_ON_SCORE, "where the scale is applied")                     \
     X(fir_order, fir_order,  AT_FIR_ORDER_TAPS, "form of the FIR")                                \
     X(bool,      fir_fma,    0, "1: steps of the FIR, a norm's shift, a rotation's sum, ALiBi's bias are fmaf; 0: multiply, then add") \
-    X(format,    p,          AT_F32, "format P is rounded to before P*V; f32: none narrower")     \
+    X(format,    p,          AT_F32, "format P is rounded to before P*V; f32: none narrower; input: that of the activations") \
     X(gamma_on,  gamma_on,   AT_GAMMA_ON_P, "where gamma is applied")                             \
     X(clamp,     clamp,      AT_CLAMP_FMINMAX, "the gate's way with NaN")                         \
     X(exp,       exp,        AT_EXP_LIBM, "softmax, exp2, silu_mul: the exponential")             \
@@ -222,6 +222,11 @@ static inline int64_t at_partial_keys(int64_t split, int64_t splits, int64_t n) 
 /* All defaults, as a designated-initialiser base: { AT_NUMERICS_DEFAULTS, .p = AT_BF16 } is not
  * portable to C++; write every field that differs and call at_numerics_default() elsewhere. */
 struct at_numerics at_numerics_default(void);
+
+/* The value of p=input, in the place of the one format that P cannot have. Operators do not know it: what evaluates a declaration
+ * asks at_numerics_on() first, for what it means on activations of format dtype. */
+enum { AT_P_INPUT = AT_I32 };
+struct at_numerics at_numerics_on(const struct at_numerics *declared, enum at_format dtype);
 
 /* A field of the list as data, for help: its values are words with a meaning, or whole numbers (values NULL). */
 struct at_numerics_word {

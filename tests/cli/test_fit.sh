@@ -73,7 +73,7 @@ python=/usr/bin/python3
 $python -c 'import numpy' 2> /dev/null || { echo "no numpy for $python"; exit 77; }
 cat > "$scratch/mine.py" << 'PY'
 import numpy as np
-from attest_runner import kernel, serve, f64, put
+from attest_runner import kernel, serve, requests, encode, f64, put, Unsupported
 F = np.float32
 def add(a, b, d, lanes):
     x, y = F(f64(a)), F(f64(b))
@@ -91,6 +91,26 @@ def by_format(a, b, d, *, scale):
 def doubles_of_parts(a, b, d, *, scale):
     x, y, n = f64(a), f64(b), a.shape[1] // 3
     put(d, F(x[:, :n] @ y[:, :n].T) + F(x[:, n:] @ y[:, n:].T))
+@kernel("asynct_decode", dtypes="f16 bf16", numerics="qk_unit=f32 p=input pv_unit=f32")
+def p_in_their_format(job, *, scale, taps, gamma, relu_pre, fir_form, clip_min, clip_max):
+    if fir_form:
+        raise Unsupported("taps alone")
+    for r in requests(job):
+        k, v = (np.repeat(F(f64(t)), r.group, axis=1) for t in (r.k, r.v))
+        for i, n in enumerate(r.seen):
+            s, o, q = np.zeros((n, len(r.q[i])), F), np.zeros(r.q[i].shape, F), F(f64(r.q[i]))
+            for c in range(q.shape[1]):
+                s += q[:, c] * k[:n, :, c]
+            s *= F(scale)
+            s = np.maximum(s, 0) if relu_pre else s
+            z = taps[:, 0] * s
+            for j in range(1, taps.shape[1]):
+                z[j:] += taps[:, j] * s[:n - j]
+            codes = encode(r.q.format, gamma * np.clip(z, F(clip_min), F(clip_max)))
+            p = F(codes) if r.q.format == "f16" else (codes.astype(np.uint32) << 16).view(F)
+            for t in range(n):
+                o += p[t][:, None] * v[t]
+            put(r.o[i], o)
 serve()
 PY
 export PYTHONPATH=$PWD/kernels/runner/python PYTHONDONTWRITEBYTECODE=1
@@ -101,5 +121,9 @@ grep -q 'alone' "$scratch/out" && fail "one declaration fits all formats, and it
 wants 0 'of f16 alone: with its other formats no declaration fits' "$attest" fit gemm/02_by_format --runner "$mine" --quiet --no-trees
 says 'numerics="qk_lanes=4 qk_run=1 qk_tree=butterfly"'
 wants 0 'numerics=""' "$attest" fit gemm/02_by_format --dtype bf16 --runner "$mine" --quiet --no-trees
+# P in the format of the inputs: one declaration for both, as found and as declared.
+wants 0 'declared: fits' "$attest" fit asynct_decode/01_p_in_their_format --check --runner "$mine" --quiet --no-trees
+says 'p=input'
+grep -q 'alone' "$scratch/out" && fail "p=input fits both formats, and it says otherwise"
 wants 1 'none fits; the nearest: ' "$attest" fit gemm/03_doubles_of_parts --runner "$mine" --quiet
 says 'not seen: '

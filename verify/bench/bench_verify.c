@@ -123,11 +123,12 @@ static void compare_row(const struct at_problem *p, const struct at_outputs *out
 static at_status compare_rows(const struct at_problem *p, const struct at_numerics *numerics,
                               const struct at_outputs *outputs, uint64_t rows_seed, struct at_bench_row *row) {
     struct sample s;
-    const int modelled = !numerics->free_order;
+    const struct at_numerics here = at_numerics_on(numerics, p->dtype);
+    const int modelled = !here.free_order;
     at_status status = take(p, rows_seed, &s);
     for (int64_t i = 0; i < s.n && status == AT_OK; i++) {
         const int64_t r = sampled_row(&s, i);
-        status = (modelled ? p->op->model : p->op->evaluate)(p, numerics, r, r + 1, &s.eval);
+        status = (modelled ? p->op->model : p->op->evaluate)(p, &here, r, r + 1, &s.eval);
         if (status == AT_OK)
             compare_row(p, outputs, &s, r, modelled, row);
     }

@@ -42,7 +42,8 @@ static at_status model(const struct at_problem *given, const struct at_numerics 
     }
     if (!m->exact)
         return AT_OK;
-    const at_status status = p->op->model(p, numerics, row, row + 1, &m->eval);
+    const struct at_numerics here = at_numerics_on(numerics, given->dtype);
+    const at_status status = p->op->model(p, &here, row, row + 1, &m->eval);
     if (status == AT_UNSUPPORTED || status == AT_USAGE) { /* no order here, or none that fits the case */
         at_error_clear();
         m->exact = 0;

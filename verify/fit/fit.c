@@ -158,6 +158,29 @@ static at_status find_orders(struct at_runner *runner, int variant, struct at_fi
     return at_order_find(runner, variant, &wide, kind, AT_ORDER_APART, runs, &fit->far);
 }
 
+/* Where what fits the first format rounds P to that format, P in the activations' format may fit all of them. */
+static at_status fit_first_alone(struct at_fit *fit) {
+    const int all = fit->search.n_probes;
+    struct at_distance distance;
+    fit->first_alone = 1;
+    fit->search.n_probes = fit->n_first;
+    AT_TRY(at_search_run(&fit->search, &fit->best, &fit->distance));
+    if (fit->distance.far > 0 || fit->best.p != (int)fit->layout.dtype)
+        return AT_OK;
+    struct at_numerics any = fit->best;
+    any.p = AT_P_INPUT;
+    fit->search.n_probes = all;
+    AT_TRY(at_search_distance(&fit->search, &any, ~0u, 0, &distance));
+    fit->first_alone = distance.far > 0;
+    if (fit->first_alone) {
+        fit->search.n_probes = fit->n_first;
+        return AT_OK;
+    }
+    fit->best = any;
+    fit->distance = distance;
+    return AT_OK;
+}
+
 at_status at_fit_variant(struct at_runner *runner, int variant, const struct at_fit_options *options,
                          struct at_fit *fit) {
     memset(fit, 0, sizeof *fit);
@@ -169,11 +192,8 @@ at_status at_fit_variant(struct at_runner *runner, int variant, const struct at_
     AT_TRY(at_axes_open(&fit->probe[0].data.problem, &fit->search.axes));
     if (!fit->changes) {
         AT_TRY(at_search_run(&fit->search, &fit->best, &fit->distance));
-        if (fit->distance.far > 0 && fit->search.n_probes > fit->n_first) { /* arithmetic that depends on the format */
-            fit->first_alone = 1;
-            fit->search.n_probes = fit->n_first;
-            AT_TRY(at_search_run(&fit->search, &fit->best, &fit->distance));
-        }
+        if (fit->distance.far > 0 && fit->search.n_probes > fit->n_first) /* arithmetic that depends on the format */
+            AT_TRY(fit_first_alone(fit));
         if (!(fit->distance.far > 0))
             AT_TRY(find_alike(fit));
         if (options->check)

@@ -209,11 +209,12 @@ static void add_row(struct at_probe *probe, int64_t row, struct at_distance *dis
 at_status at_probe_distance(struct at_probe *probe, const struct at_numerics *numerics, double enough,
                             struct at_distance *distance) {
     const struct at_problem *p = &probe->data.problem;
+    const struct at_numerics here = at_numerics_on(numerics, p->dtype);
     struct at_eval eval = { 0 };
     memcpy(eval.value, probe->value, sizeof eval.value);
     memcpy(eval.limit, probe->width, sizeof eval.limit);
     for (int64_t i = 0; i < probe->n_rows && distance->far <= enough; i++) {
-        const at_status status = p->op->model(p, numerics, probe->row[i], probe->row[i] + 1, &eval);
+        const at_status status = p->op->model(p, &here, probe->row[i], probe->row[i] + 1, &eval);
         if (status == AT_USAGE || status == AT_UNSUPPORTED) {
             distance->far = INFINITY;
             return AT_OK;

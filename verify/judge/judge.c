@@ -137,11 +137,11 @@ static at_status judge_tensor(struct at_job *j, int o, const char *inert) {
                                .bits = a->bits[t],
                                .computed = a->computed[t],
                                .problem = p,
-                               .numerics = &j->v->numerics,
+                               .numerics = &j->numerics,
                                .tensor = t,
                                .count = a->count[t] };
     AT_TRY(at_compare(&c, r));
-    struct at_evidence e = { .numerics = &j->v->numerics,
+    struct at_evidence e = { .numerics = &j->numerics,
                              .answer = a,
                              .judgement = &j->judgement,
                              .comparison = &c,
@@ -169,15 +169,15 @@ static at_status judge_by_decoys(struct at_job *j) {
     struct at_answer *a = &j->context->answer;
     double looseness[AT_MAX_TENSORS];
     char inert[256];
-    AT_TRY(at_answer_decoys(a, &j->v->numerics, j->context->options->threads));
+    AT_TRY(at_answer_decoys(a, &j->numerics, j->context->options->threads));
     for (int o = 0; o < a->n_outputs; o++) {
         int t = a->outputs[o], modelled = j->judgement.has_model && !j->judgement.model_is_part;
-        at_decoys_try(a, &j->v->numerics, t, modelled ? NULL : j->judgement.limit[t], j->judgement.model[t],
+        at_decoys_try(a, &j->numerics, t, modelled ? NULL : j->judgement.limit[t], j->judgement.model[t],
                       j->judgement.interval[t], j->judgement.modelled[t], &j->decoys[t]);
         at_decoys_try_scale(a, j->aggregates[t].scale, &j->decoys[t]);
     }
     required_inert(j, inert, sizeof inert);
-    AT_TRY(at_looseness(a, &j->v->numerics, looseness));
+    AT_TRY(at_looseness(a, &j->numerics, looseness));
     for (int o = 0; o < a->n_outputs; o++) {
         AT_TRY(judge_tensor(j, o, inert));
         j->results[o].looseness = looseness[a->outputs[o]];
@@ -208,7 +208,7 @@ static void look_once_more(struct at_job *j) {
 
 static at_status judge_outputs(struct at_job *j) {
     struct at_case_context *c = j->context;
-    at_status status = at_judgement_open(&c->answer, &j->v->numerics, c->options->threads, c->options->model_rows,
+    at_status status = at_judgement_open(&c->answer, &j->numerics, c->options->threads, c->options->model_rows,
                                          at_job_seed(j, 0), &j->judgement);
     if (status != AT_OK)
         return declaration_failed(j, status);
@@ -225,7 +225,7 @@ static at_status judge_outputs(struct at_job *j) {
     if (c->options->look)
         AT_TRY(c->options->look(c->options->context, j->outputs.tensors, c->answer.value));
     if (c->options->dump)
-        AT_TRY(at_dump_job(c->options->dump, &c->answer, &j->judgement, &j->outputs, &j->v->numerics));
+        AT_TRY(at_dump_job(c->options->dump, &c->answer, &j->judgement, &j->outputs, &j->numerics));
     return AT_OK;
 }
 
@@ -298,6 +298,7 @@ at_status at_judge_job(struct at_case_context *context, struct at_runner *runner
     if (!j.results)
         AT_FAIL_OUT(AT_NO_MEMORY, "no memory for results");
     AT_TRY_OUT(at_case_context_data(context));
+    j.numerics = at_numerics_on(&j.v->numerics, context->data.problem.dtype);
     AT_TRY_OUT(run_job(&j));
     AT_TRY_OUT(context->options->emit(context->options->context, j.results, j.n_results));
 out:

@@ -95,6 +95,6 @@ void at_neighbours(const struct at_numerics *declared, int field, struct at_neig
         return;
     }
     for (int i = 0; i < f.n_words; i++)
-        if (field != AT_FIELD_p || (i != AT_F64 && at_format_info((enum at_format)i)->bytes >= 2))
+        if (field != AT_FIELD_p || (i != AT_F64 && i != AT_P_INPUT && at_format_info((enum at_format)i)->bytes >= 2))
             add_value(declared, field, i, out);
 }

@@ -15,10 +15,10 @@ static at_status judge_again(struct at_job *j, int tensor, const struct at_case_
     struct at_judgement judgement = { 0 };
     AT_TRY(at_answer_open(&data->problem, options->threads, options->seed, &answer));
     at_status status =
-        at_judgement_open(&answer, &j->v->numerics, options->threads, options->model_rows, options->seed, &judgement);
+        at_judgement_open(&answer, &j->numerics, options->threads, options->model_rows, options->seed, &judgement);
     if (status == AT_OK) {
         at_judgement_widen(&answer, options->limit_factor, &judgement);
-        status = at_aggregate_judge(&answer, &j->v->numerics, tensor, &got->tensors[tensor], judgement.limit[tensor],
+        status = at_aggregate_judge(&answer, &j->numerics, tensor, &got->tensors[tensor], judgement.limit[tensor],
                                     options->threads, out);
     }
     at_judgement_close(&judgement);
@@ -69,7 +69,7 @@ at_status at_job_aggregates(struct at_job *j) {
         j->aggregates[t] = (struct at_aggregate){ .scale = INFINITY };
         if (!is_tested)
             continue;
-        AT_TRY(at_aggregate_judge(a, &j->v->numerics, t, &j->outputs.tensors[t], j->judgement.limit[t],
+        AT_TRY(at_aggregate_judge(a, &j->numerics, t, &j->outputs.tensors[t], j->judgement.limit[t],
                                   j->context->options->threads, &j->aggregates[t]));
         AT_TRY(confirm(j, t));
     }

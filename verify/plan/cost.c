@@ -70,8 +70,9 @@ static int takes_type(enum at_unit unit, enum at_format dtype) {
 static int is_tensor_core(enum at_unit unit) { return !takes_type(unit, AT_F64); }
 
 /* Both operands of a tensor core have one type: a kernel that declares others declines the case. */
-static int declines(const struct at_numerics *n, enum at_format dtype) {
-    return !takes_type(n->qk_unit, dtype) || (is_tensor_core(n->pv_unit) && n->p != (int)dtype);
+static int declines(const struct at_numerics *declared, enum at_format dtype) {
+    const struct at_numerics n = at_numerics_on(declared, dtype);
+    return !takes_type(n.qk_unit, dtype) || (is_tensor_core(n.pv_unit) && n.p != (int)dtype);
 }
 
 /* What costs follow from. */

@@ -26,7 +26,7 @@ static const struct {
     { "scale_on", "score q q_rounded taps" },
     { "fir_order", "taps pooled" },
     { "fir_fma", "0 1" },
-    { "p", "f64 f32 tf32 f16 bf16 e4m3 e5m2" },
+    { "p", "f64 f32 tf32 f16 bf16 e4m3 e5m2 input" },
     { "gamma_on", "p after_p output" },
     { "clamp", "fminmax propagate" },
     { "exp", "libm ex2_approx ex2_approx_ftz tanh_approx" },
@@ -333,11 +333,28 @@ static void test_nearest_name(void **state) {
     assert_null(at_nearest_name(longest, one, 1)); /* no misspelt name is that long */
 }
 
+static void p_in_the_format_of_the_activations(void **state) {
+    (void)state;
+    struct at_numerics declared, on;
+    at_assert_ok(at_numerics_parse("p=input split=512", &declared));
+    at_assert_ok(at_numerics_check(&declared));
+    for (int dtype = 0; dtype < AT_I32; dtype++) {
+        on = at_numerics_on(&declared, (enum at_format)dtype);
+        assert_int_equal(on.p, dtype);
+        on.p = AT_P_INPUT;
+        assert_true(same(&on, &declared));
+    }
+    declared.p = AT_F16;
+    on = at_numerics_on(&declared, AT_BF16);
+    assert_true(same(&on, &declared));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),     cmocka_unit_test(test_every_word), cmocka_unit_test(test_format_sizes),
-        cmocka_unit_test(test_bad_text),     cmocka_unit_test(test_check),      cmocka_unit_test(test_out_of_range),
-        cmocka_unit_test(test_nearest_name),
+        cmocka_unit_test(test_defaults),     cmocka_unit_test(test_every_word),
+        cmocka_unit_test(test_format_sizes), cmocka_unit_test(test_bad_text),
+        cmocka_unit_test(test_check),        cmocka_unit_test(test_out_of_range),
+        cmocka_unit_test(test_nearest_name), cmocka_unit_test(p_in_the_format_of_the_activations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
