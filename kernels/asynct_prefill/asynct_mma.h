@@ -35,17 +35,24 @@ template <int KEYS> int64_t at_mma_rows_bytes(int warps, const struct at_launch 
     return warps * AT_MMA_ROWS * length * (int64_t)sizeof(float);
 }
 
+/* The gate of a lane's row g, or g + 8 (half = 1): all rows of a warp have the same one. */
+__device__ inline const at_asynct_gate &at_gate_of_row(const at_asynct_gate &gate, int half) {
+    (void)half;
+    return gate;
+}
+
 /* The scores of a warp in shared memory, a row for each of its 16 queries: first the halo, which is the last K - 1
  * scores of the tile before, then the scores of a tile of KEYS keys. The kernel places a barrier of the warp between
- * put and gates, and another between gates and keep_tail. */
-template <class T, int KEYS> struct at_score_rows {
+ * put and gates, and another between gates and keep_tail. Gates: made of what `of` says of the rows' heads. */
+template <class T, int KEYS, class Gates = at_asynct_gate> struct at_score_rows {
     const at_asynct_view<T> &a;
-    const at_asynct_gate gate;
+    const Gates gates_of;
     float *const rows;
     const int length;
 
-    __device__ at_score_rows(const at_asynct_view<T> &view, int head, float *memory)
-        : a(view), gate(at_asynct_gate::of(view, head)), rows(memory), length(at_mma_row_length<KEYS>(view.n_taps)) {
+    template <class Of>
+    __device__ at_score_rows(const at_asynct_view<T> &view, const Of &of, float *memory)
+        : a(view), gates_of(Gates::of(view, of)), rows(memory), length(at_mma_row_length<KEYS>(view.n_taps)) {
         if constexpr (KEYS < AT_ASYNCT_MAX_TAPS - 1) /* keep_tail moves what is no score yet */
             for (int i = 0; at_lane() < AT_MMA_ROWS && i < length - KEYS; i++)
                 rows[at_lane() * length + i] = 0.0f;
@@ -62,11 +69,12 @@ template <class T, int KEYS> struct at_score_rows {
     }
     /* P as an operand: 16 queries by 4 A keys, from key `key` of the tile that begins with `begin`; 0 where a query
      * does not see the key. */
-    template <int A>
-    __device__ void gates(const at_mma_queries<T> &queries, int begin, uint32_t (&p)[A], int key = 0) const {
+    template <class Queries, int A>
+    __device__ void gates(const Queries &queries, int begin, uint32_t (&p)[A], int key = 0) const {
         const int g = at_lane() / 4, t = at_lane() % 4, from = begin + key;
         AT_UNROLL
         for (int r = 0; r < A; r++) {
+            const at_asynct_gate &gate = at_gate_of_row(gates_of, r % 2);
             const int row = g + 8 * (r % 2), first = 2 * t + 8 * (r / 2), keys = queries.visible(row) - from;
             const float *score = rows + key + row * length + gate.n_taps - 1 + first;
             const float low = first < keys ? gate(score, from + first) : 0.0f;

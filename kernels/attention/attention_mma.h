@@ -182,8 +182,8 @@ template <int B> __device__ void at_mma_hide(uint32_t (&b)[B], int keys) {
 }
 
 /* o += P V one query at a time, because V holds infinities or NaNs in rows that some queries do not see. */
-template <int D, class Load, class T, class Sum, int A>
-__device__ void at_mma_values_by_query(const at_mma_queries<T> &queries, int begin, const uint32_t (&p)[A], const T *v,
+template <int D, class Load, class Queries, class T, class Sum, int A>
+__device__ void at_mma_values_by_query(const Queries &queries, int begin, const uint32_t (&p)[A], const T *v,
                                        Sum (&o)[D / 8]) {
     constexpr int B = A / 2;
     for (int row = 0; row < AT_MMA_ROWS; row++) {
@@ -205,10 +205,10 @@ __device__ void at_mma_values_by_query(const at_mma_queries<T> &queries, int beg
     }
 }
 
-/* o += P V of the 4 A keys from `begin` on, p = 0 where a query does not see the key. */
-template <int D, class Load = at_mma_ldmatrix, class T, class Sum, int A>
-__device__ void at_mma_values(const at_mma_queries<T> &queries, int begin, const uint32_t (&p)[A], const T *v,
-                              Sum (&o)[D / 8]) {
+/* o += P V of the 4 A keys from `begin` on, p = 0 where a query does not see the key. Queries: as at_mma_queries, rows in
+ * the order of what they see. */
+template <int D, class Load = at_mma_ldmatrix, class Queries, class T, class Sum, int A>
+__device__ void at_mma_values(const Queries &queries, int begin, const uint32_t (&p)[A], const T *v, Sum (&o)[D / 8]) {
     if (begin + 4 * A > queries.least && at_mma_not_finite<D, 4 * A>(v, queries.least - begin))
         at_mma_values_by_query<D, Load>(queries, begin, p, v, o);
     else

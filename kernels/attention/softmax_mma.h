@@ -74,10 +74,9 @@ template <class T> __device__ void at_softmax_operand(const float (&low)[4], con
 
 /* Scores of the 64 keys from `begin` on, summed in Sum, as the rows want them; -infinity for keys that a query does not
  * see. */
-template <class Sum, int D, class T, class Exp>
-__device__ void at_softmax_scores(const at_online_rows<Exp> &rows, const at_mma_queries<T> &queries,
-                                  const at_mma_q<D, T> &q, const T *k, int begin,
-                                  float (&scores)[AT_SOFTMAX_KEYS / 8][4]) {
+template <class Sum, int D, class T, class Exp, class Queries>
+__device__ void at_softmax_scores(const at_online_rows<Exp> &rows, const Queries &queries, const at_mma_q<D, T> &q,
+                                  const T *k, int begin, float (&scores)[AT_SOFTMAX_KEYS / 8][4]) {
     const int g = at_lane() / 4, t = at_lane() % 4;
     const int keys[2] = { queries.visible(g) - begin, queries.visible(g + 8) - begin };
     for (int n = 0; n < AT_SOFTMAX_KEYS / 8; n += 2) {
@@ -103,8 +102,8 @@ __device__ __forceinline__ void at_softmax_update(at_online_rows<Exp> &rows, flo
 }
 
 /* o += P V of the 64 keys from `begin` on, the weights rounded to T. */
-template <int D, class T, class Sum>
-__device__ __forceinline__ void at_softmax_values(const at_mma_queries<T> &queries, int begin,
+template <int D, class Queries, class T, class Sum>
+__device__ __forceinline__ void at_softmax_values(const Queries &queries, int begin,
                                                   const float (&weights)[AT_SOFTMAX_KEYS / 8][4], const T *v,
                                                   Sum (&o)[D / 8]) {
     AT_UNROLL
