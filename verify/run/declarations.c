@@ -29,11 +29,6 @@ static struct at_numerics core_of(const struct at_op *op, const struct at_numeri
     return core;
 }
 
-static struct at_numerics core_on(const struct at_problem *problem, const struct at_variant *v) {
-    const struct at_numerics declared = at_numerics_on(&v->numerics, problem->dtype);
-    return core_of(problem->op, &declared);
-}
-
 /* Fields of a variant that more cases are wanted for; those that launches decide want to know whether orders show. */
 static uint64_t wanted_of(struct declaring *d, int variant) {
     const struct at_variant_cases *v = &d->out->variants[variant];
@@ -73,14 +68,15 @@ static double work_of(const struct at_problem *p) {
 /* The variants of a case that share the declaration of variants[i], i among them, all not yet done. */
 static at_status try_core(struct declaring *d, int64_t item, const struct at_problem *problem, int i, char *done) {
     const struct at_plan_case *at = &d->out->plan.items[item];
-    const struct at_numerics core = core_on(problem, at_runner_variant(d->out->runner, at->variants[i]));
+    const struct at_numerics core = core_of(problem->op, &at_runner_variant(d->out->runner, at->variants[i])->numerics);
     const double work = work_of(problem);
     struct at_declared_test test;
     uint64_t wanted = 0;
     char same[AT_MAX_VARIANTS] = { 0 };
     pthread_mutex_lock(&d->lock);
     for (int k = i; k < at->n_variants; k++) {
-        const struct at_numerics other = core_on(problem, at_runner_variant(d->out->runner, at->variants[k]));
+        const struct at_numerics other =
+            core_of(problem->op, &at_runner_variant(d->out->runner, at->variants[k])->numerics);
         same[k] = !done[k] && memcmp(&core, &other, sizeof core) == 0;
         if (same[k])
             wanted |= wanted_of(d, at->variants[k]);
