@@ -53,7 +53,8 @@ static struct values values_of(int field) {
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (numbers[i].field == field)
             return numbers[i];
-    out.n = field == AT_FIELD_p ? AT_P_INPUT : f.words ? f.n_words : 2; /* which is one of the formats before it */
+    /* not p=input: on the probes of one format it is that format, and fit.c tries it where there are several */
+    out.n = field == AT_FIELD_p ? AT_P_INPUT : f.words ? f.n_words : 2;
     for (int i = 0; i < out.n; i++) /* the default first: of what is not told apart it is said */
         out.of[i] = i == 0 ? f.fallback : i <= f.fallback ? i - 1 : i;
     return out;
