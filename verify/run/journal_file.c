@@ -10,13 +10,15 @@
  * Entries of a step share a line, so a step is there whole or not at all. The last line is dropped when it has no
  * newline or is no JSON: that is what a kill or a power cut leaves. A bad line before the last is an error, because
  * something else has written to the file. A write that fails is cut off again, so a full disk loses the job, not the
- * file. Times and the shard belong here and not into the archive. A lock keeps a second process away. */
+ * file. Lines that threads append while one of them waits for the disk share the next fsync. Times and the shard belong
+ * here and not into the archive. A lock keeps a second process away. */
 #include "verify/run/journal_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -30,9 +32,23 @@ enum { FORMAT = 1 };
 struct at_journal {
     char *path;
     int fd;
-    int64_t length;         /* bytes of whole lines */
-    int64_t lines, entries; /* finished steps, and what they hold */
-    const char *name;       /* of the content */
+    const char *name; /* of the content */
+    pthread_mutex_t lock;
+    pthread_cond_t synced;
+    int64_t length;          /* bytes of whole lines that were written */
+    int64_t durable;         /* how many of these an fsync has covered */
+    int64_t lines, entries;  /* finished steps, and what they hold */
+    int syncing;             /* a thread waits for the disk */
+    struct pending *pending; /* lines beyond `durable` */
+};
+
+/* A line that was written, of a thread that waits until it is durable. */
+struct pending {
+    struct pending *next;
+    int64_t end; /* of the line in the file */
+    int settled;
+    at_status status; /* then */
+    int why, is_cut;  /* of AT_IO: errno, and whether the file is as before */
 };
 
 /* What a scan of the file found. */
@@ -213,27 +229,86 @@ at_status at_journal_file_read(const char *path, const struct at_journal_content
 
 /* ---- writing ---- */
 
-/* One line, durable; on failure the file is as long as before. */
-static at_status append_line(struct at_journal *journal, const char *text, size_t n) {
+static at_status cannot_write(const struct at_journal *journal, int why, int cut) {
+    return AT_FAIL(AT_IO, "cannot write %s: %s%s", journal->path, strerror(why),
+                   cut ? "" : ", nor cut off what was written");
+}
+
+/* Cuts off what follows the first `length` bytes. Not being able to leaves a torn last line, which readers drop. */
+static int cut_off(struct at_journal *journal, int64_t length) {
+    journal->length = length;
+    return ftruncate(journal->fd, length) == 0;
+}
+
+static at_status write_line(struct at_journal *journal, const char *text, size_t n) {
     size_t done = 0;
-    int failed = 0;
-    while (done < n && !failed) {
+    while (done < n) {
         ssize_t written = pwrite(journal->fd, text + done, n - done, journal->length + (off_t)done);
         if (written >= 0)
             done += (size_t)written;
-        else if (errno != EINTR)
-            failed = errno;
+        else if (errno != EINTR) {
+            const int why = errno;
+            return cannot_write(journal, why, cut_off(journal, journal->length));
+        }
     }
-    if (!failed && fsync(journal->fd) != 0)
-        failed = errno;
-    if (!failed) {
-        journal->length += (int64_t)n;
-        return AT_OK;
+    journal->length += (int64_t)n;
+    return AT_OK;
+}
+
+static void settle(struct at_journal *journal, int64_t length, int why) {
+    const int is_cut = why && cut_off(journal, journal->durable);
+    struct pending **at = &journal->pending;
+    if (!why)
+        journal->durable = length;
+    while (*at) {
+        struct pending *line = *at;
+        if (!why && line->end > length) { /* written after the fsync began */
+            at = &line->next;
+            continue;
+        }
+        *at = line->next;
+        line->settled = 1;
+        line->status = why ? AT_IO : AT_OK;
+        line->why = why;
+        line->is_cut = is_cut;
     }
-    /* Not being able to cut it off leaves a torn last line, which readers drop. */
-    if (ftruncate(journal->fd, journal->length) != 0)
-        return AT_FAIL(AT_IO, "cannot write %s: %s, nor cut off what was written", journal->path, strerror(failed));
-    return AT_FAIL(AT_IO, "cannot write %s: %s", journal->path, strerror(failed));
+    pthread_cond_broadcast(&journal->synced);
+}
+
+/* Has the disk keep what was written so far, whoever wrote it. The lock is open meanwhile. */
+static void sync_for_all(struct at_journal *journal) {
+    const int64_t length = journal->length;
+    journal->syncing = 1;
+    pthread_mutex_unlock(&journal->lock);
+    const int why = fsync(journal->fd) == 0 ? 0 : errno;
+    pthread_mutex_lock(&journal->lock);
+    journal->syncing = 0;
+    settle(journal, length, why);
+}
+
+enum { NO_STEP = -1 }; /* instead of a number of entries */
+
+/* One line of so many entries, durable; on failure the file is as long as before. Threads that append at the same time
+ * share an fsync: none waits longer than for the one at work and the next. */
+static at_status append_line(struct at_journal *journal, const char *text, size_t n, int64_t entries) {
+    pthread_mutex_lock(&journal->lock);
+    at_status status = write_line(journal, text, n);
+    if (status == AT_OK) {
+        struct pending line = { .next = journal->pending, .end = journal->length };
+        journal->pending = &line;
+        while (!line.settled)
+            if (journal->syncing)
+                pthread_cond_wait(&journal->synced, &journal->lock);
+            else
+                sync_for_all(journal);
+        status = line.status == AT_OK ? AT_OK : cannot_write(journal, line.why, line.is_cut);
+    }
+    if (status == AT_OK && entries != NO_STEP) {
+        journal->entries += entries;
+        journal->lines++;
+    }
+    pthread_mutex_unlock(&journal->lock);
+    return status;
 }
 
 static at_status append_json(struct at_journal *journal, json_t *json) {
@@ -243,7 +318,7 @@ static at_status append_json(struct at_journal *journal, json_t *json) {
         return AT_FAIL(AT_BUG, "%s: a line of the journal is no valid JSON", journal->path);
     size_t n = strlen(text);
     text[n] = '\n'; /* in the place of the end mark; the length is passed */
-    at_status status = append_line(journal, text, n + 1);
+    at_status status = append_line(journal, text, n + 1, NO_STEP);
     free(text);
     return status;
 }
@@ -262,12 +337,8 @@ at_status at_journal_file_append(struct at_journal *journal, const char *const *
     if (fclose(stream) != 0)
         status = AT_FAIL(AT_NO_MEMORY, "%s: no memory for %" PRId64 " entries", journal->path, n);
     if (status == AT_OK)
-        status = append_line(journal, text, size);
+        status = append_line(journal, text, size, n);
     free(text);
-    if (status == AT_OK) {
-        journal->entries += n;
-        journal->lines++;
-    }
     return status;
 }
 
@@ -300,6 +371,7 @@ static at_status adopt(struct at_journal *journal, const struct at_journal_head 
     }
     if (ftruncate(journal->fd, journal->length) != 0)
         return AT_FAIL(AT_IO, "cannot write %s: %s", journal->path, strerror(errno));
+    journal->durable = journal->length;
     return AT_OK;
 }
 
@@ -327,6 +399,8 @@ at_status at_journal_file_open(const char *path, const struct at_journal_head *h
     if (!j)
         return AT_FAIL(AT_NO_MEMORY, "%s: no memory", path);
     j->fd = -1;
+    pthread_mutex_init(&j->lock, NULL);
+    pthread_cond_init(&j->synced, NULL);
     j->name = content->name;
     j->path = strdup(path);
     if (!j->path)
@@ -351,6 +425,8 @@ void at_journal_abandon(struct at_journal *journal) {
         return;
     if (journal->fd >= 0)
         close(journal->fd);
+    pthread_cond_destroy(&journal->synced);
+    pthread_mutex_destroy(&journal->lock);
     free(journal->path);
     free(journal);
 }

@@ -35,7 +35,8 @@ at_status at_journal_file_open(const char *path, const struct at_journal_head *h
                                const struct at_journal_content *content, struct at_journal **journal);
 /* Lines of entries there are: steps that were finished. */
 int64_t at_journal_lines(const struct at_journal *journal);
-/* Appends n entries (JSON texts; none is allowed) as one durable line. */
+/* Appends n entries (JSON texts; none is allowed) as one durable line, of which the journal counts a step. Threads may
+ * append at the same time: lines come in any order, and they share the waits for the disk. AT_IO: the file has nothing of it. */
 at_status at_journal_file_append(struct at_journal *journal, const char *const *entries, int64_t n);
 /* Marks the end of the run and closes. `shard`: "1/4", "" or NULL. */
 at_status at_journal_finish(struct at_journal *journal, const char *shard);

@@ -101,9 +101,9 @@ static at_status emit(void *context, const struct at_result *results, int n) {
     at_work->broke = at_state_class(results[0].state) == AT_CLASS_BROKEN;
     at_status status = AT_OK;
     int64_t failed = 0;
+    if (s->journal) /* not under the lock, where all would wait for the disk one after the other */
+        AT_TRY(at_journal_append(s->journal, results, n));
     pthread_mutex_lock(&s->lock);
-    if (s->journal)
-        AT_TRY_OUT(at_journal_append(s->journal, results, n));
     for (int i = 0; i < n; i++) {
         AT_TRY_OUT(at_run_record_add(s->record, &results[i]));
         failed |= at_state_fails(results[i].state, results[i].expect, s->options->strict);
