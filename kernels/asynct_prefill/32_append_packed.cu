@@ -25,20 +25,54 @@ namespace {
 using T = at_bf16;
 using sum = at_sum_f32;
 constexpr int KEYS = 32, STAGES = 4, STEP = AT_MMA_KEYS;
+constexpr int BATCH = 8; /* ranges whose sums a thread loads at once: one after the other, each would wait for memory */
 static_assert(KEYS >= AT_ASYNCT_MAX_TAPS - 1, "one tile before a range holds its halo");
 template <int D> using ring_of = at_packed_ring<T, D, KEYS, STAGES>;
 
-/* The gates of a lane's rows g and g + 8. */
+/* The gates of a lane's rows g and g + 8, and the keys that these see. */
 struct gates_of_rows {
     at_asynct_gate gate[2];
+    int visible[2];
+    float taps[2][3]; /* of three taps, in registers */
 
     __device__ static gates_of_rows of(const at_asynct_view<T> &view, const at_packed_rows<T> &rows) {
-        const int g = at_lane() / 4;
-        return { { at_asynct_gate::of(view, rows.head(g)), at_asynct_gate::of(view, rows.head(g + 8)) } };
+        gates_of_rows all;
+        AT_UNROLL
+        for (int half = 0; half < 2; half++) {
+            const int row = at_lane() / 4 + 8 * half;
+            all.gate[half] = at_asynct_gate::of(view, rows.head(row));
+            all.visible[half] = rows.visible(row);
+            for (int j = 0; j < 3; j++)
+                all.taps[half][j] = view.n_taps == 3 ? all.gate[half].taps[j] : 0.0f;
+        }
+        return all;
     }
 };
 __device__ inline const at_asynct_gate &at_gate_of_row(const gates_of_rows &gates, int half) {
     return gates.gate[half];
+}
+
+/* P of a step whose first key is `from`, as scores.gates gives it, where the filter has three taps and every key two before
+ * it: no loop, nothing read but scores, and gates of a lane that do not wait for each other. */
+__device__ void gates_of_3_taps(const at_score_rows<T, KEYS, gates_of_rows> &scores, int from, int key,
+                                uint32_t (&p)[STEP / 4]) {
+    const gates_of_rows &gates = scores.gates_of;
+    const int g = at_lane() / 4, t = at_lane() % 4;
+    AT_UNROLL
+    for (int r = 0; r < STEP / 4; r++) {
+        const int half = r % 2, first = 2 * t + 8 * (r / 2), keys = gates.visible[half] - from;
+        const float *score = scores.rows + (g + 8 * half) * scores.length + key + first; /* two keys before `first` */
+        const float s[4] = { score[0], score[1], score[2], score[3] };
+        float gated[2];
+        AT_UNROLL
+        for (int i = 0; i < 2; i++) {
+            const float(&tap)[3] = gates.taps[half];
+            const float z = fmaf(tap[2], s[i], fmaf(tap[1], s[i + 1], tap[0] * s[i + 2]));
+            const float clipped = fmaxf(fminf(fmaxf(z, 0.0f), scores.a.clip_max), scores.a.clip_min);
+            gated[i] = first + i < keys ? gates.gate[half].gamma * clipped : 0.0f;
+        }
+        p[r] = at_pack<T>(gated[0], gated[1]);
+    }
 }
 
 /* Channel 0 of what range `range` of `ranges` leaves for a token and a query head. */
@@ -97,7 +131,10 @@ __global__ void __launch_bounds__(AT_PACKED_THREADS, 1) attend_range(at_asynct_v
         AT_UNROLL
         for (int key = 0; key < KEYS && begin >= block.begin; key += STEP) {
             uint32_t p[STEP / 4];
-            scores.gates(rows, begin, p, key);
+            if (a.n_taps == 3 && begin + key >= 2)
+                gates_of_3_taps(scores, begin + key, key, p);
+            else
+                scores.gates(rows, begin, p, key);
             at_mma_values<D>(rows, begin + key, p, ring.v(stage) + key * AT_MMA_STRIDE<D>, o);
         }
         at_sync_warp();
@@ -117,8 +154,17 @@ __global__ void __launch_bounds__(AT_DECODE_THREADS, AT_DECODE_BLOCKS)
     const float *partial = partial_of(a, token, head, partials, max_ranges, 0);
     for (int c = (int)threadIdx.x; c < a.d; c += AT_DECODE_THREADS) {
         float all = ranges > 0 ? partial[c] : 0.0f;
-        for (int i = 1; i < ranges; i++)
-            all += partial[i * a.d + c];
+        for (int i = 1; i < ranges; i += BATCH) {
+            float more[BATCH];
+            AT_UNROLL
+            for (int k = 0; k < BATCH; k++)
+                if (i + k < ranges)
+                    more[k] = partial[(i + k) * a.d + c];
+            AT_UNROLL
+            for (int k = 0; k < BATCH; k++)
+                if (i + k < ranges)
+                    all += more[k];
+        }
         query.put(c, all);
     }
 }

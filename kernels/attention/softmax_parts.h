@@ -21,6 +21,9 @@ __device__ float *at_softmax_part_of(const at_softmax_view<T> &a, int query, int
     return workspace + (((int64_t)query * a.h + head) * parts + part) * at_softmax_part(a.d);
 }
 
+/* Parts whose numbers a thread loads at once: one after the other, each would wait for memory anew. */
+constexpr int AT_JOIN_BATCH = 8;
+
 /* o and lse of a query from its `parts` parts, joined in ascending order; by all threads of the block, or by some. */
 template <class Exp, class T>
 __device__ void at_softmax_join(const at_softmax_query<T> &query, const float *from, int parts,
@@ -29,14 +32,33 @@ __device__ void at_softmax_join(const at_softmax_query<T> &query, const float *f
     const int d = query.a.d;
     const auto part = [=](int i) { return from + i * at_softmax_part(d); };
     float max = -INFINITY;
-    for (int i = 0; i < parts; i++)
-        max = fmaxf(max, part(i)[d]);
+    for (int i = 0; i < parts; i += AT_JOIN_BATCH) {
+        float m[AT_JOIN_BATCH];
+        AT_UNROLL
+        for (int k = 0; k < AT_JOIN_BATCH; k++)
+            m[k] = i + k < parts ? part(i + k)[d] : -INFINITY;
+        AT_UNROLL
+        for (int k = 0; k < AT_JOIN_BATCH; k++)
+            max = fmaxf(max, m[k]);
+    }
     for (int c = thread; c < d; c += threads) {
         float o = 0.0f, sum = 0.0f;
-        for (int i = 0; i < parts; i++) {
-            const float weight = exp.factor(part(i)[d], max), scaled = part(i)[c] * weight;
-            o = i > 0 ? o + scaled : scaled;
-            sum += part(i)[d + 1] * weight;
+        for (int i = 0; i < parts; i += AT_JOIN_BATCH) {
+            float x[AT_JOIN_BATCH], m[AT_JOIN_BATCH], l[AT_JOIN_BATCH];
+            AT_UNROLL
+            for (int k = 0; k < AT_JOIN_BATCH; k++)
+                if (i + k < parts) {
+                    x[k] = part(i + k)[c];
+                    m[k] = part(i + k)[d];
+                    l[k] = part(i + k)[d + 1];
+                }
+            AT_UNROLL
+            for (int k = 0; k < AT_JOIN_BATCH; k++)
+                if (i + k < parts) {
+                    const float weight = exp.factor(m[k], max), scaled = x[k] * weight;
+                    o = i + k > 0 ? o + scaled : scaled;
+                    sum += l[k] * weight;
+                }
         }
         query.put(c, parts > 0 ? exp.quotient(o, exp.divisor(sum)) : 0.0f);
         if (c == 0)

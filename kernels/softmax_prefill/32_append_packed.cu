@@ -2,14 +2,14 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Unlike 02_fa2_ex2, the rows of a warp are those of all query heads of a kv head, a block has a range of 1024 keys, and the
- * next tile of K and V is copied by cp.async while one is multiplied. Rows, ranges and tiles are in
+ * next two tiles of K and V are copied by cp.async while one is multiplied. Rows, ranges and tiles are in
  * kernels/attention/packed_rows.h.
  *
  * Numerically: as 02_fa2_ex2 in each range of 1024 keys; ranges are joined in ascending order, in f32, with factors as
  * those of rescalings, as in softmax_decode/04_flash_decoding_mma_ex2. Every bit is declared.
  *
  * Launch: grid (kv heads times blocks of 64 rows, requests, ranges that the longest request can have), 4 warps of 16 rows
- * each; shared memory 512 (d + 8) bytes for two tiles of 64 keys; one barrier of the block a tile. Then grid (query
+ * each; shared memory 768 (d + 8) bytes for three tiles of 64 keys; one barrier of the block a tile. Then grid (query
  * heads, requests, queries of the longest request), 128 threads, which join the ranges. Scratch: 4 (d + 2) bytes for each
  * token, query head and range.
  *
