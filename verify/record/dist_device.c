@@ -87,6 +87,10 @@ static at_status run_elsewhere(struct at_dist_device *device, at_status status, 
     AT_TRY(at_device_seat_other(&device->seat, &other));
     if (!other || run(device, other, unit, p, outputs) != AT_OK)
         return AT_FAIL(status, "%s", why);
+    /* a device or a kernel that fails now and then: never without a word */
+    fprintf(stderr,
+            "attest: request %lld, queries from %lld on: failed on one device and not on another, which counts: %s\n",
+            (long long)unit->request, (long long)unit->first_query, why);
     at_device_seat_blame(&device->seat, status == AT_ENVIRONMENT);
     return AT_OK;
 }
