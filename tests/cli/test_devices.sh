@@ -17,6 +17,7 @@ echo "\$device" >> "$scratch/started"
 case \$(cat "$scratch/device.\$device" 2> /dev/null) in
     "") exec "$BUILD/attest-cpu" ;;
     dies) some \$(cat "$scratch/lines") | "$BUILD/attest-cpu"; exit 3 ;;
+    slow) while IFS= read -r line; do sleep 0.03; echo "\$line"; done | "$BUILD/attest-cpu" ;;
     absent) echo "no such device" >&2; exit 3 ;;
     older) exec "$BUILD/attest-cpu" > >(sed -u '1s/device=[^ ]*/device=an%20older%20one/') ;;
 esac
@@ -80,14 +81,14 @@ fi
 
 # A recording: requests go to whichever is free; what a device did not do is counted on another.
 source='softmax_prefill b=6 h=2 hk=1 sq=9/3/0/12/5/7 sk=20/7/4/12/9/30 d=16 causal=1 dtype=f16 data=normal'
-what=(--what 'raw,p,k' --part-seconds 0)
+what=(--what 'raw,p,k')
 wants 0 'units' "$attest" record "$source" "${what[@]}" --out "$scratch/counted.h5"
 devices
 wants 0 'units' "$attest" record "$source" "${what[@]}" --runner "$scratch/runner" --devices 0,1 --out "$scratch/by_two.h5"; started '0 1'
 same "$scratch/counted.h5" "$scratch/by_two.h5"
-echo 14 > "$scratch/lines"
-for ((i = 0; i < 20; i++)); do # until the broken one was free for a request before all were counted: on an idle machine the first time
-    devices 1=dies
+echo 2 > "$scratch/lines" # a request takes two jobs
+for ((i = 0; i < 20; i++)); do # until the broken one got a request: but on a busy machine the first time, the other being slow
+    devices 0=slow 1=dies
     wants 0 'units' "$attest" record "$source" "${what[@]}" --runner "$scratch/runner" --devices 0,1 --out "$scratch/by_one_left.h5"
     same "$scratch/counted.h5" "$scratch/by_one_left.h5"
     grep -q '^attest: request .* failed on one device and not on another, which counts: ' "$scratch/out" && break
