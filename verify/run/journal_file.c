@@ -47,8 +47,7 @@ struct pending {
     struct pending *next;
     int64_t end; /* of the line in the file */
     int settled;
-    at_status status; /* then */
-    int why, is_cut;  /* of AT_IO: errno, and whether the file is as before */
+    int why, is_cut; /* then: 0, or errno and whether the file is as before */
 };
 
 /* What a scan of the file found. */
@@ -255,6 +254,7 @@ static at_status write_line(struct at_journal *journal, const char *text, size_t
     return AT_OK;
 }
 
+/* Ends the waits that an fsync of the first `length` bytes decides; why: 0, or its errno, and then every line waiting is lost. */
 static void settle(struct at_journal *journal, int64_t length, int why) {
     const int is_cut = why && cut_off(journal, journal->durable);
     struct pending **at = &journal->pending;
@@ -268,7 +268,6 @@ static void settle(struct at_journal *journal, int64_t length, int why) {
         }
         *at = line->next;
         line->settled = 1;
-        line->status = why ? AT_IO : AT_OK;
         line->why = why;
         line->is_cut = is_cut;
     }
@@ -301,7 +300,7 @@ static at_status append_line(struct at_journal *journal, const char *text, size_
                 pthread_cond_wait(&journal->synced, &journal->lock);
             else
                 sync_for_all(journal);
-        status = line.status == AT_OK ? AT_OK : cannot_write(journal, line.why, line.is_cut);
+        status = line.why ? cannot_write(journal, line.why, line.is_cut) : AT_OK;
     }
     if (status == AT_OK && entries != NO_STEP) {
         journal->entries += entries;

@@ -35,8 +35,10 @@ int fsync(int fd) {
 
 static int make_folder(void **state) {
     (void)state;
-    snprintf(folder, sizeof folder, "/tmp/at_journal_XXXXXX");
-    snprintf(path, sizeof path, "%s/x.jsonl", mkdtemp(folder) ? folder : "");
+    snprintf(folder, sizeof folder, "/tmp/at_journal_threads_XXXXXX");
+    if (!mkdtemp(folder))
+        return -1;
+    snprintf(path, sizeof path, "%s/x.jsonl", folder);
     syncs = fails_at = overlapped = 0;
     durable = 0;
     return 0;
