@@ -58,8 +58,9 @@ static at_status close_results(struct open_archive *a, at_status status) {
     return status;
 }
 
+/* All rows, or the m that `rows` names (ascending). */
 static at_status read_table(struct open_archive *a, const char *name, const char *type, const char *scale,
-                            struct table *t) {
+                            const int64_t *rows, int64_t m, struct table *t) {
     at_status status = AT_OK;
     hid_t group = H5I_INVALID_HID;
     t->last = -1;
@@ -68,12 +69,17 @@ static at_status read_table(struct open_archive *a, const char *name, const char
     if (t->n > a->n)
         AT_FAIL_OUT(AT_USAGE, "%s: %s has %" PRIu64 " rows for %" PRIu64 " results", a->file, name, (uint64_t)t->n,
                     (uint64_t)a->n);
+    if (rows)
+        t->n = (hsize_t)m;
     t->text = calloc(t->n * (hsize_t)t->n_fields + 1, sizeof *t->text);
     if (!t->text)
         AT_FAIL_OUT(AT_NO_MEMORY, "%s: no memory for %s", a->file, name);
     for (int f = 0; f < t->n_fields; f++) {
         char **texts = t->text + (hsize_t)f * t->n;
-        AT_TRY_OUT(at_h5_read(a->file, group, t->fields[f]->name, AT_H5_TEXT, 1, &t->n, texts));
+        if (rows)
+            AT_TRY_OUT(at_h5_pick(a->file, group, t->fields[f]->name, AT_H5_TEXT, 1, rows, m, texts));
+        else
+            AT_TRY_OUT(at_h5_read(a->file, group, t->fields[f]->name, AT_H5_TEXT, 1, &t->n, texts));
     }
 out:
     at_h5_close(group);
@@ -182,8 +188,8 @@ static at_status prepare(struct scan *s, const char *const *names) {
     s->kernel_of = calloc(AT_H5_PIECE_ROWS, sizeof *s->kernel_of);
     if (!s->case_of || !s->kernel_of)
         return AT_FAIL(AT_NO_MEMORY, "%s: no memory for rows", a->file);
-    AT_TRY(read_table(a, AT_GROUP_CASES, "attest.cases", "case", &a->cases));
-    return read_table(a, AT_GROUP_KERNELS, "attest.kernels", "kernel", &a->kernels);
+    AT_TRY(read_table(a, AT_GROUP_CASES, "attest.cases", "case", NULL, 0, &a->cases));
+    return read_table(a, AT_GROUP_KERNELS, "attest.kernels", "kernel", NULL, 0, &a->kernels);
 }
 
 static at_status read_block(struct scan *s, hsize_t first, hsize_t count) {
@@ -293,25 +299,45 @@ out:
     return status;
 }
 
+static int order_i64(const void *a, const void *b) {
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Sorted, each once; returns how many are left. */
+static int64_t sort_unique(int64_t *values, int64_t n) {
+    int64_t left = 0;
+    qsort(values, (size_t)n, sizeof *values, order_i64);
+    for (int64_t i = 0; i < n; i++)
+        if (left == 0 || values[left - 1] != values[i])
+            values[left++] = values[i];
+    return left;
+}
+
+/* Of the table only the rows that are referred to: there can be as many as results. */
 static at_status pick_key(struct open_archive *a, const char *name, const char *type, const char *scale,
                           enum at_field_group which, const int64_t *rows, int64_t n, struct at_result *results) {
     const struct at_field *field;
     struct table *t = which == AT_FIELD_CASES ? &a->cases : &a->kernels;
-    int64_t *index = calloc((size_t)n + 1, sizeof *index);
+    int64_t *index = calloc((size_t)n + 1, sizeof *index), *wanted = calloc((size_t)n + 1, sizeof *wanted), m;
     at_status status = AT_OK;
-    if (!index)
+    if (!index || !wanted)
         AT_FAIL_OUT(AT_NO_MEMORY, "%s: no memory for rows", a->file);
     for (int i = 0; (field = at_result_field(i)); i++)
         if (field->group == which)
             t->fields[t->n_fields++] = field;
-    AT_TRY_OUT(read_table(a, name, type, scale, t));
     AT_TRY_OUT(at_h5_pick(a->file, a->results, scale, AT_H5_I64, 1, rows, n, index));
+    memcpy(wanted, index, (size_t)n * sizeof *index);
+    m = sort_unique(wanted, n);
+    AT_TRY_OUT(read_table(a, name, type, scale, wanted, m, t));
     for (int64_t i = 0; i < n; i++) {
+        const int64_t *at = bsearch(&index[i], wanted, (size_t)m, sizeof *wanted, order_i64);
         t->last = -1;
-        AT_TRY_OUT(join(a, t, index[i], &results[i]));
+        AT_TRY_OUT(join(a, t, at - wanted, &results[i]));
     }
 out:
     free(index);
+    free(wanted);
     return status;
 }
 

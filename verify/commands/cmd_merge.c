@@ -1,5 +1,6 @@
 /* attest merge: the shards of a run become the archive that one process would have written.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,55 +17,73 @@ static const struct at_option options[] = {
     { NULL, NULL, NULL },
 };
 
+/* What a shard's journal says of the run, and whether the journal ended. */
+struct shard {
+    struct at_run_record head, witness; /* no results; where what it kept lies */
+    char text[32];                      /* "2/5" */
+    int finished;
+};
+
 struct shards {
+    const struct at_args *args;
     struct at_run_record whole; /* request, provenance, folders of witnesses; no results */
     struct at_result_heap heap;
-    char (*text)[32]; /* "2/5" */
+    pthread_mutex_t lock; /* of the heap, while shards are read by several threads */
+    struct shard *shard;
     int n, parts;
 };
 
 /* A result of the shard that is being read. */
 struct reading {
     struct shards *s;
-    struct at_run_record witness; /* its folder */
+    const struct at_run_record *witness;
 };
 
 static at_status take(void *context, const struct at_result *result) {
-    struct reading *r = context;
-    char path[4352];
+    const struct reading *r = context;
+    char path[4352], packed[AT_PACKED_RESULT_BYTES];
     if (result->kept)
-        AT_TRY(at_witness_find(&r->witness, result, path, sizeof path));
-    return at_result_heap_add(&r->s->heap, result);
+        AT_TRY(at_witness_find(r->witness, result, path, sizeof path));
+    const size_t bytes = at_result_pack(result, packed);
+    pthread_mutex_lock(&r->s->lock);
+    const at_status status = at_result_heap_add_packed(&r->s->heap, result, packed, bytes);
+    pthread_mutex_unlock(&r->s->lock);
+    return status;
 }
 
 /* An archive does not say which shard it is; its journal, beside it, does. What was kept lies there too. */
-static at_status read_shard(const char *path, struct shards *s, int i) {
+static at_status read_shard(const char *path, struct shards *s, struct shard *shard) {
     char journal[4096], witness[4096];
-    struct reading reading = { .s = s };
-    struct at_run_record head;
-    at_status status = AT_OK;
-    int finished = 0;
-    at_run_record_init(&head);
-    at_run_record_init(&reading.witness);
+    struct reading reading = { s, &shard->witness };
     if (snprintf(journal, sizeof journal, "%s.jsonl", path) >= (int)sizeof journal)
-        AT_FAIL_OUT(AT_USAGE, "merge: the path is too long");
-    AT_TRY_OUT(at_witness_folder(path, witness, sizeof witness));
-    AT_TRY_OUT(at_run_record_add_witness(&reading.witness, witness));
-    AT_TRY_OUT(at_run_record_add_witness(&s->whole, witness));
-    AT_TRY_OUT(at_journal_visit(journal, take, &reading, &head, s->text[i], &finished));
-    if (!finished)
-        AT_FAIL_OUT(AT_USAGE, "%s: this shard's run did not end; finish it with --resume", journal);
-    if (i > 0)
-        AT_TRY_OUT(at_run_record_same_run(&s->whole, &head, i));
-    if (i == 0) {
-        s->whole.request = head.request;
-        s->whole.provenance = head.provenance;
-        head.request = head.provenance = NULL;
+        return AT_FAIL(AT_USAGE, "merge: the path is too long");
+    AT_TRY(at_witness_folder(path, witness, sizeof witness));
+    AT_TRY(at_run_record_add_witness(&shard->witness, witness));
+    AT_TRY(at_journal_visit(journal, take, &reading, &shard->head, shard->text, &shard->finished));
+    return shard->finished ? AT_OK
+                           : AT_FAIL(AT_USAGE, "%s: this shard's run did not end; finish it with --resume", journal);
+}
+
+static at_status read_shards(void *context, int64_t begin, int64_t end, int worker) {
+    struct shards *s = context;
+    (void)worker;
+    for (int64_t i = begin; i < end; i++)
+        AT_TRY(read_shard(s->args->words[i], s, &s->shard[i]));
+    return AT_OK;
+}
+
+/* All are of one run, whose request and provenance the first gives. */
+static at_status join_heads(struct shards *s) {
+    struct at_run_record *first = &s->shard[0].head;
+    s->whole.request = first->request;
+    s->whole.provenance = first->provenance;
+    first->request = first->provenance = NULL;
+    for (int i = 0; i < s->n; i++) {
+        if (i > 0)
+            AT_TRY(at_run_record_same_run(&s->whole, &s->shard[i].head, i));
+        AT_TRY(at_run_record_add_witness(&s->whole, s->shard[i].witness.witness[0]));
     }
-out:
-    at_run_record_release(&head);
-    at_run_record_release(&reading.witness);
-    return status;
+    return AT_OK;
 }
 
 static at_status check_parts(const struct at_args *args, struct shards *s) {
@@ -72,7 +91,7 @@ static at_status check_parts(const struct at_args *args, struct shards *s) {
     at_status status = AT_OK;
     for (int i = 0; i < s->n; i++) {
         int shard, parts;
-        if (sscanf(s->text[i], "%d/%d", &shard, &parts) != 2 || shard < 1 || shard > parts)
+        if (sscanf(s->shard[i].text, "%d/%d", &shard, &parts) != 2 || shard < 1 || shard > parts)
             AT_FAIL_OUT(AT_USAGE, "%s: is a whole run, not a shard", args->words[i]);
         if (!seen) {
             s->parts = parts;
@@ -104,8 +123,8 @@ static at_status merge(const struct at_args *args, struct shards *s) {
     const char *out = at_args_get(args, "--out");
     AT_TRY(check_out(args));
     s->heap.scratch.beside = out;
-    for (int i = 0; i < s->n; i++)
-        AT_TRY(read_shard(args->words[i], s, i));
+    AT_TRY(at_parallel(s->n, 1, at_threads(), read_shards, s));
+    AT_TRY(join_heads(s));
     AT_TRY(check_parts(args, s));
     AT_TRY(at_result_heap_sort(&s->heap));
     const struct at_result_source source = { s->heap.n, at_result_heap_get, &s->heap };
@@ -125,15 +144,25 @@ static at_status merge_content(const struct at_content *content, const struct at
 }
 
 static int merge_run(const struct at_args *args) {
-    struct shards s = { .n = args->n_words };
+    struct shards s = { .args = args, .n = args->n_words };
     at_status status = AT_OK;
     at_run_record_init(&s.whole);
-    s.text = calloc((size_t)s.n, sizeof *s.text);
-    if (!s.text)
+    pthread_mutex_init(&s.lock, NULL);
+    s.shard = calloc((size_t)s.n, sizeof *s.shard);
+    if (!s.shard)
         AT_FAIL_OUT(AT_NO_MEMORY, "no memory for %d shards", s.n);
+    for (int i = 0; i < s.n; i++) {
+        at_run_record_init(&s.shard[i].head);
+        at_run_record_init(&s.shard[i].witness);
+    }
     status = merge(args, &s);
 out:
-    free(s.text);
+    for (int i = 0; s.shard && i < s.n; i++) {
+        at_run_record_release(&s.shard[i].head);
+        at_run_record_release(&s.shard[i].witness);
+    }
+    free(s.shard);
+    pthread_mutex_destroy(&s.lock);
     at_result_heap_release(&s.heap);
     at_run_record_release(&s.whole);
     return status == AT_OK ? 0 : at_report_failure(status);

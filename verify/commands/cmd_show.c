@@ -23,11 +23,13 @@ static const struct at_option options[] = {
 
 static int selected(const struct at_args *args, const struct at_result *r) {
     char name[192];
+    if (args->n_words == 1)
+        return 1;
     snprintf(name, sizeof name, "%s/%s", r->family, r->variant);
     for (int i = 1; i < args->n_words; i++)
         if (fnmatch(args->words[i], name, 0) == 0)
             return 1;
-    return args->n_words == 1;
+    return 0;
 }
 
 /* Of a GLOB that is of no result; `there`: what is. */

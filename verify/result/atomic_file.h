@@ -12,6 +12,7 @@
 struct at_atomic_file {
     char *path, *temp; /* temp is NULL when written in place */
     FILE *stream;
+    char *buffer; /* of the stream */
 };
 
 at_status at_atomic_open(const char *path, struct at_atomic_file *file);

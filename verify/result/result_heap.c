@@ -15,7 +15,7 @@ static at_status make_room(struct at_result_heap *h) {
     if (!h->one) {
         h->one = malloc(sizeof *h->one);
         h->other = malloc(sizeof *h->other);
-        h->packed = malloc(AT_PACKED_BYTES(WORDS));
+        h->packed = malloc(AT_PACKED_RESULT_BYTES);
     }
     if (h->n == h->capacity) {
         const int64_t capacity = h->capacity ? 2 * h->capacity : 1024;
@@ -42,17 +42,27 @@ static void tidy(struct at_result *r) {
         }
 }
 
-at_status at_result_heap_add(struct at_result_heap *h, const struct at_result *result) {
+size_t at_result_pack(const struct at_result *result, char packed[AT_PACKED_RESULT_BYTES]) {
+    struct at_result tidied = *result;
+    tidy(&tidied);
+    return at_words_pack(&tidied, WORDS, packed);
+}
+
+at_status at_result_heap_add_packed(struct at_result_heap *h, const struct at_result *result, const char *packed,
+                                    size_t bytes) {
     AT_TRY(make_room(h));
-    *h->one = *result;
-    tidy(h->one);
     struct at_heap_entry *e = &h->entries[h->n];
     e->plan_index = result->plan_index;
     e->tensor_index = result->tensor_index;
-    e->bytes = (int32_t)at_words_pack(h->one, WORDS, h->packed);
-    AT_TRY(at_scratch_append(&h->scratch, h->packed, (size_t)e->bytes, &e->offset));
+    e->bytes = (int32_t)bytes;
+    AT_TRY(at_scratch_append(&h->scratch, packed, bytes, &e->offset));
     h->n++;
     return AT_OK;
+}
+
+at_status at_result_heap_add(struct at_result_heap *h, const struct at_result *result) {
+    char packed[AT_PACKED_RESULT_BYTES];
+    return at_result_heap_add_packed(h, result, packed, at_result_pack(result, packed));
 }
 
 static at_status read_entry(struct at_result_heap *h, const struct at_heap_entry *e, struct at_result *result) {

@@ -23,6 +23,11 @@ struct at_result_heap {
 
 /* Appends a copy, cleaned as at_run_record_add() does. */
 at_status at_result_heap_add(struct at_result_heap *heap, const struct at_result *result);
+/* The same in two steps, of which the first is most of the work and needs no heap: threads pack at the same time and add in turn. */
+enum { AT_PACKED_RESULT_BYTES = AT_PACKED_BYTES(sizeof(struct at_result) / 8) };
+size_t at_result_pack(const struct at_result *result, char packed[AT_PACKED_RESULT_BYTES]);
+at_status at_result_heap_add_packed(struct at_result_heap *heap, const struct at_result *result, const char *packed,
+                                    size_t bytes);
 /* Into the order of at_result_compare(). AT_USAGE, naming it, when a result is there twice. */
 at_status at_result_heap_sort(struct at_result_heap *heap);
 /* Result i; *result is good until the next call. For struct at_result_source. */
