@@ -2,16 +2,18 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Unlike 09_mma_bk_32, the rows of a warp are those of all query heads of a kv head, each with the gate of its head, a
- * block has a range of 1024 keys, and three tiles of K and V are under way by cp.async while one is multiplied. Rows,
- * ranges and tiles are in kernels/attention/packed_rows.h. A range after the first begins a tile earlier, of whose scores
- * the filter takes the last K - 1 as its halo; that tile's values belong to the range before.
+ * block has a range of 1024 keys, two tiles of K and V are under way by cp.async while one is multiplied, and scores of a
+ * gate of three taps stay in registers. Rows, ranges and tiles are in kernels/attention/packed_rows.h. A range after the
+ * first begins a tile earlier, of whose scores the filter takes the last K - 1 as its halo; that tile's values belong to
+ * the range before.
  *
  * Numerically: as 04_mma in each range of 1024 keys, whose f32 sums are added in ascending order.
  *
- * Launch: grid (kv heads times blocks of 64 rows, requests, ranges that the longest request can have), 4 warps of 16 rows
- * each; shared memory 512 (d + 8) bytes for four tiles of 32 keys and 256 (31 + K) bytes of scores. One barrier of the
- * block and two of each warp a tile. Then grid (query heads, requests, queries of the longest request), 128 threads, which
- * add the ranges. Scratch: 4 d bytes for each token, query head and range.
+ * Launch: grid (kv heads times blocks of rows, requests, ranges that the longest request can have), 2 warps of 16 rows
+ * each, or 4 where a request may have more than 32 rows; shared memory 384 (d + 8) bytes for three tiles of 32 keys; one
+ * barrier of the block a tile. Unless K is 3: 64 (31 + K) bytes of scores and two barriers of its own a warp, too. Then
+ * grid (query heads, requests, queries of the longest request), 128 threads, which add the ranges. Scratch: 4 d bytes for
+ * each token, query head and range.
  *
  * Limits: bf16; d 32, 64, 96 or 128; at most 16 queries a request and 16 query heads a kv head.
  *
@@ -24,56 +26,137 @@ namespace {
 
 using T = at_bf16;
 using sum = at_sum_f32;
-constexpr int KEYS = 32, STAGES = 4, STEP = AT_MMA_KEYS;
+constexpr int KEYS = 32, STAGES = 3, STEP = AT_MMA_KEYS;
 constexpr int BATCH = 8; /* ranges whose sums a thread loads at once: one after the other, each would wait for memory */
 static_assert(KEYS >= AT_ASYNCT_MAX_TAPS - 1, "one tile before a range holds its halo");
+using places = at_packed_places<KEYS>;
 template <int D> using ring_of = at_packed_ring<T, D, KEYS, STAGES>;
 
-/* The gates of a lane's rows g and g + 8, and the keys that these see. */
+/* The gates of a lane's rows g and g + 8. */
 struct gates_of_rows {
     at_asynct_gate gate[2];
-    int visible[2];
-    float taps[2][3]; /* of three taps, in registers */
 
     __device__ static gates_of_rows of(const at_asynct_view<T> &view, const at_packed_rows<T> &rows) {
-        gates_of_rows all;
-        AT_UNROLL
-        for (int half = 0; half < 2; half++) {
-            const int row = at_lane() / 4 + 8 * half;
-            all.gate[half] = at_asynct_gate::of(view, rows.head(row));
-            all.visible[half] = rows.visible(row);
-            for (int j = 0; j < 3; j++)
-                all.taps[half][j] = view.n_taps == 3 ? all.gate[half].taps[j] : 0.0f;
-        }
-        return all;
+        const int g = at_lane() / 4;
+        return { { at_asynct_gate::of(view, rows.head(g)), at_asynct_gate::of(view, rows.head(g + 8)) } };
     }
 };
 __device__ inline const at_asynct_gate &at_gate_of_row(const gates_of_rows &gates, int half) {
     return gates.gate[half];
 }
 
-/* P of a step whose first key is `from`, as scores.gates gives it, where the filter has three taps and every key two before
- * it: no loop, nothing read but scores, and gates of a lane that do not wait for each other. */
-__device__ void gates_of_3_taps(const at_score_rows<T, KEYS, gates_of_rows> &scores, int from, int key,
-                                uint32_t (&p)[STEP / 4]) {
-    const gates_of_rows &gates = scores.gates_of;
-    const int g = at_lane() / 4, t = at_lane() % 4;
-    AT_UNROLL
-    for (int r = 0; r < STEP / 4; r++) {
-        const int half = r % 2, first = 2 * t + 8 * (r / 2), keys = gates.visible[half] - from;
-        const float *score = scores.rows + (g + 8 * half) * scores.length + key + first; /* two keys before `first` */
-        const float s[4] = { score[0], score[1], score[2], score[3] };
-        float gated[2];
+/* ---- from a tile's scores to P ---- */
+
+/* Any number of taps: scores go through shared memory. */
+template <int D> struct filter_in_rows {
+    const at_packed_rows<T> &rows;
+    const at_score_rows<T, KEYS, gates_of_rows> scores;
+
+    __device__ filter_in_rows(const at_asynct_view<T> &view, const at_packed_block<T> &block, float *memory)
+        : rows(block.rows),
+          scores(view, rows, memory + block.warp * AT_MMA_ROWS * at_mma_row_length<KEYS>(view.n_taps)) {}
+
+    static int64_t bytes(int warps, const struct at_launch *launch) { return at_mma_rows_bytes<KEYS>(warps, launch); }
+    /* The scores of a tile. */
+    __device__ void take(const at_mma_q<D, T> &q, const T *k) {
         AT_UNROLL
-        for (int i = 0; i < 2; i++) {
-            const float(&tap)[3] = gates.taps[half];
-            const float z = fmaf(tap[2], s[i], fmaf(tap[1], s[i + 1], tap[0] * s[i + 2]));
-            const float clipped = fmaxf(fminf(fmaxf(z, 0.0f), scores.a.clip_max), scores.a.clip_min);
-            gated[i] = first + i < keys ? gates.gate[half].gamma * clipped : 0.0f;
+        for (int key = 0; key < KEYS; key += STEP) {
+            sum s[STEP / 8] = {};
+            at_mma_scores(q, k + key * AT_MMA_STRIDE<D>, s);
+            scores.put(s, key);
         }
-        p[r] = at_pack<T>(gated[0], gated[1]);
+        at_sync_warp();
     }
-}
+    /* P of a step, the tile's key `key` and those behind it, where the tile begins with key `begin`. */
+    __device__ void gates(int begin, int key, uint32_t (&p)[STEP / 4]) const { scores.gates(rows, begin, p, key); }
+    __device__ void leave() {
+        at_sync_warp();
+        scores.keep_tail();
+    }
+};
+
+/* Three taps: a lane has the scores of keys 2 t and 2 t + 1 of every eight, and lane t - 1 those of the two keys before them.
+ * No shared memory, no loop over taps, no wait of the warp. */
+template <int D> struct filter_of_3_taps {
+    const at_asynct_view<T> &a;
+    gates_of_rows of_row;
+    float taps[2][3];
+    int visible[2];
+    const int least;           /* keys that every row of the warp sees */
+    const float low;           /* of the gate and its ReLU: as clip_min <= clip_max, both with one maximum */
+    float s[KEYS / 8][4] = {}; /* as the product leaves them, scaled */
+    float tail[4] = {};        /* of the tile before, its last eight keys */
+
+    __device__ filter_of_3_taps(const at_asynct_view<T> &view, const at_packed_block<T> &block, float *)
+        : a(view), of_row(gates_of_rows::of(view, block.rows)), least(block.rows.least),
+          low(fmaxf(view.clip_min, 0.0f)) {
+        AT_UNROLL
+        for (int half = 0; half < 2; half++) {
+            visible[half] = block.rows.visible(at_lane() / 4 + 8 * half);
+            of_row.gate[half].n_taps = 3; /* for the compiler */
+            for (int j = 0; j < 3; j++)
+                taps[half][j] = of_row.gate[half].taps[j];
+        }
+    }
+
+    static int64_t bytes(int, const struct at_launch *) { return 0; }
+    __device__ void take(const at_mma_q<D, T> &q, const T *k) {
+        AT_UNROLL
+        for (int n = 0; n < KEYS / 8; n += 2) {
+            sum x[2] = {};
+            at_mma_scores(q, k + 8 * n * AT_MMA_STRIDE<D>, x);
+            for (int i = 0; i < 8; i++) {
+                const float score = x[i / 4][i % 4] * a.scale;
+                s[n + i / 4][i % 4] = a.relu_pre ? fmaxf(score, 0.0f) : score;
+            }
+        }
+    }
+    __device__ void gates(int begin, int key, uint32_t (&p)[STEP / 4]) const {
+        if (begin > 0 && begin + KEYS <= least)
+            gates_of<1>(begin, key, p);
+        else
+            gates_of<0>(begin, key, p);
+    }
+    __device__ void leave() {
+        for (int i = 0; i < 4; i++)
+            tail[i] = s[KEYS / 8 - 1][i];
+    }
+
+  private:
+    /* PLAIN: tiles of which all rows see every key, none of them among the first two; most tiles are. */
+    template <bool PLAIN> __device__ __forceinline__ void gates_of(int begin, int key, uint32_t (&p)[STEP / 4]) const {
+        const int t = at_lane() % 4, before = at_lane() - t + (t + 3) % 4;
+        AT_UNROLL
+        for (int r = 0; r < STEP / 4; r++) {
+            const int half = r % 2, n = key / 8 + r / 2, first = begin + 8 * n + 2 * t;
+            const float *now = &s[n][2 * half], *last = n > 0 ? &s[n - 1][2 * half] : &tail[2 * half];
+            /* lane 3's go to lane 0 of the next eight keys */
+            const float two = at_shuffle(0xffffffffu, t == 3 ? last[0] : now[0], before);
+            const float one = at_shuffle(0xffffffffu, t == 3 ? last[1] : now[1], before);
+            const float z[2] = { filtered(half, now[0], one, two), filtered(half, now[1], now[0], one) };
+            float gated[2];
+            AT_UNROLL
+            for (int i = 0; i < 2; i++)
+                gated[i] = of_row.gate[half].gamma * fminf(fmaxf(z[i], low), a.clip_max);
+            if (!PLAIN) {
+                if (first < 2) { /* fewer keys than taps; a copy, so that s stays in registers */
+                    const float keys[2] = { now[0], now[1] };
+                    gated[0] = of_row.gate[half](keys, 0);
+                    gated[1] = of_row.gate[half](keys + 1, 1);
+                }
+                gated[0] = first < visible[half] ? gated[0] : 0.0f;
+                gated[1] = first + 1 < visible[half] ? gated[1] : 0.0f;
+            }
+            p[r] = at_pack<T>(gated[0], gated[1]);
+        }
+    }
+    __device__ float filtered(int half, float now, float one, float two) const {
+        const float(&tap)[3] = taps[half];
+        return fmaf(tap[2], two, fmaf(tap[1], one, tap[0] * now));
+    }
+};
+
+/* ---- ranges ---- */
 
 /* Channel 0 of what range `range` of `ranges` leaves for a token and a query head. */
 __device__ float *partial_of(const at_asynct_view<T> &a, int token, int head, float *partials, int ranges, int range) {
@@ -99,46 +182,35 @@ __device__ void store_partials(const at_asynct_view<T> &a, const at_packed_block
     }
 }
 
-template <int D>
+template <int D, class Filter>
 __global__ void __launch_bounds__(AT_PACKED_THREADS, 1) attend_range(at_asynct_view<T> a, float *partials) {
     AT_SHARED_DYNAMIC(T, memory);
     const ring_of<D> ring{ memory };
     const at_packed_block<T> block(a);
     if (block.empty())
         return;
-    const at_packed_rows<T> &rows = block.rows;
-    const at_score_rows<T, KEYS, gates_of_rows> scores(
-        a, rows,
-        reinterpret_cast<float *>(ring.k(STAGES)) + block.warp * AT_MMA_ROWS * at_mma_row_length<KEYS>(a.n_taps));
-    const at_mma_q<D, T> q(rows);
+    Filter filter(a, block, reinterpret_cast<float *>(ring.k(STAGES)));
+    const at_mma_q<D, T> q(block.rows);
     sum o[D / 8] = {};
     const int first = block.begin > 0 ? block.begin - KEYS : 0; /* the halo's tile, or that of the first keys */
     for (int i = 0; i < STAGES - 1; i++)
-        ring.copy(block, first + i * KEYS, i);
+        ring.copy(block, places::of(block, first + i * KEYS), first + i * KEYS, i);
+    auto next = places::of(block, first + (STAGES - 1) * KEYS);
     for (int begin = first, stage = 0; begin < block.keys; begin += KEYS, stage = (stage + 1) % STAGES) {
         at_copy_wait<STAGES - 2>();
         at_sync(); /* the tile is there, and all have left the one before it */
-        ring.copy(block, begin + (STAGES - 1) * KEYS, (stage + STAGES - 1) % STAGES);
-        if (begin >= rows.keys)
+        ring.copy(block, next, begin + (STAGES - 1) * KEYS, (stage + STAGES - 1) % STAGES);
+        next = places::of(block, begin + STAGES * KEYS);
+        if (begin >= block.rows.keys)
             continue;
-        AT_UNROLL
-        for (int key = 0; key < KEYS; key += STEP) {
-            sum s[STEP / 8] = {};
-            at_mma_scores(q, ring.k(stage) + key * AT_MMA_STRIDE<D>, s);
-            scores.put(s, key);
-        }
-        at_sync_warp();
+        filter.take(q, ring.k(stage));
         AT_UNROLL
         for (int key = 0; key < KEYS && begin >= block.begin; key += STEP) {
             uint32_t p[STEP / 4];
-            if (a.n_taps == 3 && begin + key >= 2)
-                gates_of_3_taps(scores, begin + key, key, p);
-            else
-                scores.gates(rows, begin, p, key);
-            at_mma_values<D>(rows, begin + key, p, ring.v(stage) + key * AT_MMA_STRIDE<D>, o);
+            filter.gates(begin, key, p);
+            at_mma_values<D>(block.rows, begin + key, p, ring.v(stage) + key * AT_MMA_STRIDE<D>, o);
         }
-        at_sync_warp();
-        scores.keep_tail();
+        filter.leave();
     }
     store_partials(a, block, o, partials);
 }
@@ -175,10 +247,15 @@ const char *supports(const struct at_problem *problem) {
 
 int64_t workspace(const struct at_problem *problem) { return at_packed_workspace(&problem->sizes, problem->sizes.d); }
 
+template <int D, class Filter> int launch_with(const struct at_launch *launch) {
+    const int64_t bytes = ring_of<D>::BYTES + Filter::bytes(at_packed_warps(launch->problem), launch);
+    return at_packed_launch<at_asynct_view<T>>(launch, attend_range<D, Filter>, bytes, add_ranges);
+}
+
 int launch(const struct at_launch *launch) {
     return at_mma_with_head_size(launch->problem->sizes.d, [=]<int D>() {
-        return at_packed_launch<at_asynct_view<T>>(
-            launch, attend_range<D>, ring_of<D>::BYTES + at_mma_rows_bytes<KEYS>(AT_PACKED_WARPS, launch), add_ranges);
+        return launch->problem->sizes.taps == 3 ? launch_with<D, filter_of_3_taps<D>>(launch)
+                                                : launch_with<D, filter_in_rows<D>>(launch);
     });
 }
 

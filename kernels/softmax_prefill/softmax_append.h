@@ -10,7 +10,7 @@
 #include "kernels/attention/softmax_mma.h"
 #include "kernels/attention/softmax_parts.h"
 
-constexpr int AT_APPEND_STAGES = 3;
+constexpr int AT_APPEND_STAGES = 2;
 template <class T, int D> using at_append_ring = at_packed_ring<T, D, AT_SOFTMAX_KEYS, AT_APPEND_STAGES>;
 
 /* Epilogue: stores the part that the block's keys leave for each row that sees one of them. */
