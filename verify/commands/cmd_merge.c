@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attest/env.h"
 #include "verify/archive/witness.h"
 #include "verify/result/atomic_file.h"
 #include "verify/cli/commands.h"
