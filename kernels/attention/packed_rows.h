@@ -21,8 +21,8 @@ constexpr int AT_PACKED_THREADS = 32 * AT_PACKED_WARPS;
 constexpr int AT_PACKED_QUERIES = 16, AT_PACKED_GROUP = 16; /* most of a request, and of a kv head */
 
 /* Keys of a range. With 8 kv heads, 132 multiprocessors have a block each from 17 thousand keys on, and 131072 keys make
- * 1024 blocks, almost four rounds of two a multiprocessor. What 64 rows leave of a range, to be written and read once
- * more, is a sixteenth of its K and V; half the range would double that, twice the range leave half the GPU idle at 17
+ * 1024 blocks, two rounds of four a multiprocessor, or three of three. What 64 rows leave of a range, to be written and read
+ * once more, is a sixteenth of its K and V; half the range would double that, twice the range leave half the GPU idle at 17
  * thousand keys. */
 constexpr int AT_PACKED_RANGE = 1024;
 
