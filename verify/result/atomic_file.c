@@ -84,7 +84,8 @@ static at_status choose_names(const char *path, struct at_atomic_file *file) {
     return AT_OK;
 }
 
-/* By the 4 KB of the library a table of gigabytes spends a third of its time in the kernel. Without memory they do, too. */
+/* With the C library's buffer of 4 KB, writing a table of gigabytes is a third system calls. Without memory for a larger one
+ * it stays. */
 static void widen(struct at_atomic_file *file) {
     if ((file->buffer = malloc(BUFFER_BYTES)))
         setvbuf(file->stream, file->buffer, _IOFBF, BUFFER_BYTES);
