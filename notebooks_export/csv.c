@@ -7,6 +7,7 @@
 #include "notebooks_export/csv_write.h"
 #include "notebooks_export/export.h"
 #include "notebooks_export/export_distributions.h"
+#include "verify/cli/progress.h"
 
 /* A column of the file: one place of a column of a table, whose rows another table may choose. */
 struct field {
@@ -79,6 +80,8 @@ static at_status write_sheet(struct at_export *e, const struct sheet *sheet, con
     struct at_atomic_file file;
     at_status status = AT_OK;
     AT_TRY(at_export_begin(e, what, "csv", &file));
+    struct at_progress progress;
+    at_progress_start(&progress, "rows of CSV", sheet->frame->n);
     put_titles(file.stream, sheet);
     const int64_t step = sheet->frame->is_open ? AT_FRAME_ROWS : sheet->frame->n + 1;
     for (int64_t at = 0; at < sheet->frame->n; at += step) {
@@ -87,9 +90,12 @@ static at_status write_sheet(struct at_export *e, const struct sheet *sheet, con
         if (next)
             AT_TRY_OUT(next(context, at, n));
         put_rows(file.stream, sheet, at, at + n);
+        at_progress_step(&progress, n, 0, what);
     }
+    at_progress_end(&progress);
     return at_export_end(e, &file);
 out:
+    at_progress_end(&progress);
     at_atomic_abandon(&file);
     return status;
 }

@@ -59,7 +59,7 @@ rule() { # folder -> sets own, outside
         verify/bench) own="attest/|score_counts/|datasets/|fast/|$(rooms bench study record commands run judge plan archive result runner cli)" outside='jansson.h|gsl/' ;;
         verify/certify) own="attest/|datasets/|$(rooms certify commands run judge plan report archive result runner cli)" outside='jansson.h' ;;
         verify/reproduce) own="attest/|datasets/|build_info.h|$(rooms reproduce bench study commands plan archive result runner cli)" outside='jansson.h' ;;
-        notebooks_export) own='attest/|notebooks_export/|notebooks_export/plots/|verify/archive/(frame|distributions).h|verify/(cli/commands|result/atomic_file|result/result).h' outside='jansson.h' ;;
+        notebooks_export) own='attest/|notebooks_export/|notebooks_export/plots/|verify/archive/(frame|distributions).h|verify/(cli/(commands|progress)|result/atomic_file|result/result).h' outside='jansson.h' ;;
         *) return 1 ;;
     esac
 }

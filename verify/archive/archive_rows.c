@@ -58,6 +58,12 @@ static at_status close_results(struct open_archive *a, at_status status) {
     return status;
 }
 
+static at_status check_row(const char *file, int64_t row, hsize_t n) {
+    return row >= 0 && (hsize_t)row < n
+               ? AT_OK
+               : AT_FAIL(AT_USAGE, "%s: a result refers to row %" PRId64 " of %" PRIu64, file, row, (uint64_t)n);
+}
+
 /* All rows, or the m that `rows` names (ascending). */
 static at_status read_table(struct open_archive *a, const char *name, const char *type, const char *scale,
                             const int64_t *rows, int64_t m, struct table *t) {
@@ -69,6 +75,8 @@ static at_status read_table(struct open_archive *a, const char *name, const char
     if (t->n > a->n)
         AT_FAIL_OUT(AT_USAGE, "%s: %s has %" PRIu64 " rows for %" PRIu64 " results", a->file, name, (uint64_t)t->n,
                     (uint64_t)a->n);
+    for (int64_t i = 0; i < m; i++)
+        AT_TRY_OUT(check_row(a->file, rows[i], t->n));
     if (rows)
         t->n = (hsize_t)m;
     t->text = calloc(t->n * (hsize_t)t->n_fields + 1, sizeof *t->text);
@@ -99,8 +107,7 @@ static at_status put_text(const char *file, const struct at_field *field, const 
 
 /* The texts of row `row` into a result that has those of the row before. */
 static at_status join(const struct open_archive *a, struct table *t, int64_t row, struct at_result *r) {
-    if (row < 0 || (hsize_t)row >= t->n)
-        return AT_FAIL(AT_USAGE, "%s: a result refers to row %" PRId64 " of %" PRIu64, a->file, row, (uint64_t)t->n);
+    AT_TRY(check_row(a->file, row, t->n));
     if (row == t->last)
         return AT_OK;
     for (int f = 0; f < t->n_fields; f++)

@@ -9,6 +9,7 @@
 #include "verify/archive/witness.h"
 #include "verify/result/atomic_file.h"
 #include "verify/cli/commands.h"
+#include "verify/cli/progress.h"
 #include "verify/commands/content.h"
 #include "verify/run/journal.h"
 #include "verify/result/result_heap.h"
@@ -29,7 +30,8 @@ struct shards {
     const struct at_args *args;
     struct at_run_record whole; /* request, provenance, folders of witnesses; no results */
     struct at_result_heap heap;
-    pthread_mutex_t lock; /* of the heap, while shards are read by several threads */
+    pthread_mutex_t lock; /* of the heap and the progress, while shards are read by several threads */
+    struct at_progress progress;
     struct shard *shard;
     int n, parts;
 };
@@ -68,8 +70,12 @@ static at_status read_shard(const char *path, struct shards *s, struct shard *sh
 static at_status read_shards(void *context, int64_t begin, int64_t end, int worker) {
     struct shards *s = context;
     (void)worker;
-    for (int64_t i = begin; i < end; i++)
+    for (int64_t i = begin; i < end; i++) {
         AT_TRY(read_shard(s->args->words[i], s, &s->shard[i]));
+        pthread_mutex_lock(&s->lock);
+        at_progress_step(&s->progress, 1, 0, s->args->words[i]);
+        pthread_mutex_unlock(&s->lock);
+    }
     return AT_OK;
 }
 
@@ -120,16 +126,39 @@ static at_status check_out(const struct at_args *args) {
     return at_atomic_check_files(&out, 1, args->words, args->n_words);
 }
 
+/* A result for the archive, which asks for each once. */
+static at_status next_result(void *context, int64_t i, const struct at_result **result) {
+    enum { ROWS = 4096 };
+    struct shards *s = context;
+    if (i % ROWS == ROWS - 1)
+        at_progress_step(&s->progress, ROWS, 0, "");
+    return at_result_heap_get(&s->heap, i, result);
+}
+
+static at_status read_all(struct shards *s) {
+    at_progress_start(&s->progress, "shards read", s->n);
+    const at_status status = at_parallel(s->n, 1, at_threads(), read_shards, s);
+    at_progress_end(&s->progress);
+    return status;
+}
+
+static at_status write_all(struct shards *s, const char *out) {
+    const struct at_result_source source = { s->heap.n, next_result, s };
+    at_progress_start(&s->progress, "results written", s->heap.n);
+    const at_status status = at_archive_write_from(&s->whole, &source, out);
+    at_progress_end(&s->progress);
+    return status;
+}
+
 static at_status merge(const struct at_args *args, struct shards *s) {
     const char *out = at_args_get(args, "--out");
     AT_TRY(check_out(args));
     s->heap.scratch.beside = out;
-    AT_TRY(at_parallel(s->n, 1, at_threads(), read_shards, s));
+    AT_TRY(read_all(s));
     AT_TRY(join_heads(s));
     AT_TRY(check_parts(args, s));
     AT_TRY(at_result_heap_sort(&s->heap));
-    const struct at_result_source source = { s->heap.n, at_result_heap_get, &s->heap };
-    AT_TRY(at_archive_write_from(&s->whole, &source, out));
+    AT_TRY(write_all(s, out));
     printf("%s: %lld results of %d shards\n", out, (long long)s->heap.n, s->parts);
     return AT_OK;
 }
