@@ -5,7 +5,7 @@
  * block are under way by 24 instructions, and no thread has addresses to compute. A block has 32 columns, so that the
  * sums of k meet in its own shared memory and n = 4096 is a block for nearly every multiprocessor; all blocks walk down
  * the same rows at the same pace, which DRAM likes. Blocks are persistent: the copies of the next tile begin before
- * this one is added up.
+ * this one is added up. W is read once, and its lines leave L2 before others.
  *
  * Numerically: as 05: 64 chains of fma, here chain c being warp c / 8 and lanes 4 (c % 8) on; chain c takes eight
  * products from 8 c on, then the eight 512 further on. They are joined in pairs: c and c + 32, then c + 16, ... c + 1.
@@ -14,7 +14,7 @@
  * KiB for eight. Two barriers of the block for each 32 columns; copies are waited for by mbarriers, each of one warp.
  * Limits: f16 or bf16; at most eight rows; n a multiple of 8, k not 0; sm_90, before which a launch traps.
  * Source: ours. */
-#include "kernels/device/tma.h"
+#include "kernels/device/tma_once.h"
 #include "kernels/gemv/gemv.h"
 
 namespace {
@@ -50,7 +50,7 @@ __device__ void copy(memory_of<T, M> &to, const at_gemv_view<T> &v, const at_ten
     if (from.column >= v.n || at_lane() != 0)
         return;
     at_mbarrier_arrive_expect(&to.full[warp][i % AHEAD], (uint32_t)(BOX * sizeof(T)));
-    at_tensor_load(to.boxes[warp][i % AHEAD], map, { from.column, from.row }, &to.full[warp][i % AHEAD]);
+    at_tensor_load_once(to.boxes[warp][i % AHEAD], map, { from.column, from.row }, &to.full[warp][i % AHEAD]);
 }
 
 /* Adds what this lane has of a box: eight rows from `row` on, of eight columns. Rows past k are zeros in shared memory; a

@@ -3,47 +3,60 @@
  *
  * 05_state_in_registers has 32 columns a block, whose rows are pieces of 128 bytes; here 24 lanes take the 384 bytes of a
  * row of 96 columns, eight rows at a time, so that a pass of the block is 3 KiB without a gap. Every load of the state is
- * issued before anything is waited for, and neither loads nor stores keep their lines in a cache longer than needed. Where
- * heads are too few for a GPU, a block has half of the columns. Heads of 96 x 96, the source's, have a kernel whose
- * addresses are constants: a third fewer registers, and so twice the blocks at a time.
+ * issued before anything is waited for, and neither loads nor stores keep their lines in a cache longer than needed. Heads of
+ * 96 x 96, the source's, have a kernel whose addresses are constants: a third fewer registers, and so twice the blocks at a
+ * time. Where heads are few for a GPU, latency decides: then a block has 32 columns, a line of 128 bytes of each row, and
+ * a thread takes q and k of its rows straight into registers, and sums meet by shuffles first: one barrier a step instead
+ * of two.
  *
- * Numerically: the decay by ex2.approx; an element of the state by one fmaf; the rows of o go in turn to eight lanes, whose
- * chains of fmaf are joined in pairs: lane r and r + 4, then r + 2, then r + 1.
- * Launch: a block for a head of a request and at most 96 columns, or 48 where there are 66 heads or less; a thread
- * for 4 columns of every eighth row, 24 x 8 of them at most. q, k and the sums of the lanes are in shared memory, each in
- * turn for even and odd steps: two barriers a step.
+ * Numerically: the decay by ex2.approx; an element of the state by one fmaf; the rows of o go in turn to 16 chains of
+ * fmaf, which are joined in pairs: chain c and c + 8, then c + 4, ... c + 1. Where a block has 8 lanes, each has two of
+ * them: the bits do not depend on how many heads there are.
+ * Launch: a block for a head of a request and at most 96 columns, 24 x 8 threads; where there are 264 heads or less, 32
+ * columns, 8 x 16 threads. Shared memory holds sums (of few heads in turn
+ * for even and odd steps) and, where heads are many, q and k.
  * Limits: d at most 256; e is a multiple of 4.
  * Source: ours, from what 001 leaves to be done: a warp a row, vector loads. */
 #include "kernels/lightning_decode/lightning.h"
 
 namespace {
 
-constexpr int LANES = 8, EACH = 4, ACROSS = 24, COLUMNS = ACROSS * EACH, THREADS = LANES * ACROSS, MAX_D = 256;
-constexpr int AT_ONCE = 132; /* the multiprocessors of an H100 or H200 */
+constexpr int CHAINS = 16, EACH = 4, MAX_D = 256;
+/* Of a block where heads are many, and where they are few. */
+constexpr int LANES = 8, ACROSS = 24, COLUMNS = ACROSS * EACH, THREADS = LANES * ACROSS;
+constexpr int LINE = 8, LINE_COLUMNS = LINE * EACH, LINE_WARPS = CHAINS * LINE / 32;
+constexpr int FEW_HEADS = 264; /* two for each multiprocessor of an H100 or H200 */
 
 struct shared {
-    float q[2][MAX_D], k[2][MAX_D], sums[2][LANES][COLUMNS];
+    float q[MAX_D], k[MAX_D], sums[LANES][COLUMNS];
 };
 
-/* A column's answer from the chains of its lanes. */
-inline __device__ float joined(const float (&x)[LANES][COLUMNS], int column) {
-    float sum[LANES / 2];
+/* The first N of x, a power of two, joined in pairs: i and i + N / 2 first. */
+template <int N> __device__ float joined(float (&x)[N]) {
     AT_UNROLL
-    for (int r = 0; r < LANES / 2; r++)
-        sum[r] = x[r][column] + x[r + LANES / 2][column];
-    AT_UNROLL
-    for (int apart = LANES / 4; apart > 0; apart /= 2) {
+    for (int apart = N / 2; apart > 0; apart /= 2) {
         AT_UNROLL
-        for (int r = 0; r < apart; r++)
-            sum[r] += sum[r + apart];
+        for (int i = 0; i < apart; i++)
+            x[i] += x[i + apart];
     }
-    return sum[0];
+    return x[0];
 }
 
-/* D, E: the rows and columns of every head, 0: as the view has them; C: the columns of a block, 0: `columns`. */
+/* Entry [i][column] of a table of N rows for each i, joined. */
+template <int N, int ACROSS_OF> __device__ float joined_column(const float (&x)[N][ACROSS_OF], int column) {
+    float terms[N];
+    AT_UNROLL
+    for (int i = 0; i < N; i++)
+        terms[i] = x[i][column];
+    return joined(terms);
+}
+
+/* A block of many. D, E: the rows and columns of every head, 0: as the view has them; C: the columns of a block, 0:
+ * `columns`. */
 template <class T, int ROWS, int D, int E, int C>
-__global__ void __launch_bounds__(THREADS, D ? 4 : 1) decode(at_lightning_view<T> a, int columns) {
+__global__ void __launch_bounds__(THREADS, D ? 4 : 1) of_many_heads(at_lightning_view<T> a, int columns) {
     AT_SHARED(shared, memory);
+    constexpr int OWN = CHAINS / LANES; /* chains of a lane */
     const int d = D ? D : a.d, e = E ? E : a.e, each = C ? C : columns, across = each / EACH;
     const int lane = (int)threadIdx.x / across, within = (int)threadIdx.x % across * EACH;
     const int first = (int)blockIdx.y * each, column = first + within;
@@ -56,12 +69,12 @@ __global__ void __launch_bounds__(THREADS, D ? 4 : 1) decode(at_lightning_view<T
             at_load16_once(&kv[r * LANES * e], state[r]);
     const at_lightning_block<T> head(a, blockIdx.x); /* behind the loads: its decay takes one of its own */
     for (int step = 0; step < head.steps; step++) {
-        float v[EACH] = {}, sum[EACH] = {};
+        float v[EACH] = {}, sum[EACH], chains[EACH][OWN] = {};
         if (rows > 0)
             at_lightning_load4(&head.v[step * e + column], v);
         for (int i = (int)threadIdx.x; i < d; i += (int)blockDim.x) {
-            memory.q[step % 2][i] = at_float(head.q[step * d + i]);
-            memory.k[step % 2][i] = at_float(head.k[step * d + i]);
+            memory.q[i] = at_float(head.q[step * d + i]);
+            memory.k[i] = at_float(head.k[step * d + i]);
         }
         at_sync();
         AT_UNROLL
@@ -71,16 +84,70 @@ __global__ void __launch_bounds__(THREADS, D ? 4 : 1) decode(at_lightning_view<T
                 continue;
             AT_UNROLL
             for (int c = 0; c < EACH; c++) {
-                state[r][c] = head.updated(state[r][c], memory.k[step % 2][row], v[c]);
-                sum[c] = fmaf(memory.q[step % 2][row], state[r][c], sum[c]);
+                state[r][c] = head.updated(state[r][c], memory.k[row], v[c]);
+                chains[c][r % OWN] = fmaf(memory.q[row], state[r][c], chains[c][r % OWN]);
             }
             if (step + 1 == head.steps)
                 at_store16_once(&kv[r * LANES * e], state[r]);
         }
-        at_store16(&memory.sums[step % 2][lane][within], sum);
+        AT_UNROLL
+        for (int c = 0; c < EACH; c++)
+            sum[c] = joined(chains[c]);
+        at_store16(&memory.sums[lane][within], sum);
         at_sync();
         for (int i = (int)threadIdx.x; i < each && first + i < e; i += (int)blockDim.x)
-            head.o[step * e + first + i] = at_round_to<T>(joined(memory.sums[step % 2], i));
+            head.o[step * e + first + i] = at_round_to<T>(joined_column(memory.sums, i));
+    }
+}
+
+/* A block of few. D and E as above. */
+template <class T, int ROWS, int D, int E>
+__global__ void __launch_bounds__(CHAINS *LINE, D ? 4 : 1) of_few_heads(at_lightning_view<T> a) {
+    AT_SHARED(float[2][LINE_WARPS][LINE_COLUMNS], sums);
+    const int d = D ? D : a.d, e = E ? E : a.e, warp = (int)threadIdx.x / 32, within = at_lane() % LINE * EACH;
+    const int chain =
+        at_lane() / LINE * LINE_WARPS + warp; /* so that the chains that are joined first are of one warp */
+    const int first = (int)blockIdx.y * LINE_COLUMNS, column = first + within, rows = column < e ? d : 0;
+    float *const kv = a.kv + (int64_t)blockIdx.x * d * e + chain * e + column;
+    float state[ROWS][EACH];
+    AT_UNROLL
+    for (int r = 0; r < ROWS; r++)
+        if (r * CHAINS + chain < rows)
+            at_load16_once(&kv[r * CHAINS * e], state[r]);
+    const at_lightning_block<T> head(a, blockIdx.x);
+    for (int step = 0; step < head.steps; step++) {
+        float v[EACH] = {}, sum[EACH] = {}, q[ROWS], k[ROWS];
+        if (rows > 0)
+            at_lightning_load4(&head.v[step * e + column], v);
+        AT_UNROLL
+        for (int r = 0; r < ROWS; r++) {
+            const int row = r * CHAINS + chain;
+            q[r] = row < rows ? at_float(head.q[step * d + row]) : 0;
+            k[r] = row < rows ? at_float(head.k[step * d + row]) : 0;
+        }
+        AT_UNROLL
+        for (int r = 0; r < ROWS; r++) {
+            if (r * CHAINS + chain >= rows)
+                continue;
+            AT_UNROLL
+            for (int c = 0; c < EACH; c++) {
+                state[r][c] = head.updated(state[r][c], k[r], v[c]);
+                sum[c] = fmaf(q[r], state[r][c], sum[c]);
+            }
+            if (step + 1 == head.steps)
+                at_store16_once(&kv[r * CHAINS * e], state[r]);
+        }
+        AT_UNROLL
+        for (int c = 0; c < EACH; c++) {
+            AT_UNROLL
+            for (int apart = 16; apart >= LINE; apart /= 2)
+                sum[c] += at_shuffle_xor(0xffffffffu, sum[c], apart);
+        }
+        if (at_lane() < LINE)
+            at_store16(&sums[step % 2][warp][within], sum);
+        at_sync(); /* the only one: warp 0 reads this half before it comes here again, and the next step writes the other */
+        if (warp == 0 && first + at_lane() < e)
+            head.o[step * e + first + at_lane()] = at_round_to<T>(joined_column(sums[step % 2], at_lane()));
     }
 }
 
@@ -90,44 +157,48 @@ const char *supports(const struct at_problem *p) {
     return p->sizes.d > MAX_D ? "more rows than the registers hold" : nullptr;
 }
 
-/* The columns of a block: half of them where two blocks a head still find a multiprocessor each. */
-int columns_of(int64_t heads, int64_t e) {
-    const int64_t most = 2 * heads <= AT_ONCE ? COLUMNS / 2 : COLUMNS, blocks = (e + most - 1) / most;
-    const int64_t each = (e + blocks - 1) / blocks;
-    return (int)(each + EACH - 1) / EACH * EACH;
+template <class T, int ROWS, int D = 0, int E = 0> int launch_few(const struct at_launch *launch) {
+    const struct at_problem *p = launch->problem;
+    const int64_t blocks = (at_lightning_own_of(p).e + LINE_COLUMNS - 1) / LINE_COLUMNS;
+    const dim3 grid{ (unsigned)(p->sizes.b * p->sizes.h), (unsigned)blocks, 1 };
+    return at_launch(of_few_heads<T, ROWS, D, E>, grid, dim3{ (unsigned)(CHAINS * LINE), 1, 1 }, 0, launch->stream,
+                     at_lightning_view<T>(p));
 }
 
-template <class T, int ROWS, int D = 0, int E = 0, int C = 0>
-int launch_of(const struct at_launch *launch, int columns) {
+/* Columns are cut into blocks of nearly the same width. */
+template <class T, int ROWS, int D = 0, int E = 0, int C = 0> int launch_many(const struct at_launch *launch) {
     const struct at_problem *p = launch->problem;
-    const int64_t blocks = (at_lightning_own_of(p).e + columns - 1) / columns;
+    const int64_t e = at_lightning_own_of(p).e, blocks = (e + COLUMNS - 1) / COLUMNS;
+    const int columns = (int)((e + blocks - 1) / blocks + EACH - 1) / EACH * EACH;
     const dim3 grid{ (unsigned)(p->sizes.b * p->sizes.h), (unsigned)blocks, 1 };
-    return at_launch(decode<T, ROWS, D, E, C>, grid, dim3{ (unsigned)(LANES * columns / EACH), 1, 1 }, 0,
+    return at_launch(of_many_heads<T, ROWS, D, E, C>, grid, dim3{ (unsigned)(LANES * columns / EACH), 1, 1 }, 0,
                      launch->stream, at_lightning_view<T>(p), columns);
 }
 
 int launch(const struct at_launch *launch) {
     const struct at_problem *p = launch->problem;
-    const int64_t d = p->sizes.d, e = at_lightning_own_of(p).e;
-    const int columns = columns_of(p->sizes.b * p->sizes.h, e);
+    const int64_t d = p->sizes.d;
+    const bool is_96 = d == COLUMNS && at_lightning_own_of(p).e == COLUMNS,
+               is_few = p->sizes.b * p->sizes.h <= FEW_HEADS;
     return at_lightning_launch(p, [=]<class T>() {
-        if (d == COLUMNS && e == COLUMNS)
-            return columns == COLUMNS ? launch_of<T, COLUMNS / LANES, COLUMNS, COLUMNS, COLUMNS>(launch, columns)
-                                      : launch_of<T, COLUMNS / LANES, COLUMNS, COLUMNS, COLUMNS / 2>(launch, columns);
-        return d <= 4 * LANES    ? launch_of<T, 4>(launch, columns)
-               : d <= 8 * LANES  ? launch_of<T, 8>(launch, columns)
-               : d <= 12 * LANES ? launch_of<T, 12>(launch, columns)
-               : d <= 16 * LANES ? launch_of<T, 16>(launch, columns)
-                                 : launch_of<T, MAX_D / LANES>(launch, columns);
+        if (is_few)
+            return is_96             ? launch_few<T, COLUMNS / CHAINS, COLUMNS, COLUMNS>(launch)
+                   : d <= 4 * CHAINS ? launch_few<T, 4>(launch)
+                   : d <= 8 * CHAINS ? launch_few<T, 8>(launch)
+                                     : launch_few<T, MAX_D / CHAINS>(launch);
+        return is_96             ? launch_many<T, COLUMNS / LANES, COLUMNS, COLUMNS, COLUMNS>(launch)
+               : d <= 8 * LANES  ? launch_many<T, 8>(launch)
+               : d <= 16 * LANES ? launch_many<T, 16>(launch)
+                                 : launch_many<T, MAX_D / LANES>(launch);
     });
 }
 
 } // namespace
 
 AT_KERNEL(lightning_decode, 06_whole_head) = {
-    .summary = "the state in registers, a head a block: what it reads and writes lies side by side",
+    .summary = "the state in registers, a head a block, its bytes side by side; of few heads a line of 128 bytes a row",
     .source = "ours",
-    .numerics = AT_LIGHTNING_NUMERICS(1, LANES, 1, AT_TREE_BUTTERFLY),
+    .numerics = AT_LIGHTNING_NUMERICS(1, CHAINS, 1, AT_TREE_BUTTERFLY),
     .supports = supports,
     .workspace = nullptr,
     .launch = launch,
