@@ -69,33 +69,43 @@ static void names_what_there_is(void **state) {
     at_assert_fails(at_case_globs_open(folder, "@c", &globs), AT_NOT_FOUND, "there are @a, @b in");
 }
 
-/* `attest coverage --gate` answers for the cases of @check by fewer of them. */
-static void what_covers_is_checked(void **state) {
-    (void)state;
+/* `attest coverage --gate` and test_declarations.sh answer for the cases of @check by fewer of them. `several`: lines that
+ * match more than one case, at the top. */
+static void some_of_check(const char *selection, int several, int least) {
     char dir[1100];
     struct at_case_list cases = { 0 };
-    struct at_case_globs check, coverage;
-    int covers = 0;
+    struct at_case_globs check, fewer;
+    int n = 0;
     snprintf(dir, sizeof dir, "%s/cases", at_datasets_dir());
     at_assert_ok(at_case_load_dir(dir, &cases));
     at_assert_ok(at_case_globs_open(dir, "@check", &check));
-    at_assert_ok(at_case_globs_open(dir, "@coverage", &coverage));
+    at_assert_ok(at_case_globs_open(dir, selection, &fewer));
     for (int64_t i = 0; i < cases.n; i++) {
         char name[sizeof cases.items[i].role + sizeof cases.items[i].id];
         snprintf(name, sizeof name, "%s:%s", cases.items[i].role, cases.items[i].id);
-        if (!at_case_globs_match(&coverage, name))
+        if (!at_case_globs_match(&fewer, name))
             continue;
-        covers++;
+        n++;
         if (!at_case_globs_match(&check, name))
-            fail_msg("@coverage has a case that @check has not: %s", name);
+            fail_msg("%s has a case that @check has not: %s", selection, name);
     }
-    for (int i = 0; i < coverage.n; i++)
-        if (coverage.items[i].hits != 1)
-            fail_msg("coverage.selection:%d matches %d cases", coverage.items[i].line, coverage.items[i].hits);
-    assert_true(covers > 100);
+    for (int i = 0; i < fewer.n; i++)
+        if (fewer.items[i].hits < 1 || (i >= several && fewer.items[i].hits > 1))
+            fail_msg("%s, line %d, matches %d cases", selection, fewer.items[i].line, fewer.items[i].hits);
+    assert_true(n > least);
     at_case_globs_close(&check);
-    at_case_globs_close(&coverage);
+    at_case_globs_close(&fewer);
     at_case_list_release(&cases);
+}
+
+static void what_covers_is_checked(void **state) {
+    (void)state;
+    some_of_check("@coverage", 0, 100);
+}
+
+static void what_tests_fields_is_checked(void **state) {
+    (void)state;
+    some_of_check("@fields", 1, 150);
 }
 
 int main(void) {
@@ -104,6 +114,7 @@ int main(void) {
         cmocka_unit_test(other_texts_are_globs),
         cmocka_unit_test(names_what_there_is),
         cmocka_unit_test(what_covers_is_checked),
+        cmocka_unit_test(what_tests_fields_is_checked),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
