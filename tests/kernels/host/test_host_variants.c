@@ -13,7 +13,9 @@
 
 /* ---- problems ---- */
 
-static const int sk_limits[] = { 0, 1, 17, 64, 300, 600 };
+/* Of decode up to three blocks of 256 and two of 512 keys; of prefill, whose tiles have 128 at most, three of these: 40 rows a
+ * head make it dear. */
+static const int decode_sk_limits[] = { 0, 1, 17, 64, 300, 600 }, prefill_sk_limits[] = { 0, 1, 17, 64, 150, 300 };
 
 /* Shape number n of a phase: everything varies, limits and odd sizes come up again and again. Every fourth is what kernels
  * are written for, three taps, a gate from 0 to 1 and 64 elements a head: those that take nothing else would see none. */
@@ -30,7 +32,7 @@ static void make_problem(const struct at_op *op, int decode, uint64_t n, struct 
                                    .taps = 1 + at_test_below(&random, 4),
                                    .causal = at_test_below(&random, 2),
                                    .max_sq = decode ? 1 : 1 + at_test_below(&random, 40),
-                                   .max_sk = sk_limits[at_test_below(&random, 6)],
+                                   .max_sk = (decode ? decode_sk_limits : prefill_sk_limits)[at_test_below(&random, 6)],
                                    .dtype = dtypes[at_test_below(&random, 4)],
                                    .fill = (enum at_test_fill)at_test_below(&random, 4),
                                    .q_scale = 1,
