@@ -62,7 +62,7 @@ static void make_norm(const struct at_op *op, uint64_t n, struct at_problem *pro
 /* States that decay: by the unit's ex2 to the bit, by the library's exponential within what it declares. */
 static void test_lightning(void **state) {
     (void)state;
-    const uint64_t problems = (uint64_t)(30 * at_test_effort(10));
+    const uint64_t problems = (uint64_t)(30 * at_test_effort(5));
     static struct at_candidates all;
     at_collect_family("lightning_decode", &all);
     for (uint64_t n = 0; n < problems; n++) {
@@ -88,7 +88,7 @@ static void test_lightning(void **state) {
  * to the bit, but for the exponential of a C library. */
 static void test_norms(void **state) {
     (void)state;
-    const uint64_t problems = (uint64_t)(36 * at_test_effort(4));
+    const uint64_t problems = (uint64_t)(36 * at_test_effort(2));
     int variants = 0;
     for (int i = 0; i < at_family_count(); i++) {
         const struct at_family *family = at_family_at(i);
