@@ -1,8 +1,8 @@
 /* A product with weights by rows that W streams through by TMA: each warp has a ring of its own, and a block all of k.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Unlike 05_cluster_ring, one thread of a warp issues a copy for 64 rows of 64 bytes, three of them ahead: 96 KiB a
- * block are under way by 24 instructions, and no thread has addresses to compute. A block has 32 columns, so that the
+ * Unlike 05_cluster_ring, one thread of a warp issues a copy for 64 rows of 64 bytes, two of them ahead: 64 KiB a
+ * block are under way by 16 instructions, and no thread has addresses to compute. A block has 32 columns, so that the
  * sums of k meet in its own shared memory and n = 4096 is a block for nearly every multiprocessor; all blocks walk down
  * the same rows at the same pace, which DRAM likes. Blocks are persistent: the copies of the next tile begin before
  * this one is added up. W is read once, and its lines leave L2 before others.
@@ -10,7 +10,7 @@
  * Numerically: as 05: 64 chains of fma, here chain c being warp c / 8 and lanes 4 (c % 8) on; chain c takes eight
  * products from 8 c on, then the eight 512 further on. They are joined in pairs: c and c + 32, then c + 16, ... c + 1.
  * One rounding for the scale, one for the format of y.
- * Launch: at most one block of 256 threads a multiprocessor; 104 KiB of dynamic shared memory for one row of x, 160
+ * Launch: at most one block of 256 threads a multiprocessor; 73 KiB of dynamic shared memory for one row of x, 129
  * KiB for eight. Two barriers of the block for each 32 columns; copies are waited for by mbarriers, each of one warp.
  * Limits: f16 or bf16; at most eight rows; n a multiple of 8, k not 0; sm_90, before which a launch traps.
  * Source: ours. */
@@ -21,7 +21,7 @@ namespace {
 
 constexpr int WARPS = 8, THREADS = 32 * WARPS, EACH = AT_GEMV_VECTOR, ACROSS = 4, COLUMNS = ACROSS * EACH;
 constexpr int RUN = AT_GEMV_RUN, DOWN = 32 / ACROSS, ROWS = DOWN * RUN, LANES = WARPS * DOWN, SWEEP = LANES * RUN;
-constexpr int AHEAD = 3, BOX = ROWS * COLUMNS; /* boxes that a warp copies ahead, elements of one */
+constexpr int AHEAD = 2, BOX = ROWS * COLUMNS; /* boxes that a warp copies ahead, elements of one */
 
 template <class T, int M> struct memory_of {
     T boxes[WARPS][AHEAD][BOX];
@@ -161,7 +161,7 @@ int launch(const struct at_launch *launch) {
 } // namespace
 
 AT_KERNEL(gemv, 06_tma_ring) = {
-    .summary = "W by TMA, three boxes of 64 rows ahead of each warp; 32 columns and all of k a block",
+    .summary = "W by TMA, two boxes of 64 rows ahead of each warp; 32 columns and all of k a block",
     .source = "ours",
     .numerics = AT_GEMV_NUMERICS(LANES, RUN, AT_TREE_BUTTERFLY, 0),
     .supports = supports,
