@@ -50,7 +50,7 @@ static const struct at_factor columns = { .name = "e", .meaning = "columns about
 static const struct at_factor steps_of = { .name = "steps", .meaning = "steps that carry the state", .classes = AT_CLASSES("steps=1", "steps=2,3", "steps=5"), .far = AT_CLASSES("steps=9") };
 static const struct at_factor product = { .name = "outer", .meaning = "rounding of what is added", .classes = AT_CLASSES("outer=exact", "outer=rounded") };
 static const struct at_factor dtype = { .name = "dtype", .meaning = "format of the activations", .classes = AT_CLASSES("dtype=bf16", "dtype=f16", "dtype=f32") };
-static const struct at_factor values = { .name = "data", .meaning = "what the values look like", .classes = AT_CLASSES("data=normal", "data=exact", "data=same_sign,uniform", "data=heavy_tail", "data=outlier_channel expect=OVERFLOWED", "data=ties", "data=subnormal") };
+static const struct at_factor values = { .name = "data", .meaning = "what the values look like", .classes = AT_CLASSES("data=normal", "data=exact", "data=same_sign,uniform", "data=heavy_tail expect=OVERFLOWED", "data=outlier_channel expect=OVERFLOWED", "data=ties", "data=subnormal") };
 static const struct at_factor decays = { .name = "slope", .meaning = "decays, none, growth", .classes = AT_CLASSES("", "slope=0", "slope=0.01,4", "slope=-0.3"), .far = AT_CLASSES("slope=12,87.6"), .any = "slope=0.004,0.1,0.84" };
 static const struct at_factor *const domain[] = { &batch, &heads, &rows_of, &columns, &steps_of, &product, &dtype, &values, &decays, NULL };
 /* clang-format on */
