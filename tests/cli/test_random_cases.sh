@@ -1,5 +1,5 @@
 #!/bin/bash
-# No right variant is accused: random cases of every operator's domain, one in ten far out.
+# No right variant is accused: random cases of every operator's domain, one in ten far out, one in four near to the ordinary.
 # One job in four is launched again elsewhere, as most of their time is.
 # SPDX-License-Identifier: Apache-2.0
 source "$(dirname "$0")/lib.sh"
