@@ -25,8 +25,8 @@ constexpr int CHAINS = 32, EACH = 4, MAX_D = 256;
 /* Of a block where heads are many, and where they are few. */
 constexpr int LANES = 8, ACROSS = 24, COLUMNS = ACROSS * EACH, THREADS = LANES * ACROSS;
 constexpr int PIECE = 4, PIECE_COLUMNS = PIECE * EACH, PIECE_WARPS = CHAINS * PIECE / 32;
-constexpr int FEW_HEADS =
-    198; /* of 96 columns: 9 blocks for each of 132 multiprocessors, as many as they hold at a time */
+/* On an H200 192 heads of 96 x 96 take less time by pieces, 256 by whole heads (README.md). */
+constexpr int FEW_HEADS = 198;
 
 struct shared {
     float q[MAX_D], k[MAX_D], sums[LANES][COLUMNS];
@@ -79,9 +79,9 @@ __global__ void __launch_bounds__(THREADS, D ? 4 : 1) of_many_heads(at_lightning
             memory.k[i] = at_float(head.k[step * d + i]);
         }
         at_sync();
+        /* Chains in the order of the join, which wants the fewest registers: 0, 2, 1, 3. */
         AT_UNROLL
-        for (int turn = 0; turn < OWN;
-             turn++) { /* in the order of the join, which wants the fewest registers: 0, 2, 1, 3 */
+        for (int turn = 0; turn < OWN; turn++) {
             const int own = turn % 2 * 2 + turn / 2;
             float chain[EACH] = {};
             AT_UNROLL
@@ -116,8 +116,7 @@ template <class T, int ROWS, int D, int E>
 __global__ void __launch_bounds__(CHAINS *PIECE, D ? 4 : 1) of_few_heads(at_lightning_view<T> a) {
     AT_SHARED(float[2][PIECE_WARPS][PIECE_COLUMNS], sums);
     const int d = D ? D : a.d, e = E ? E : a.e, warp = (int)threadIdx.x / 32, within = at_lane() % PIECE * EACH;
-    const int chain =
-        at_lane() / PIECE * PIECE_WARPS + warp; /* so that the chains that are joined first are of one warp */
+    const int chain = at_lane() / PIECE * PIECE_WARPS + warp; /* chains that are joined first are of one warp */
     const int first = (int)blockIdx.y * PIECE_COLUMNS, column = first + within, rows = column < e ? d : 0;
     float *const kv = a.kv + (int64_t)blockIdx.x * d * e + chain * e + column;
     float state[ROWS][EACH];
