@@ -3,8 +3,8 @@
  *
  *   at_tensor_load_once(to, map, {x, y}, barrier)   as at_tensor_load of two dimensions (kernels/device/tma.h)
  *
- * A hint, which changes no bit: the SIMT machine has no caches and copies as ever. Its own file, as one kernel in twenty
- * that copy by TMA wants it. */
+ * A hint, which changes no bit: the SIMT machine has no caches and copies as ever. A file of its own, since one kernel wants
+ * it, and what others take of a GPU is recorded by the text that they include. */
 #ifndef AT_TMA_ONCE_H
 #define AT_TMA_ONCE_H
 

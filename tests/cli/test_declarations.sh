@@ -1,7 +1,7 @@
 #!/bin/bash
 # attest declarations: every field of every declaration is tested by a case of @check (those of fields.selection are some of
-# them) or its variant says why not, marks that
-# are not true are seen, and variants that are declared wrongly are WRONG on the cases that are said to test them.
+# them) or its variant says why not, marks that are not true are seen, and variants that are declared wrongly are WRONG on the
+# cases that are said to test them.
 # SPDX-License-Identifier: Apache-2.0
 source "$(dirname "$0")/lib.sh"
 fields=$scratch/fields.jsonl
