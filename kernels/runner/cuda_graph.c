@@ -6,7 +6,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-enum { ALIGN = 512, FEWEST_COPIES = 4, MAX_COPIES = 256, HOT_LAUNCHES = 20, WARM_UPS = 3 };
+enum { ALIGN = 512, FEWEST_COPIES = 4, MAX_COPIES = 256, LAUNCHES = 20, WARM_UPS = 3 };
+#define BYTES_OF_LAUNCHES ((int64_t)2 << 30) /* the most for copies beyond those that the cache asks for */
 
 int at_cuda_capture_begin(cudaStream_t stream) {
     return (int)cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
@@ -40,12 +41,15 @@ static int fill_copies(const struct at_cuda_work *work, const struct copies *c) 
     return code;
 }
 
-/* As many as outgrow the cache twice, whatever one of them takes. On the stream of the launches: it waits for no other, and a
+/* As many as outgrow the cache twice, whatever one of them takes; and one for each of 20 launches where 2 GiB hold them: what
+ * the events and the start of a graph take, about a microsecond, is shared by its launches. On the stream of the launches: it waits for no other, and a
  * copy within the device returns before it is made. */
 static int make_copies(const struct at_cuda_work *work, struct copies *c) {
     c->block_bytes = (work->used + ALIGN - 1) / ALIGN * ALIGN;
     c->stride = c->block_bytes + (work->launch->workspace_bytes + ALIGN - 1) / ALIGN * ALIGN;
-    const int64_t wanted = c->block_bytes > 0 ? 2 * work->cache_bytes / c->block_bytes + 1 : FEWEST_COPIES;
+    const int64_t fit = c->stride > 0 ? BYTES_OF_LAUNCHES / c->stride : 0, fewest = fit < LAUNCHES ? fit : LAUNCHES;
+    int64_t wanted = c->block_bytes > 0 ? 2 * work->cache_bytes / c->block_bytes + 1 : 0;
+    wanted = wanted < fewest ? fewest : wanted;
     c->n = (int)(wanted < FEWEST_COPIES ? FEWEST_COPIES : wanted > MAX_COPIES ? MAX_COPIES : wanted);
     const int code = (int)cudaMalloc((void **)&c->memory, (size_t)(c->stride * c->n + ALIGN));
     return code == cudaSuccess ? fill_copies(work, c) : code;
@@ -168,7 +172,7 @@ int at_cuda_time(const struct at_cuda_work *work, int replays, struct at_timing 
     if (code == cudaSuccess)
         code = time_graph(work, &c, c.n, 1, replays, events, &timing->cold);
     if (code == cudaSuccess)
-        code = time_graph(work, &c, HOT_LAUNCHES, 0, replays, events, &timing->hot);
+        code = time_graph(work, &c, LAUNCHES, 0, replays, events, &timing->hot);
     if (code == cudaSuccess)
         code = measure_copy((cudaStream_t)work->stream, events, &timing->copy_rate);
     timing->replays = replays;

@@ -15,7 +15,8 @@ import torch
 from attest_runner import Unsupported
 
 __all__ = ["time_cuda", "bytes_of"]
-FEWEST_COPIES, MAX_COPIES, HOT_LAUNCHES, WARM_UPS = 4, 256, 20, 3
+FEWEST_COPIES, MAX_COPIES, LAUNCHES, WARM_UPS = 4, 256, 20, 3
+BYTES_OF_LAUNCHES = 2 << 30  # the most for copies beyond those that the cache asks for
 
 
 def bytes_of(*tensors):
@@ -90,13 +91,15 @@ def _copy_rate(stream):
 def time_cuda(make, bytes_of_inputs, replays, take=None):
     """What a function that takes `bench` returns. make() -> a launch: a callable without arguments, on inputs of its own, whose
     result is what it allocates; it is captured in a CUDA graph, so it must not wait for the device. bytes_of_inputs: of one copy;
-    there are as many copies as outgrow the second-level cache twice, at least 4 and at most 256. cold: seconds a launch with the
+    there are as many copies as outgrow the second-level cache twice, 4 to 256, and where 2 GiB hold them 20 or more, so that many
+    launches share what the events and the start of a graph take, about a microsecond. cold: seconds a launch with the
     copies in turn, hot: with one of them; medians over replays. take(result) writes what a launch returned to the job's outputs: it gets that of a timed
     launch, which attest then judges; without it, the times are of launches that nobody judged. Everything else runs on a stream beside
     the default one."""
     stream = torch.cuda.Stream()
     cache = torch.cuda.get_device_properties(torch.cuda.current_device()).L2_cache_size
-    copies = min(max(2 * cache // max(bytes_of_inputs, 1) + 1, FEWEST_COPIES), MAX_COPIES)
+    each = max(bytes_of_inputs, 1)
+    copies = min(max(2 * cache // each + 1, min(BYTES_OF_LAUNCHES // each, LAUNCHES), FEWEST_COPIES), MAX_COPIES)
     launches = [make() for _ in range(copies)]
     torch.cuda.synchronize()
     with torch.cuda.stream(stream):  # libraries choose and build what they launch here, which no capture allows
@@ -104,7 +107,7 @@ def time_cuda(make, bytes_of_inputs, replays, take=None):
             launches[0]()
     stream.synchronize()
     cold = _median(launches, True, replays, stream, take)
-    hot = _median(launches[:1] * HOT_LAUNCHES, False, replays, stream)
+    hot = _median(launches[:1] * LAUNCHES, False, replays, stream)
     del launches
     torch.cuda.empty_cache()  # the next runner's turn: it wants the memory
     rate = _copy_rate(stream)
