@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Numerically: the definition (reference/score_counts/score_counts.h). Pairs whose norms and lowest bits allow it by
- * fma, which rounds nothing there; the others one by one. The FIR runs along the keys in registers, over the edge of a
- * tile by a halo of raw scores; sums of rows and outputs in order, tile by tile.
+ * tensor cores in doubles, which round nothing there; the others one by one. The FIR runs along the keys in registers, over
+ * the edge of a tile by a halo of raw scores; sums of rows and outputs in order, tile by tile, each row by one warp.
  * Launch: grid (query heads, blocks: as many as give each of 132 multiprocessors one), 512 threads, 256 with rows,
  * outputs or other than three taps; 227 KiB of shared memory. Groups of 256 threads have a tile of 64 queries each, go
  * on to the next without waiting for each other, and share the counts of the block.
@@ -18,14 +18,15 @@ constexpr int MULTIPROCESSORS = 132;
 constexpr int64_t SHARED = 225 * 1024; /* dynamic; 2 KiB are static */
 
 template <class T, int TAPS, bool FULL>
-__global__ void __launch_bounds__(AT_COUNTS_BLOCK *AT_COUNTS_GROUPS<TAPS, FULL>, 1)
+__global__ void __launch_bounds__(at_counts_shape<TAPS, FULL>::GROUPS *at_counts_shape<TAPS, FULL>::THREADS, 1)
     shared_counts(at_counts_view<T> a, int codes, int words) {
-    constexpr int GROUPS = AT_COUNTS_GROUPS<TAPS, FULL>, ALL = GROUPS * AT_COUNTS_BLOCK;
+    using group = at_counts_tile_group<T, TAPS, FULL>;
+    constexpr int GROUPS = group::shape::GROUPS, ALL = GROUPS * group::THREADS;
     AT_SHARED_DYNAMIC(double, dynamic);
     AT_SHARED(at_counts_group_fields[GROUPS], fields);
     AT_SHARED(at_counts_block_fields, block);
-    const int head = (int)blockIdx.x, thread = (int)threadIdx.x, number = thread / AT_COUNTS_BLOCK;
-    const int64_t size = at_counts_group_memory::size(a.n_taps, FULL);
+    const int head = (int)blockIdx.x, thread = (int)threadIdx.x, number = thread / group::THREADS;
+    const int64_t size = group::memory::size(a.n_taps);
     const at_counts_bins bins{ reinterpret_cast<uint32_t *>(dynamic + GROUPS * size), block.window, codes };
     for (int i = thread; i < words; i += ALL)
         bins.words[i] = 0;
@@ -48,13 +49,12 @@ __global__ void __launch_bounds__(AT_COUNTS_BLOCK *AT_COUNTS_GROUPS<TAPS, FULL>,
         at_counts_place_windows(a, bins, block.sample);
     at_sync();
     const int groups = (int)gridDim.y * GROUPS, mine = (int)blockIdx.y * GROUPS + number;
-    const at_counts_group_memory memory(dynamic + number * size, a.n_taps);
+    const typename group::memory memory(dynamic + number * size, a.n_taps);
     int steps = 0;
     for (int round = 0; round * groups < a.tiles; round++) { /* alternating direction, the longest tiles first */
         const int i = round * groups + (round % 2 ? groups - 1 - mine : mine);
         if (i < a.tiles)
-            steps = at_counts_tile_group<T, TAPS, FULL>(a, memory, block, bins, fields[number], number, a.tiles - 1 - i)
-                        .work(steps);
+            steps = group(a, memory, block, bins, fields[number], number, a.tiles - 1 - i).work(steps);
     }
     at_sync(); /* every score is counted */
     at_counts_give_bins(a, bins, head);
@@ -62,7 +62,8 @@ __global__ void __launch_bounds__(AT_COUNTS_BLOCK *AT_COUNTS_GROUPS<TAPS, FULL>,
 
 template <class T, int TAPS, bool FULL>
 int put(const struct at_launch *launch, const at_counts_view<T> &a, at_counts_kind<TAPS, FULL>) {
-    constexpr int GROUPS = AT_COUNTS_GROUPS<TAPS, FULL>;
+    using group = at_counts_tile_group<T, TAPS, FULL>;
+    constexpr int GROUPS = group::shape::GROUPS;
     const int64_t rows = (int64_t)a.h * a.queries + (int64_t)a.hk * a.keys;
     const int code =
         at_launch(at_counts_norm_spans<T>, dim3{ (unsigned)((rows + AT_COUNTS_BLOCK - 1) / AT_COUNTS_BLOCK), 1, 1 },
@@ -72,7 +73,7 @@ int put(const struct at_launch *launch, const at_counts_view<T> &a, at_counts_ki
     int counted = 0;
     for (int i = 0; i < AT_COUNTS_BINNED; i++)
         counted += a.what >> (AT_COUNTS_OF_RAW + i) & 1;
-    const int64_t tiles = GROUPS * at_counts_group_memory::size(a.n_taps, FULL) * (int64_t)sizeof(double);
+    const int64_t tiles = GROUPS * group::memory::size(a.n_taps) * (int64_t)sizeof(double);
     const int codes = at_counts_bins::codes_of(SHARED - tiles, counted, a.codes.shift), words = counted * (codes + 1);
     const int blocks = MULTIPROCESSORS / a.h, most = (a.tiles + GROUPS - 1) / GROUPS;
     return at_launch(shared_counts<T, TAPS, FULL>,
@@ -81,7 +82,7 @@ int put(const struct at_launch *launch, const at_counts_view<T> &a, at_counts_ki
                                       : blocks < most ? blocks
                                                       : most),
                            1 },
-                     dim3{ GROUPS * AT_COUNTS_BLOCK, 1, 1 }, tiles + words * (int64_t)sizeof(uint32_t), launch->stream,
+                     dim3{ GROUPS * group::THREADS, 1, 1 }, tiles + words * (int64_t)sizeof(uint32_t), launch->stream,
                      a, codes, words);
 }
 

@@ -14,9 +14,9 @@
 constexpr int AT_COUNTS_BINNED = 4; /* raw, scaled, fir, p */
 constexpr uint32_t AT_COUNTS_LEFT = 0x3fff;
 
-/* Tiles that each of GROUPS groups may add between two sweeps. */
-template <int GROUPS>
-constexpr int AT_COUNTS_SWEEP = (int)(0xffff - AT_COUNTS_LEFT) / (GROUPS * AT_COUNTS_TILE * AT_COUNTS_KEYS);
+/* Tiles that each group may add between two sweeps. */
+template <class SHAPE>
+constexpr int AT_COUNTS_SWEEP = (int)(0xffff - AT_COUNTS_LEFT) / (SHAPE::GROUPS * AT_COUNTS_TILE * SHAPE::KEYS);
 
 /* Upper words of ordinary values, which leave the ledger's rare fields unchanged. */
 constexpr uint32_t AT_COUNTS_ORDINARY = 0x3f100000u, AT_COUNTS_ORDINARY_END = 0x40effc00u;
@@ -169,16 +169,16 @@ __device__ __forceinline__ void at_counts_see_one(const at_counts_view<T> &a, ui
         tally.first = own < tally.first ? own : tally.first;
 }
 
-/* Counts the first `seen` of four values of quantity RAW + which, of keys key, key + 1, .. */
-template <class T>
-__device__ __forceinline__ void at_counts_see_four(const at_counts_view<T> &a, const at_counts_bins &bins, int which,
-                                                   int head, const double (&x)[4], int seen, int query, int key,
+/* Counts the first `seen` of N values of quantity RAW + which, of keys key, key + 1, .. */
+template <class T, int N>
+__device__ __forceinline__ void at_counts_see_some(const at_counts_view<T> &a, const at_counts_bins &bins, int which,
+                                                   int head, const double (&x)[N], int seen, int query, int key,
                                                    at_counts_tally &tally, uint32_t *field) {
     const at_counts_window w = bins.window[which];
     const int shift = a.codes.shift;
     uint32_t odd = 0; /* what the window does not hold */
     AT_UNROLL
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < N; i++) {
         const uint64_t bits = (uint64_t)at_plain_bits(x[i]), size = bits & 0x7fffffffffffffffu;
         const uint32_t upper = (uint32_t)(size >> 32), sticky = upper | ((uint32_t)bits != 0);
         if (i < seen && upper - w.low < w.span) {
@@ -197,7 +197,7 @@ __device__ __forceinline__ void at_counts_see_four(const at_counts_view<T> &a, c
         double value = x[0];
         int place = 0;
         AT_UNROLL
-        for (int i = 1; i < 4; i++)
+        for (int i = 1; i < N; i++)
             if (!(odd & ((1u << i) - 1))) {
                 value = x[i];
                 place = i;

@@ -7,30 +7,36 @@
 
 /* ---- rows and outputs ---- */
 
-/* By the threads of page 0; the largest scores of the other pages pass through free shared memory. */
+/* By the lanes that have a row's sums; the largest scores of all its pages pass through free shared memory. */
 template <class T, int TAPS, bool FULL> __device__ void at_counts_tile_group<T, TAPS, FULL>::statistics() {
-    double *of_pages = m.weights + row * AT_COUNTS_ROW_STEP;
+    const int own = first + thread / 32 * ROWS + at_lane();
+    const bool entropy = a.wants(AT_COUNTS_OF_ENTROPY) || a.wants(AT_COUNTS_OF_SUPPORT);
+    sync(); /* every sum has been taken */
+    m.weights[row * shape::ROW_STEP + page] = most;
     sync();
-    of_pages[page] = has_nan ? at_plain_from_bits(0x7ff8000000000000) : most;
-    sync();
-    if (page == 0 && n > 0)
-        a.count_row(head, at_counts_max_of_pages(of_pages), sum, weight0, terms);
+    if (at_lane() < ROWS && own < a.queries && a.visible(own) > 0)
+        a.count_row(head, at_counts_max_of_pages<shape::PAGES>(list(at_lane())), row_sum(0), row_sum(2),
+                    entropy ? row_sum(1) : 0);
 }
 
-/* Returns the number of outputs that this thread counted. */
+/* Returns the number of outputs that this thread counted. A row at a time passes through shared memory: what counts them
+ * wants the registers. */
 template <class T, int TAPS, bool FULL> __device__ uint32_t at_counts_tile_group<T, TAPS, FULL>::outputs() {
-    const int own = first + thread / 32 * 8, lane = at_lane();
+    const int own = first + thread / 32 * ROWS;
     uint32_t *plane = a.plane(AT_COUNTS_OF_OUT, head), count = 0;
+    double *values = list(0);
     if (!a.wants(AT_COUNTS_OF_OUT))
         return 0;
     AT_UNROLL
-    for (int r = 0; r < (FULL ? 8 : 0); r++) {
+    for (int r = 0; r < (FULL ? ROWS : 0); r++) {
+        at_sync_warp(); /* what lies there has been read */
         AT_UNROLL
         for (int j = 0; j < AT_COUNTS_CHANNELS_OUT; j++)
-            if (own + r < a.queries && lane + 32 * j < a.d) {
-                at_counts_see_one(a, plane, o[r][j], own + r, -1, (uint32_t)(own + r), tally[4], f.rare.field[4]);
-                count++;
-            }
+            values[channel(j)] = o[r][j];
+        at_sync_warp();
+        AT_NO_UNROLL
+        for (int c = at_lane(); own + r < a.queries && c < a.d; c += 32, count++)
+            at_counts_see_one(a, plane, values[c], own + r, -1, (uint32_t)(own + r), tally[4], f.rare.field[4]);
     }
     return count;
 }
@@ -81,10 +87,10 @@ static __device__ inline int at_counts_word_kind(int i) {
 
 /* Stores the tile's words, by all of its threads, and adds the zeros to their slots. count: this thread's outputs. */
 template <class T, int TAPS, bool FULL> __device__ void at_counts_tile_group<T, TAPS, FULL>::close(uint32_t count) {
-    static_assert(at_counts_group_memory::TILE >= AT_COUNTS_G_WORDS * WARPS, "words fit where scores stood");
+    static_assert(memory::TILE >= AT_COUNTS_G_WORDS * WARPS, "words fit where scores stood");
     uint64_t *joined = reinterpret_cast<uint64_t *>(m.scores); /* [AT_COUNTS_G_WORDS][WARPS] */
     sync();                                                    /* every bit of p and every score has been read */
-    uint64_t mine[AT_COUNTS_G_WORDS] = { wants_p() ? element_zero : 0, dead_pages(), pairs, count };
+    uint64_t mine[AT_COUNTS_G_WORDS] = { wants_p() ? pairs() - live_pairs : 0, dead_pages(), pairs(), count };
     AT_UNROLL
     for (int s = 0; s < AT_COUNTS_STAGES; s++) {
         const uint64_t of_row = s < AT_COUNTS_STAGES - 1 ? at_counts_place(query, (int)tally[s].first - 1)
@@ -141,20 +147,20 @@ __device__ void at_counts_tile_group<T, TAPS, FULL>::store_words(const uint64_t 
 template <class T, int TAPS, bool FULL> __device__ int at_counts_tile_group<T, TAPS, FULL>::work(int steps) {
     const int last = first + AT_COUNTS_TILE < a.queries ? first + AT_COUNTS_TILE - 1 : a.queries - 1;
     const int end = a.visible(last), reach = AT_COUNTS_TILE * (a.n_taps - 1);
-    constexpr int SWEEP = AT_COUNTS_SWEEP<AT_COUNTS_GROUPS<TAPS, FULL>>;
+    constexpr int SWEEP = AT_COUNTS_SWEEP<shape>;
     count_queries();
-    for (int k0 = 0, turn = 0; k0 < end; k0 += AT_COUNTS_KEYS, turn = 1 - turn) {
+    for (int k0 = 0, turn = 0; k0 < end; k0 += KEYS, turn = 1 - turn) {
         multiply(k0, steps == SWEEP);
         steps = steps == SWEEP ? 1 : steps + 1;
         repeat(k0);
         count_page(m.halo + turn * reach, m.halo + (1 - turn) * reach, k0);
         if (FULL)
-            weigh(k0, end);
+            weigh(k0);
     }
     give_mass();
+    close(FULL ? outputs() : 0); /* first: they hold most registers */
     if (FULL)
         statistics();
-    close(FULL ? outputs() : 0);
     return steps;
 }
 

@@ -55,131 +55,202 @@ __device__ int at_counts_tile_group<T, TAPS, FULL>::page_distance(int begin, int
 /* The FIR and p of keys j to j + 3 of the thread's page, `seen` of them visible. bin: page_distance(). */
 template <class T, int TAPS, bool FULL>
 __device__ __forceinline__ void
-at_counts_tile_group<T, TAPS, FULL>::filter_four(const double *halo, double *next, int k0, int j, int seen,
+at_counts_tile_group<T, TAPS, FULL>::filter_some(const double *halo, double *next, int k0, int j, int seen,
                                                  const double (&x)[4], const double (&s)[4], double &r1, double &r2,
                                                  int bin, uint32_t &live) {
     const int in_tile = page * AT_COUNTS_PAGE + j, t = k0 + in_tile, reach = a.n_taps - 1;
-    double z[4], weight[4];
+    constexpr int N = 4;
+    double z[N], weight[N];
     AT_UNROLL
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < N; i++) {
         const double r0 = a.gate_input(s[i]);
         z[i] = filter(halo, k0, t + i, r0, r1, r2);
-        weight[i] = a.clamp(z[i]);
         r2 = r1;
         r1 = r0;
-        if (i < seen && weight[i] != 0)
-            live |= 1u << (j + i);
-        if (in_tile + i >= AT_COUNTS_KEYS - reach)
-            next[row * reach + in_tile + i - (AT_COUNTS_KEYS - reach)] = x[i];
+        if (in_tile + i >= KEYS - reach)
+            next[row * reach + in_tile + i - (KEYS - reach)] = x[i];
     }
     if (wants(2))
-        at_counts_see_four(a, bins, 2, head, z, seen, query, t, tally[2], f.rare.field[2]);
-    if (wants(3)) {
-        at_counts_see_four(a, bins, 3, head, weight, seen, query, t, tally[3], f.rare.field[3]);
-        AT_UNROLL
-        for (int i = 0; i < 4; i++)
-            if (live >> (j + i) & 1)
-                add_mass(bin >= 0 ? bin : at_counts_distance(a.here + query - t - i), weight[i]);
-    }
+        at_counts_see_some(a, bins, 2, head, z, seen, query, t, tally[2], f.rare.field[2]);
     AT_UNROLL
-    for (int i = 0; FULL && i < 4; i++)
-        if (i < seen) {
-            m.weights[row * AT_COUNTS_ROW_STEP + in_tile + i] = weight[i];
-            most = s[i] > most ? s[i] : most;
-            has_nan = has_nan || s[i] != s[i];
-        }
+    for (int i = 0; i < N; i++) {
+        weight[i] = a.clamp(z[i]);
+        if (i < seen && weight[i] != 0)
+            live |= 1u << (j + i);
+        if (FULL && i < seen)
+            m.weights[row * shape::ROW_STEP + in_tile + i] = weight[i];
+    }
+    if (!wants(3))
+        return;
+    at_counts_see_some(a, bins, 3, head, weight, seen, query, t, tally[3], f.rare.field[3]);
+    AT_UNROLL
+    for (int i = 0; i < N; i++)
+        if (live >> (j + i) & 1)
+            add_mass(bin >= 0 ? bin : at_counts_distance(a.here + query - t - i), weight[i]);
 }
 
 /* The page's scores, raw and scaled, its z and p; `next` gets the raw scores that the next tile needs. */
 template <class T, int TAPS, bool FULL>
 __device__ void at_counts_tile_group<T, TAPS, FULL>::count_page(const double *halo, double *next, int k0) {
+    constexpr int N = 4; /* keys at once */
     const int begin = k0 + page * AT_COUNTS_PAGE;
-    const double *own = m.scores + row * AT_COUNTS_ROW_STEP + page * AT_COUNTS_PAGE;
+    const double *own = m.scores + row * shape::ROW_STEP + page * AT_COUNTS_PAGE;
     double r1 = 0, r2 = 0;
     uint32_t live = 0;
-    for (int j = FULL && n > begin ? n - begin : 0; FULL && j < AT_COUNTS_PAGE; j++)
-        m.weights[row * AT_COUNTS_ROW_STEP + page * AT_COUNTS_PAGE + j] = 0;
-    if (begin >= n)
-        return;
-    if (TAPS == 3 && filters() && begin > 0) {
+    if (TAPS == 3 && filters() && begin > 0 && begin < n) {
         r1 = a.gate_input(a.scale * dot(halo, k0, begin - 1));
         r2 = a.gate_input(a.scale * dot(halo, k0, begin - 2));
     }
+    for (int j = FULL && n > begin ? n - begin : 0; FULL && j < AT_COUNTS_PAGE; j++)
+        m.weights[row * shape::ROW_STEP + page * AT_COUNTS_PAGE + j] = 0;
+    if (begin >= n)
+        return;
     const int seen = n - begin < AT_COUNTS_PAGE ? n - begin : AT_COUNTS_PAGE;
     const int bin = wants_p() ? page_distance(begin, seen) : 0;
     AT_NO_UNROLL
-    for (int j = 0; j < seen; j += 4) {
-        double x[4], s[4];
+    for (int j = 0; j < seen; j += N) {
+        double x[N], s[N];
         AT_UNROLL
-        for (int i = 0; i < 4; i++) {
+        for (int i = 0; i < N; i++) {
             x[i] = own[j + i];
             s[i] = a.scale * x[i];
+            if (FULL && i < seen - j)
+                most = s[i] > most || s[i] != s[i] ? s[i] : most;
         }
         if (wants(0))
-            at_counts_see_four(a, bins, 0, head, x, seen - j, query, begin + j, tally[0], f.rare.field[0]);
+            at_counts_see_some(a, bins, 0, head, x, seen - j, query, begin + j, tally[0], f.rare.field[0]);
         if (wants(1))
-            at_counts_see_four(a, bins, 1, head, s, seen - j, query, begin + j, tally[1], f.rare.field[1]);
+            at_counts_see_some(a, bins, 1, head, s, seen - j, query, begin + j, tally[1], f.rare.field[1]);
         if (filters())
-            filter_four(halo, next, k0, j, seen - j, x, s, r1, r2, bin, live);
+            filter_some(halo, next, k0, j, seen - j, x, s, r1, r2, bin, live);
     }
-    pairs += (uint32_t)seen;
     if (!wants_p())
         return;
-    element_zero += (uint32_t)(seen - at_count_ones(live));
+    live_pairs += (uint32_t)at_count_ones(live);
     a.live_row(head, query)[begin / AT_COUNTS_PAGE] = (uint16_t)live;
 }
 
 /* ---- rows and outputs, in order ---- */
 
-/* A warp has 8 queries, a lane the channels lane, lane + 32, ...; the products of p that is 0 are left out. */
-template <class T, int TAPS, bool FULL>
-__device__ void at_counts_tile_group<T, TAPS, FULL>::weigh_values(int k0, int end) {
-    constexpr int AT_ONCE = 4; /* keys whose values are loaded together */
-    const int own = thread / 32 * 8, lane = at_lane();
-    const double gamma = (double)a.gamma[head];
-    for (int t0 = 0; t0 < AT_COUNTS_KEYS && k0 + t0 < end; t0 += AT_ONCE) {
-        T v[AT_ONCE][AT_COUNTS_CHANNELS_OUT];
+/* Puts the p of each of the warp's rows that are not 0 side by side, in order, with their keys. Lane r gets the number of
+ * those of row r, and the row's first p. */
+template <class T, int TAPS, bool FULL> __device__ int at_counts_tile_group<T, TAPS, FULL>::list_live(int k0) {
+    const int lane = at_lane();
+    const uint32_t before = (1u << lane) - 1;
+    int live = 0;
+    AT_NO_UNROLL
+    for (int r = 0; r < ROWS; r++) {
+        double *row_list = list(r), weights[KEYS / 32];
+        int n = 0;
         AT_UNROLL
-        for (int u = 0; u < AT_ONCE; u++) {
-            AT_UNROLL
-            for (int j = 0; j < AT_COUNTS_CHANNELS_OUT; j++)
-                v[u][j] =
-                    k0 + t0 + u < end && lane + 32 * j < a.d ? a.v[a.key(k0 + t0 + u, kv_head) + lane + 32 * j] : T{};
-        }
+        for (int j = 0; j < KEYS / 32; j++)
+            weights[j] = row_list[lane + 32 * j];
+        if (k0 == 0 && lane == r)
+            row_sum(2) = row_list[0];
+        at_sync_warp(); /* the row has been read */
         AT_UNROLL
-        for (int u = 0; u < AT_ONCE; u++) {
-            AT_UNROLL
-            for (int r = 0; r < 8; r++) {
-                const double weight = m.weights[(own + r) * AT_COUNTS_ROW_STEP + t0 + u];
-                if (weight != 0) {
-                    AT_UNROLL
-                    for (int j = 0; j < AT_COUNTS_CHANNELS_OUT; j++)
-                        o[FULL ? r : 0][j] += (gamma * weight) * at_counts_value(v[u][j]);
-                }
+        for (int j = 0; j < KEYS / 32; j++) {
+            const uint32_t lanes = at_ballot(0xffffffffu, weights[j] != 0);
+            if (weights[j] != 0) {
+                const int to = n + at_count_ones(lanes & before);
+                row_list[to] = weights[j];
+                list_keys(r)[to] = (uint16_t)(lane + 32 * j);
             }
+            n += at_count_ones(lanes);
         }
+        live = lane == r ? n : live;
+    }
+    at_sync_warp(); /* the lists are there */
+    return live;
+}
+
+/* Adds the products of N p of a list with their values to the outputs of one row. values: those of the tile's first key in
+ * the lane's channels, of channel 0 instead of those past the last, whose sums nobody reads; step: to the next key's. PAIRS:
+ * neighbours are loaded together. */
+template <class T, int TAPS, bool FULL>
+template <bool PAIRS, int N>
+__device__ __forceinline__ void
+at_counts_tile_group<T, TAPS, FULL>::add_values(const T *const (&values)[AT_COUNTS_CHANNELS_OUT], int step,
+                                                const double *weights, const uint16_t *keys, double gamma,
+                                                double (&out)[AT_COUNTS_CHANNELS_OUT]) const {
+    float v[N][AT_COUNTS_CHANNELS_OUT];
+    AT_UNROLL
+    for (int i = 0; i < N; i++) {
+        const int64_t there = (int64_t)keys[i] * step;
+        AT_UNROLL
+        for (int j = 0; j < AT_COUNTS_CHANNELS_OUT; j += PAIRS ? 2 : 1)
+            if constexpr (PAIRS)
+                at_load_pair(values[j] + there, v[i][j], v[i][j + 1]);
+            else
+                v[i][j] = at_float(values[j][there]);
+    }
+    AT_UNROLL
+    for (int i = 0; i < N; i++) {
+        const double weight = gamma * weights[i];
+        AT_UNROLL
+        for (int j = 0; j < AT_COUNTS_CHANNELS_OUT; j++)
+            out[j] += weight * (double)v[i][j];
     }
 }
 
-/* Sums in order by the threads of page 0; then p log2 p takes the place of p. */
-template <class T, int TAPS, bool FULL> __device__ void at_counts_tile_group<T, TAPS, FULL>::weigh(int k0, int end) {
-    double *mine = m.weights + row * AT_COUNTS_ROW_STEP, *own = mine + page * AT_COUNTS_PAGE;
-    sync(); /* every p has been written */
-    if (page == 0) {
-        weight0 = k0 == 0 ? mine[0] : weight0;
-        for (int t = 0; t < AT_COUNTS_KEYS; t++)
-            sum += mine[t]; /* 0 adds nothing */
+/* live: as weigh() has it. */
+template <class T, int TAPS, bool FULL>
+template <bool PAIRS>
+__device__ __forceinline__ void at_counts_tile_group<T, TAPS, FULL>::weigh_values(int k0, int live) {
+    constexpr int AT_ONCE = 4; /* keys whose values are loaded together */
+    const double gamma = (double)a.gamma[head];
+    const int step = a.hk * a.d;
+    const T *values[AT_COUNTS_CHANNELS_OUT];
+    AT_UNROLL
+    for (int j = 0; j < AT_COUNTS_CHANNELS_OUT; j++)
+        values[j] = a.v + a.key(k0, kv_head) + (channel(j) < a.d ? channel(j) : 0);
+    AT_UNROLL
+    for (int r = 0; r < (FULL ? ROWS : 0); r++) {
+        const int n = (int)at_shuffle(0xffffffffu, (uint32_t)live, r);
+        int i = 0;
+        AT_NO_UNROLL
+        for (; i + AT_ONCE <= n; i += AT_ONCE)
+            add_values<PAIRS, AT_ONCE>(values, step, list(r) + i, list_keys(r) + i, gamma, o[r]);
+        AT_NO_UNROLL
+        for (; i < n; i++)
+            add_values<PAIRS, 1>(values, step, list(r) + i, list_keys(r) + i, gamma, o[r]);
     }
-    if (a.wants(AT_COUNTS_OF_OUT))
-        weigh_values(k0, end);
-    if (!a.wants(AT_COUNTS_OF_ENTROPY) && !a.wants(AT_COUNTS_OF_SUPPORT))
-        return;
-    sync(); /* and has been read */
-    for (int j = 0; j < AT_COUNTS_PAGE; j++)
-        own[j] = own[j] == 0 ? 0.0 : own[j] * at_plain_log2(own[j]);
-    sync();
-    for (int t = 0; page == 0 && t < AT_COUNTS_KEYS; t++)
-        terms += mine[t];
+}
+
+/* p log2 p takes the place of p in the lists; the terms of the entropy are their sums in order. */
+template <class T, int TAPS, bool FULL>
+__device__ void at_counts_tile_group<T, TAPS, FULL>::add_logarithms(int k0, int live) {
+    at_sync_warp(); /* p has been read */
+    AT_NO_UNROLL
+    for (int r = 0; r < ROWS; r++) {
+        const int n = (int)at_shuffle(0xffffffffu, (uint32_t)live, r);
+        for (int i = at_lane(); i < n; i += 32)
+            list(r)[i] = list(r)[i] * at_plain_log2(list(r)[i]);
+    }
+    at_sync_warp();
+    double terms = at_lane() < ROWS && k0 > 0 ? row_sum(1) : 0;
+    for (int i = 0; i < live; i++)
+        terms += list(at_lane())[i];
+    if (at_lane() < ROWS)
+        row_sum(1) = terms;
+}
+
+/* Each warp adds up its rows by itself. live: of the row of this lane; 0 where it has none. Sums leave out p that are 0, which
+ * add nothing. */
+template <class T, int TAPS, bool FULL> __device__ void at_counts_tile_group<T, TAPS, FULL>::weigh(int k0) {
+    sync(); /* every p has been written */
+    const int live = list_live(k0);
+    double sum = at_lane() < ROWS && k0 > 0 ? row_sum(0) : 0;
+    for (int i = 0; i < live; i++)
+        sum += list(at_lane())[i];
+    if (at_lane() < ROWS)
+        row_sum(0) = sum;
+    if (a.wants(AT_COUNTS_OF_OUT) && a.d % 2 == 0)
+        weigh_values<true>(k0, live);
+    else if (a.wants(AT_COUNTS_OF_OUT))
+        weigh_values<false>(k0, live);
+    if (a.wants(AT_COUNTS_OF_ENTROPY) || a.wants(AT_COUNTS_OF_SUPPORT))
+        add_logarithms(k0, live);
 }
 
 #endif

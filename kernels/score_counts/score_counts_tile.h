@@ -1,21 +1,31 @@
-/* Tiles of 64 queries by 64 keys: products of doubles in registers, exact where the spans of both rows allow it and by
- * the compensated sum elsewhere; and counting that is short for ordinary values.
+/* Tiles of 64 queries by 64 keys: products of doubles by tensor cores, exact where the spans of both rows allow it
+ * and by the compensated sum elsewhere; and counting that is short for ordinary values.
  * SPDX-License-Identifier: Apache-2.0
  *
- * 256 threads have a tile. q and k are staged 32 channels at a time as doubles, channel by channel; thread (y, x) has
- * queries 2 y, 2 y + 1, 32 + 2 y, 33 + 2 y and the same of x for keys, so that neighbours read neighbouring 16
- * bytes. */
+ * q and k are staged 32 channels at a time as doubles, channel by channel. A warp has the products of 16 queries by 32
+ * keys. */
 #ifndef AT_SCORE_COUNTS_TILE_H
 #define AT_SCORE_COUNTS_TILE_H
 
 #include "kernels/device/instances.h"
+#include "kernels/device/mma_f64.h"
 #include "kernels/score_counts/score_counts_close.h"
 
-constexpr int AT_COUNTS_BLOCK = 256, AT_COUNTS_KEYS = 64, AT_COUNTS_CHANNELS = 32;
-/* Doubles from one channel, and from one row of scores, to the next. */
-constexpr int AT_COUNTS_STAGE_STEP = AT_COUNTS_TILE + 2, AT_COUNTS_ROW_STEP = AT_COUNTS_KEYS + 1;
+constexpr int AT_COUNTS_BLOCK = 256, AT_COUNTS_CHANNELS = 32;
 constexpr int AT_COUNTS_NOT_FINITE = 1 << 20;
-constexpr int AT_COUNTS_CHANNELS_OUT = 4; /* of a lane, 32 apart */
+constexpr int AT_COUNTS_CHANNELS_OUT = 4; /* of a lane */
+
+/* How a kernel of TAPS taps (0: any number), with values of rows and outputs if FULL, divides its work: GROUPS of a block,
+ * one where filters are long or more than scores is counted, which wants more registers; threads of a group, each with a page of
+ * 16 keys of one query of a tile. */
+template <int TAPS, bool FULL> struct at_counts_shape {
+    static constexpr int GROUPS = TAPS == 3 && !FULL ? 2 : 1, THREADS = AT_COUNTS_BLOCK, WARPS = THREADS / 32,
+                         PAGES = THREADS / AT_COUNTS_TILE, KEYS = PAGES * AT_COUNTS_PAGE,
+                         ROWS = AT_COUNTS_TILE / WARPS; /* of which a warp adds up rows and outputs */
+    /* Doubles from one row of scores to the next, and from one channel of q and of k: 4 more than a multiple of 16, so that
+     * the lanes of a fragment meet all banks. */
+    static constexpr int ROW_STEP = KEYS + 1, Q_STEP = AT_COUNTS_TILE + 4, K_STEP = KEYS + 4;
+};
 
 /* ---- which products are exact ---- */
 
@@ -37,14 +47,14 @@ template <class T> __device__ double at_counts_compensated(const T *q, const T *
     return finite ? sum + rest : sum;
 }
 
-/* Replaces the score of a pair, query * 64 + key of the tile, by that. */
-template <class T>
+/* Replaces the score of a pair, query * KEYS + key of the tile, by that. */
+template <class SHAPE, class T>
 __device__ void at_counts_sum_again(const at_counts_view<T> &a, int head, int kv_head, int first, int k0, int pair,
                                     double *scores) {
-    const int own = pair / AT_COUNTS_KEYS, t = pair % AT_COUNTS_KEYS;
+    const int own = pair / SHAPE::KEYS, t = pair % SHAPE::KEYS;
     const int spans = a.q_span[(int64_t)head * a.queries + first + own] + a.k_span[(int64_t)kv_head * a.keys + k0 + t];
-    scores[own * AT_COUNTS_ROW_STEP + t] = at_counts_compensated(
-        a.query(first + own, head), a.k + a.key(k0 + t, kv_head), a.d, spans < AT_COUNTS_NOT_FINITE);
+    scores[own * SHAPE::ROW_STEP + t] = at_counts_compensated(a.query(first + own, head), a.k + a.key(k0 + t, kv_head),
+                                                              a.d, spans < AT_COUNTS_NOT_FINITE);
 }
 
 /* ---- shared memory ---- */
@@ -56,35 +66,25 @@ struct at_counts_rare {
 
 /* ---- products ---- */
 
-/* Place of the thread's r-th query (of y) or key (of x). */
-static __device__ __forceinline__ int at_counts_own(int y, int r) { return r / 2 * 32 + 2 * y + r % 2; }
-
-/* A step of 32 channels. By fma, which rounds nothing where the result is used. */
-static __device__ __forceinline__ void at_counts_multiply(const double *q, const double *k, int y, int x,
-                                                          double (&sum)[4][4]) {
-    AT_UNROLL
-    for (int c = 0; c < AT_COUNTS_CHANNELS; c++) {
-        double a[4], b[4], two[2];
+/* A step of 32 channels: 16 queries from q on by 32 keys from k on. Whatever the order, nothing is rounded where the
+ * result is used. */
+template <class SHAPE>
+static __device__ __forceinline__ void at_counts_multiply(const double *q, const double *k, double (&sums)[4][4]) {
+    const int down = at_lane() / 4, across = at_lane() % 4;
+    AT_NO_UNROLL /* whose loads would want more registers than there are */
+        for (int c = 0; c < AT_COUNTS_CHANNELS; c += 4) {
+        const double *of_q = q + (c + across) * SHAPE::Q_STEP + down, *of_k = k + (c + across) * SHAPE::K_STEP + down;
+        const double a[2] = { of_q[0], of_q[8] };
         AT_UNROLL
-        for (int half = 0; half < 2; half++) {
-            at_load16(q + c * AT_COUNTS_STAGE_STEP + half * 32 + 2 * y, two);
-            a[2 * half] = two[0], a[2 * half + 1] = two[1];
-            at_load16(k + c * AT_COUNTS_STAGE_STEP + half * 32 + 2 * x, two);
-            b[2 * half] = two[0], b[2 * half + 1] = two[1];
-        }
-        AT_UNROLL
-        for (int i = 0; i < 4; i++) {
-            AT_UNROLL
-            for (int j = 0; j < 4; j++)
-                sum[i][j] = fma(a[i], b[j], sum[i][j]);
-        }
+        for (int i = 0; i < 4; i++)
+            at_mma_1684(sums[i], a, of_k[8 * i], sums[i]);
     }
 }
 
-/* The largest of a row's four pages, NaN where one is. */
-static __device__ __forceinline__ double at_counts_max_of_pages(const double *of_pages) {
+/* The largest of a row's pages, NaN where one is. */
+template <int PAGES> static __device__ __forceinline__ double at_counts_max_of_pages(const double *of_pages) {
     double most = of_pages[0];
-    for (int i = 1; i < 4; i++)
+    for (int i = 1; i < PAGES; i++)
         most = of_pages[i] > most || of_pages[i] != of_pages[i] ? of_pages[i] : most;
     return most;
 }
