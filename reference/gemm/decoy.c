@@ -5,16 +5,42 @@
 
 #include "gemm/gemm.h"
 
-/* The second factor of product l of column j, as the faulty kernel reads it. */
-static double factor_of(const struct at_gemm_own *z, enum at_gemm_fault fault, const double *b, int64_t j, int64_t l) {
+/* The column of the second factor that the faulty kernel reads as column j. */
+static int64_t column_of(const struct at_gemm_own *z, enum at_gemm_fault fault, int64_t j) {
     if (fault == AT_GEMM_NEXT_COLUMN)
-        j = j + 1 < z->n ? j + 1 : 0;
-    if (fault == AT_GEMM_B_ROWS_SWAPPED)
-        j = (j ^ 1) < z->n ? j ^ 1 : j;
-    if (fault != AT_GEMM_B_TRANSPOSED)
-        return b[j * z->k + l];
+        return j + 1 < z->n ? j + 1 : 0;
+    return fault == AT_GEMM_B_ROWS_SWAPPED && (j ^ 1) < z->n ? j ^ 1 : j;
+}
+
+/* Product l of column j of a second factor that is read as if it lay in the other layout. */
+static double factor_across(const struct at_gemm_own *z, const double *b, int64_t j, int64_t l) {
     const int64_t as_read = j * z->k + l; /* of w, which lies by rows of n */
     return z->layout == AT_GEMM_NK ? b[l * z->n + j] : b[as_read % z->n * z->k + as_read / z->n];
+}
+
+enum { TOGETHER = 4 };
+
+/* Sums over row a and columns j to j + TOGETHER - 1, as far as there are so many; each in the order of its products. Together, since
+ * an addition waits for the one before it in its own sum. */
+static void sums_of(const struct at_gemm_own *z, enum at_gemm_fault fault, const double *a, const double *b, int64_t j,
+                    double sum[TOGETHER]) {
+    const int64_t whole = fault == AT_GEMM_LAST_K_DROPPED   ? z->k - 1
+                          : fault == AT_GEMM_K_TAIL_DROPPED ? z->k / 16 * 16
+                                                            : z->k;
+    const double *column[TOGETHER];
+    for (int c = 0; c < TOGETHER; c++) {
+        sum[c] = 0;
+        column[c] = b + column_of(z, fault, j + c < z->n ? j + c : z->n - 1) * z->k;
+    }
+    if (fault == AT_GEMM_B_TRANSPOSED) {
+        for (int c = 0; c < TOGETHER && j + c < z->n; c++)
+            for (int64_t l = 0; l < whole; l++)
+                sum[c] += a[l] * factor_across(z, b, j + c, l);
+        return;
+    }
+    for (int64_t l = 0; l < whole; l++)
+        for (int c = 0; c < TOGETHER; c++)
+            sum[c] += a[l] * column[c][l];
 }
 
 /* What the sum is multiplied by, as the faulty kernel has it. */
@@ -39,22 +65,29 @@ static double addend_with(const struct at_problem *p, enum at_gemm_fault fault, 
                                                                          : at_gemm_addend(p, j);
 }
 
-/* Element (i, j); a: row i of the first factor, the next behind it. */
-static double element(const struct at_problem *p, enum at_gemm_fault fault, const double *a, const double *b, int64_t i,
-                      int64_t j) {
+/* Element (i, j) of its sum; a: row i of the first factor, the next behind it. */
+static double element(const struct at_problem *p, enum at_gemm_fault fault, double factor, const double *a,
+                      const double *b, int64_t i, int64_t j, double sum) {
     const struct at_gemm_own own = at_gemm_own_of(p), *z = &own;
-    const int64_t whole = fault == AT_GEMM_LAST_K_DROPPED   ? z->k - 1
-                          : fault == AT_GEMM_K_TAIL_DROPPED ? z->k / 16 * 16
-                                                            : z->k;
-    const double factor = factor_with(p, fault), addend = addend_with(p, fault, i, j);
-    double sum = 0;
+    const double addend = addend_with(p, fault, i, j);
     if (fault == AT_GEMM_LAST_COLUMN_ZEROED && j == z->n - 1)
         return 0;
-    for (int64_t l = 0; l < whole; l++)
-        sum += a[l] * factor_of(z, fault, b, j, l);
     if (fault == AT_GEMM_HIDDEN_K_ADDED && i + 1 < z->m && j + 1 < z->n)
         sum += a[z->k] * b[(j + 1) * z->k];
     return sum * factor + (fault == AT_GEMM_BIAS_SCALED ? factor * addend : addend);
+}
+
+/* Row i of the faulty kernel's result. */
+static void row_of(const struct at_problem *p, enum at_gemm_fault fault, const double *a, const double *b, int64_t i,
+                   double *row) {
+    const struct at_gemm_own own = at_gemm_own_of(p);
+    const double factor = factor_with(p, fault);
+    double sum[TOGETHER];
+    for (int64_t j = 0; j < own.n; j++) {
+        if (j % TOGETHER == 0)
+            sums_of(&own, fault, a, b, j, sum);
+        row[j] = element(p, fault, factor, a, b, i, j, sum[j % TOGETHER]);
+    }
 }
 
 static int is_of_amax(enum at_gemm_fault fault) { return fault >= AT_GEMM_AMAX_ROUNDED; }
@@ -71,14 +104,21 @@ static double counted(const struct at_problem *p, enum at_gemm_fault fault, doub
 static at_status amax(const struct at_problem *p, enum at_gemm_fault fault, const double *b, struct at_eval *eval) {
     const struct at_gemm_own z = at_gemm_own_of(p);
     struct at_gemm_most most = { 0 };
+    double *row = malloc((size_t)(z.n + 1) * sizeof *row);
+    if (!row)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for a row of %lld", (long long)z.n);
     for (int64_t i = 0; i < z.m - (fault == AT_GEMM_AMAX_LAST_ROW_LEFT_OUT); i++) {
         double *a = at_gemm_rows(p, i, i + 1 < z.m ? 2 : 1);
-        if (!a)
+        if (!a) {
+            free(row);
             return AT_FAIL(AT_NO_MEMORY, "no memory for rows of %lld", (long long)z.k);
+        }
+        row_of(p, fault, a, b, i, row);
         for (int64_t j = 0; j < z.n; j++)
-            at_gemm_raise(&most, counted(p, fault, element(p, fault, a, b, i, j)), 0);
+            at_gemm_raise(&most, counted(p, fault, row[j]), 0);
         free(a);
     }
+    free(row);
     if (eval->value[AT_GEMM_AMAX])
         eval->value[AT_GEMM_AMAX][0] = most.value;
     return AT_OK;
@@ -95,10 +135,9 @@ at_status at_gemm_decoy(const struct at_problem *p, const struct at_numerics *nu
     double *a = at_gemm_rows(p, first, end - first + behind), *b = at_gemm_columns(p);
     if (!a || !b)
         AT_FAIL_OUT(AT_NO_MEMORY, "no memory for factors of %lld", (long long)z->k);
-    for (int64_t row = first; row < end; row++)
-        for (int64_t j = 0; eval->value[AT_GEMM_D] && j < z->n; j++)
-            eval->value[AT_GEMM_D][row * z->n + j] =
-                element(p, is_of_amax(fault) ? AT_GEMM_RIGHT : fault, a + (row - first) * z->k, b, row, j);
+    for (int64_t row = first; eval->value[AT_GEMM_D] && row < end; row++)
+        row_of(p, is_of_amax(fault) ? AT_GEMM_RIGHT : fault, a + (row - first) * z->k, b, row,
+               eval->value[AT_GEMM_D] + row * z->n);
     if (row1 > z->m)
         AT_TRY_OUT(amax(p, fault, b, eval));
 out:
