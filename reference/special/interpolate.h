@@ -8,26 +8,18 @@
 enum { AT_SPECIAL_SQUARED = 17, AT_SPECIAL_COLUMNS = 19 };
 
 /* The square of 17 bits x over 2^19, of partial products x_i x_j (i > j: 2^(i+j+1); i = j: 2^2i) of which those below 2^columns
- * are left out before they are added. */
-static inline int64_t at_special_square_without(uint32_t x, int columns) {
-    int64_t sum = 0;
-    for (int i = 0; i < AT_SPECIAL_SQUARED; i++)
-        for (int j = 0; j <= i; j++) {
-            const int column = i == j ? 2 * i : i + j + 1;
-            if (column >= columns)
-                sum += (int64_t)(x >> i & x >> j & 1) << column;
-        }
-    return sum >> AT_SPECIAL_COLUMNS;
-}
+ * are left out before they are added. A call, so that the fast one leaves its callers their registers. */
+int64_t at_special_square_without(uint32_t x, int columns);
+
+/* What bit k of 4 bits `low` adds of 7 bits `high`: high >> (3 - k). */
+extern const uint16_t at_special_crossed[128][16];
 
 /* The same where 19 columns are left out, as in the unit, and fast. The upper 8 bits meet above column 19 but for the lowest
- * diagonal, which the shift cuts off; of the others bit i meets what is left of the bits above it. */
+ * diagonal, which the shift cuts off; of the others bit i meets what is left of the bits above it, which is x >> (18 - i): of bits 5 to
+ * 8 and of bits 2 to 4 a look into the table each. */
 static inline int64_t at_special_square(uint32_t x) {
     const uint32_t high = x >> 9;
-    uint32_t sum = high * high >> 1;
-    for (int i = 2; i < 9; i++)
-        sum += (x >> (18 - i)) & -(x >> i & 1);
-    return sum;
+    return (high * high >> 1) + at_special_crossed[x >> 10][x >> 5 & 15] + at_special_crossed[x >> 13][x >> 2 & 7];
 }
 
 static inline int64_t at_special_square_of(const struct at_special_shape *s, uint32_t x) {
