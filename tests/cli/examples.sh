@@ -53,7 +53,8 @@ shown_is_printed() {
         }' "$1" "$2"
 }
 
-# check_examples PAGE: runs each command of the page, of make only the demonstration, in a folder that has the project's own as links.
+# check_examples PAGE: runs each command of the page in a folder that has the project's own as links. `make demo` is left to
+# test_demo.sh, which runs it anyway.
 check_examples() {
     local page=$1 folder command name
     folder=$(mktemp -d "$scratch/examples.XXXX")
@@ -62,7 +63,6 @@ check_examples() {
     for command in "$folder"/*.command; do
         [[ -e "$command" ]] || fail "$page has no example"
         name=${command%.command}
-        [[ $(< "$command") == 'make demo' ]] && echo "'$PWD/tests/cli/demo.sh' run '$BUILD' '$folder/demo'" > "$command"
         [[ $(< "$command") == make\ * ]] && continue
         (cd "$folder" && PATH=$BUILD:$PATH bash "$command") > "$name.printed" 2> /dev/null < /dev/null
         shown_is_printed "$name.shown" "$name.printed" > "$name.why" || { cat "$name.why"; fail "$page: $(< "$command")"; }

@@ -71,7 +71,7 @@ while IFS=$'\t' read -r number file _; do
 done < "$scratch/one.tsv"
 
 # --- a sample by the script itself: the command of the Makefile, with the folder of this test ---
-[[ "${AT_EFFORT:-full}" == fast ]] && n=3 || n=8
+[[ "${AT_EFFORT:-full}" == fast ]] && n=3 || n=5
 settings=(mutate JOBS=2 ONLY='kernels/rms_norm/*.h' CASES='smoke:*' N="$n" SEED=3)
 mutate_command "${settings[@]}" > "$scratch/command"
 [[ -s "$scratch/command" ]] || fail "no command of make mutate"

@@ -53,7 +53,7 @@ wants 0 '56 PASS' "$attest" stack asynct_3 --dtype f16 --sums f16 --strict --qui
 wants 0 'PASS' "$attest" stack softmax_28 --strict --quiet --layers 1 \
     --set b=2,keys=40,pages=3,spare=2,hidden=128,h=2,hk=1,d=64,inter=192 --json "$scratch/soft.jsonl"
 [[ $(column name "$scratch/soft.jsonl" | tr '\n' ' ') == *'q_norm k_norm rope'* ]] || fail "no norms of q and k apart"
-wants 0 'PASS' "$attest" stack asynct_3 --set phase=prefill,peri=v1,qk_norm=apart --layers 1 --quiet --strict
+wants 0 'PASS' "$attest" stack asynct_3 --set b=2,keys=20,pages=2,phase=prefill,peri=v1,qk_norm=apart --layers 1 --quiet --strict
 
 # one launch for rotation and write: as every other step, so the cache and what attends to it are the same, but for where errors of
 # keys enter
@@ -62,7 +62,7 @@ rows "$scratch/inline.jsonl" > "$scratch/inline"
 cmp <(awk '$2 !~ /^(rope|kv_write)$/' "$scratch/right") <(awk '$2 != "rope"' "$scratch/inline") || fail "inline, other steps moved"
 cmp <(awk '$2 == "kv_write" { print $1, $7, $8 }' "$scratch/right") <(awk '$3 ~ /_cache$/ { print $1, $7, $8 }' "$scratch/inline") ||
     fail "inline, the cache is another"
-wants 0 'PASS' "$attest" stack asynct_3 --set phase=prefill,kv_write=inline --layers 1 --quiet --strict
+wants 0 'PASS' "$attest" stack asynct_3 --set b=2,keys=20,pages=2,phase=prefill,kv_write=inline --layers 1 --quiet --strict
 
 # plans: norms and all launches of the pairs; nothing is judged
 launches() { "$attest" stack asynct_35 --steps --set "$1" | tail -n 1; }
@@ -73,10 +73,10 @@ wants 0 '14 steps run on the host' "$attest" stack asynct_3 --steps --layers 1 -
 
 # A step too large to be modelled whole: on drawn rows alone, which is not MODEL-EXACT; where sums may overflow all rows are.
 cat > "$scratch/one.stack" <<'STACK'
-input a [520,320] std=1
+input a [400,320] std=1
 input w [320,320] std=1
 layers 1
-    step gemm p gemm/01_mma_f32_sum m=520 n=320 k=320 : a=a b=w -> d=y
+    step gemm p gemm/01_mma_f32_sum m=400 n=320 k=320 : a=a b=w -> d=y
 end
 STACK
 wants 0 '1 modelled on drawn rows alone' "$attest" stack "$scratch/one.stack" --quiet --model-rows 2

@@ -12,7 +12,7 @@ grep -q '^by kind: norm 10, gemm 18, rotary 3, cache 3, attention 3, mlp 3$' "$s
 whole=$(hash_of)
 wants 0 'as one graph' "$attest" show "$scratch/graph.h5"
 # flows that are read and replaced, replaced in place, and none: as the prompt, with f16, in place, in one launch
-for set in phase=prefill,peri=v1,qk_norm=apart dtype=f16,sums=f16,peri=apart kv_write=inline; do
+for set in b=2,keys=9,pages=1,phase=prefill,peri=v1,qk_norm=apart dtype=f16,sums=f16,peri=apart kv_write=inline; do
     wants 0 'all end with the bits' "$attest" stack asynct_3 --quiet --graph --layers 2 --set "$set"
 done
 # judged or not, the bits are the same; nothing is said of steps that were not
