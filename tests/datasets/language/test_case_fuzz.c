@@ -138,7 +138,7 @@ static void make_bytes(char *line) {
     line[n] = 0;
 }
 
-static double seconds(void) { return at_test_effort(4) == 1 ? 0.4 : 6; }
+static double seconds(void) { return at_test_effort(4) == 1 ? 0.4 : 2; }
 
 static void test_mutated_lines(void **state) {
     (void)state;

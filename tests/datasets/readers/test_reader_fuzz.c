@@ -85,9 +85,10 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Short: `make fuzz` takes as long as it is given. */
 static double seconds(void) {
     const char *text = getenv("AT_FUZZ_SECONDS");
-    return text ? strtod(text, NULL) / 4 : at_test_effort(6) == 1 ? 0.4 : 7.5;
+    return text ? strtod(text, NULL) / 4 : at_test_effort(6) == 1 ? 0.4 : 2.5;
 }
 
 /* Damages `seed` 1 to 4 times per file for its share of the time. At least `least` files whatever the time. */
