@@ -62,7 +62,7 @@ static void make_norm(const struct at_op *op, uint64_t n, struct at_problem *pro
 /* States that decay: by the unit's ex2 to the bit, by the library's exponential within what it declares. */
 static void test_lightning(void **state) {
     (void)state;
-    const uint64_t problems = (uint64_t)(30 * at_test_effort(5));
+    const uint64_t problems = (uint64_t)(30 * at_test_effort(2));
     static struct at_candidates all;
     at_collect_family("lightning_decode", &all);
     for (uint64_t n = 0; n < problems; n++) {
