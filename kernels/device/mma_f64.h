@@ -7,7 +7,7 @@
  * them: 0 and 1 in row g, 2 and 3 in row g + 8, columns 2 t and 2 t + 1 of each.
  *
  * Each element of d is a chain of four fma from c on, in ascending order, each correctly rounded: so said an H200 of all
- * 38,400 elements that were tried, of exponents up to 40 apart (datasets/measurements/h200_mma_f64.txt). */
+ * 38,400 elements that were tried, of exponents up to 40 apart (datasets/measurements/h200_mma_f64.txt). NaNs were not. */
 #ifndef AT_MMA_F64_H
 #define AT_MMA_F64_H
 
@@ -24,11 +24,7 @@ __device__ inline void at_mma_1684(double (&d)[4], const double (&a)[2], double 
 #endif
 }
 #else
-#include "kernels/simt/simt_matrix.h"
-__attribute__((always_inline)) static inline void at_mma_1684(double (&d)[4], const double (&a)[2], double b,
-                                                              const double (&c)[4], AT_PLACE) {
-    at_simt_mma_f64(a, b, c, d, { file, line });
-}
+#include "kernels/simt/mma_f64_simt.h"
 #endif
 
 #endif
