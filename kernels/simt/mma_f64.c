@@ -18,7 +18,7 @@ struct fragments {
 };
 
 static void multiply(struct at_simt_thread *const *members, int n) {
-    double a[ROWS][DEEP], b[DEEP][COLUMNS];
+    double a[ROWS][DEEP] = { 0 }, b[DEEP][COLUMNS] = { 0 };
     for (int lane = 0; lane < n; lane++) {
         const struct fragments *f = members[lane]->deposit;
         const int group = lane / DEEP, place = lane % DEEP;

@@ -82,7 +82,7 @@ static void row_of(const struct at_problem *p, enum at_gemm_fault fault, const d
                    double *row) {
     const struct at_gemm_own own = at_gemm_own_of(p);
     const double factor = factor_with(p, fault);
-    double sum[TOGETHER];
+    double sum[TOGETHER] = { 0 };
     for (int64_t j = 0; j < own.n; j++) {
         if (j % TOGETHER == 0)
             sums_of(&own, fault, a, b, j, sum);
