@@ -23,12 +23,11 @@ struct at_counts_block_fields {
 
 /* The tile of a group in shared memory; scores replace q and k. */
 template <class SHAPE, bool FULL> struct at_counts_group_memory {
-    double *q, *k;  /* [32 Q_STEP], [32 K_STEP] channels of the tiles */
-    double *scores; /* [64 ROW_STEP] raw; at the end the warps' sums */
-    double *halo;   /* [2 64 taps - 1] raw scores of the last keys of the tile before and of this one, in turn */
-    double
-        *weights; /* [64 ROW_STEP] p, 0 where the key is hidden; then a row's that are not 0, side by side; if FULL */
-    double *sums; /* [3][64] of each row: sum of p, sum of p log2 p, the first p; if FULL */
+    double *q, *k;   /* [32 Q_STEP], [32 K_STEP] channels of the tiles */
+    double *scores;  /* [64 ROW_STEP] raw; at the end the warps' sums */
+    double *halo;    /* [2 64 taps - 1] raw scores of the last keys of the tile before and of this one, in turn */
+    double *weights; /* [64 ROW_STEP] p, 0 where hidden; then a row's that are not 0, side by side; if FULL */
+    double *sums;    /* [3][64] of each row: sum of p, sum of p log2 p, the first p; if FULL */
     uint16_t *again; /* [64 KEYS] pairs to be summed with care: query * KEYS + key; then the keys of those p */
 
     static constexpr int OF_Q = AT_COUNTS_CHANNELS * SHAPE::Q_STEP, OF_K = AT_COUNTS_CHANNELS * SHAPE::K_STEP,
