@@ -169,16 +169,16 @@ __device__ __forceinline__ void at_counts_see_one(const at_counts_view<T> &a, ui
         tally.first = own < tally.first ? own : tally.first;
 }
 
-/* Counts the first `seen` of N values of quantity RAW + which, of keys key, key + 1, .. */
-template <class T, int N>
-__device__ __forceinline__ void at_counts_see_some(const at_counts_view<T> &a, const at_counts_bins &bins, int which,
-                                                   int head, const double (&x)[N], int seen, int query, int key,
+/* Counts the first `seen` of four values of quantity RAW + which, of keys key, key + 1, .. */
+template <class T>
+__device__ __forceinline__ void at_counts_see_four(const at_counts_view<T> &a, const at_counts_bins &bins, int which,
+                                                   int head, const double (&x)[4], int seen, int query, int key,
                                                    at_counts_tally &tally, uint32_t *field) {
     const at_counts_window w = bins.window[which];
     const int shift = a.codes.shift;
     uint32_t odd = 0; /* what the window does not hold */
     AT_UNROLL
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < 4; i++) {
         const uint64_t bits = (uint64_t)at_plain_bits(x[i]), size = bits & 0x7fffffffffffffffu;
         const uint32_t upper = (uint32_t)(size >> 32), sticky = upper | ((uint32_t)bits != 0);
         if (i < seen && upper - w.low < w.span) {
@@ -197,7 +197,7 @@ __device__ __forceinline__ void at_counts_see_some(const at_counts_view<T> &a, c
         double value = x[0];
         int place = 0;
         AT_UNROLL
-        for (int i = 1; i < N; i++)
+        for (int i = 1; i < 4; i++)
             if (!(odd & ((1u << i) - 1))) {
                 value = x[i];
                 place = i;

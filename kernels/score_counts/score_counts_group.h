@@ -95,7 +95,7 @@ template <class T, int TAPS, bool FULL> struct at_counts_tile_group {
     __device__ void repeat(int k0);
     __device__ double filter(const double *halo, int k0, int t, double r0, double r1, double r2) const;
     __device__ void count_page(const double *halo, double *next, int k0);
-    __device__ void filter_some(const double *halo, double *next, int k0, int j, int seen, const double (&x)[4],
+    __device__ void filter_four(const double *halo, double *next, int k0, int j, int seen, const double (&x)[4],
                                 const double (&s)[4], double &r1, double &r2, int bin, uint32_t &live);
     __device__ int page_distance(int begin, int seen) const;
     __device__ void add_mass(int bin, double weight);

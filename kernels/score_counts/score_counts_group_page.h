@@ -55,7 +55,7 @@ __device__ int at_counts_tile_group<T, TAPS, FULL>::page_distance(int begin, int
 /* The FIR and p of keys j to j + 3 of the thread's page, `seen` of them visible. bin: page_distance(). */
 template <class T, int TAPS, bool FULL>
 __device__ __forceinline__ void
-at_counts_tile_group<T, TAPS, FULL>::filter_some(const double *halo, double *next, int k0, int j, int seen,
+at_counts_tile_group<T, TAPS, FULL>::filter_four(const double *halo, double *next, int k0, int j, int seen,
                                                  const double (&x)[4], const double (&s)[4], double &r1, double &r2,
                                                  int bin, uint32_t &live) {
     const int in_tile = page * AT_COUNTS_PAGE + j, t = k0 + in_tile, reach = a.n_taps - 1;
@@ -71,7 +71,7 @@ at_counts_tile_group<T, TAPS, FULL>::filter_some(const double *halo, double *nex
             next[row * reach + in_tile + i - (KEYS - reach)] = x[i];
     }
     if (wants(2))
-        at_counts_see_some(a, bins, 2, head, z, seen, query, t, tally[2], f.rare.field[2]);
+        at_counts_see_four(a, bins, 2, head, z, seen, query, t, tally[2], f.rare.field[2]);
     AT_UNROLL
     for (int i = 0; i < N; i++) {
         weight[i] = a.clamp(z[i]);
@@ -82,7 +82,7 @@ at_counts_tile_group<T, TAPS, FULL>::filter_some(const double *halo, double *nex
     }
     if (!wants(3))
         return;
-    at_counts_see_some(a, bins, 3, head, weight, seen, query, t, tally[3], f.rare.field[3]);
+    at_counts_see_four(a, bins, 3, head, weight, seen, query, t, tally[3], f.rare.field[3]);
     AT_UNROLL
     for (int i = 0; i < N; i++)
         if (live >> (j + i) & 1)
@@ -118,11 +118,11 @@ __device__ void at_counts_tile_group<T, TAPS, FULL>::count_page(const double *ha
                 most = s[i] > most || s[i] != s[i] ? s[i] : most;
         }
         if (wants(0))
-            at_counts_see_some(a, bins, 0, head, x, seen - j, query, begin + j, tally[0], f.rare.field[0]);
+            at_counts_see_four(a, bins, 0, head, x, seen - j, query, begin + j, tally[0], f.rare.field[0]);
         if (wants(1))
-            at_counts_see_some(a, bins, 1, head, s, seen - j, query, begin + j, tally[1], f.rare.field[1]);
+            at_counts_see_four(a, bins, 1, head, s, seen - j, query, begin + j, tally[1], f.rare.field[1]);
         if (filters())
-            filter_some(halo, next, k0, j, seen - j, x, s, r1, r2, bin, live);
+            filter_four(halo, next, k0, j, seen - j, x, s, r1, r2, bin, live);
     }
     if (!wants_p())
         return;

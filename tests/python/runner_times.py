@@ -135,7 +135,7 @@ sys.modules["torch"] = types.SimpleNamespace(cuda=cuda, empty=Memory, uint8=None
 from attest_runner_cuda import time_cuda  # pylint: disable=wrong-import-position
 from attest_runner import Unsupported  # pylint: disable=wrong-import-position
 
-for size, copies in ((CACHE // 2, 5), (1 << 30, 4), (0, 256), (1, 256), (1_000_000, 101)):
+for size, copies in ((CACHE // 2, 20), (1 << 30, 4), (200 << 20, 10), (0, 256), (1, 256), (1_000_000, 101)):
     made = []
 
     def make():
@@ -159,7 +159,7 @@ def take(result):
 
 for _ in range(100):
     made = []
-    got = time_cuda(make, CACHE // 2, 5, take)
+    got = time_cuda(make, 400 << 20, 5, take)
     must(got["outputs"] == 1 and abs(got["cold"] / COLD * 1000 - 1) < 1e-6, "with outputs: %s" % got)
 must(len(taken) == 100 and set(taken) == set(range(5)), "copies taken: %s" % taken)
 must("outputs" not in time_cuda(make, CACHE // 2, 5), "says outputs where nothing was taken")
