@@ -42,8 +42,8 @@ static int fill_copies(const struct at_cuda_work *work, const struct copies *c) 
 }
 
 /* As many as outgrow the cache twice, whatever one of them takes; and one for each of 20 launches where 2 GiB hold them: what
- * the events and the start of a graph take, about a microsecond, is shared by its launches. On the stream of the launches: it waits for no other, and a
- * copy within the device returns before it is made. */
+ * the events and the start of a graph take, about a microsecond, is shared by its launches. On the stream of the launches:
+ * it waits for no other, and a copy within the device returns before it is made. */
 static int make_copies(const struct at_cuda_work *work, struct copies *c) {
     c->block_bytes = (work->used + ALIGN - 1) / ALIGN * ALIGN;
     c->stride = c->block_bytes + (work->launch->workspace_bytes + ALIGN - 1) / ALIGN * ALIGN;

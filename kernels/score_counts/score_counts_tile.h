@@ -71,8 +71,9 @@ struct at_counts_rare {
 template <class SHAPE>
 static __device__ __forceinline__ void at_counts_multiply(const double *q, const double *k, double (&sums)[4][4]) {
     const int down = at_lane() / 4, across = at_lane() % 4;
-    AT_NO_UNROLL /* whose loads would want more registers than there are */
-        for (int c = 0; c < AT_COUNTS_CHANNELS; c += 4) {
+    /* one after the other: the loads of several would want more registers than there are */
+    AT_NO_UNROLL
+    for (int c = 0; c < AT_COUNTS_CHANNELS; c += 4) {
         const double *of_q = q + (c + across) * SHAPE::Q_STEP + down, *of_k = k + (c + across) * SHAPE::K_STEP + down;
         const double a[2] = { of_q[0], of_q[8] };
         AT_UNROLL
