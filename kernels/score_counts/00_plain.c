@@ -211,7 +211,7 @@ static void output(struct work *w, int64_t i, int64_t n, double sum) {
         double o = 0;
         for (int64_t t = 0; t < n; t++)
             if (w->p_of[t] != 0)
-                o += (at_counts_own_of(w->p).softmax ? w->z[t] : gamma * w->p_of[t]) * w->v[t * d + c];
+                o = fma(at_counts_own_of(w->p).softmax ? w->z[t] : gamma * w->p_of[t], w->v[t * d + c], o);
         o = at_counts_own_of(w->p).softmax && n ? o / sum : o;
         count(w, AT_COUNTS_OF_OUT, o);
         note(w, AT_STAGE_out, AT_COUNTS_OF_OUT, i, -1, o);

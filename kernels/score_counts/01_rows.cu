@@ -152,7 +152,7 @@ template <class T> __device__ void tile<T>::output_row(int i, int n) {
         double o = 0;
         for (int t = 0; t < n; t++)
             if (p(t) != 0)
-                o += (a.softmax ? w[t] : gamma * w[t]) * at_counts_value(a.v[a.key(t, kv_head) + c]);
+                o = fma(a.softmax ? w[t] : gamma * w[t], at_counts_value(a.v[a.key(t, kv_head) + c]), o);
         if (a.softmax && n > 0)
             o /= row[1];
         count(4, AT_COUNTS_OF_OUT, i, -1, o, o);

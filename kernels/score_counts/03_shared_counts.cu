@@ -16,6 +16,13 @@ namespace {
 
 constexpr int MULTIPROCESSORS = 132;
 constexpr int64_t SHARED = 225 * 1024; /* dynamic; 2 KiB are static */
+constexpr int OUT = AT_COUNTS_TILE * AT_COUNTS_CHANNELS_OUT;
+
+/* Sums of outputs wait in shared memory while scores are counted; in global memory where codes are f16, whose windows gain more by
+ * the place: eight binades instead of four. */
+inline bool out_there(const struct at_problem *p) {
+    return at_counts_own_of(p).bins == AT_F16 && at_counts_own_of(p).what >> AT_COUNTS_OF_OUT & 1;
+}
 
 template <class T, int TAPS, bool FULL>
 __global__ void __launch_bounds__(at_counts_shape<TAPS, FULL>::GROUPS *at_counts_shape<TAPS, FULL>::THREADS, 1)
@@ -26,8 +33,11 @@ __global__ void __launch_bounds__(at_counts_shape<TAPS, FULL>::GROUPS *at_counts
     AT_SHARED(at_counts_group_fields[GROUPS], fields);
     AT_SHARED(at_counts_block_fields, block);
     const int head = (int)blockIdx.x, thread = (int)threadIdx.x, number = thread / group::THREADS;
-    const int64_t size = group::memory::size(a.n_taps);
-    const at_counts_bins bins{ reinterpret_cast<uint32_t *>(dynamic + GROUPS * size), block.window, codes };
+    const bool out_here = a.wants(AT_COUNTS_OF_OUT) && !a.out;
+    const int taps = TAPS ? TAPS : a.n_taps;
+    const int64_t size = group::memory::size(taps, out_here);
+    const at_counts_bins bins{ reinterpret_cast<uint32_t *>(dynamic + GROUPS * size), block.window, block.spare,
+                               codes };
     for (int i = thread; i < words; i += ALL)
         bins.words[i] = 0;
     for (int i = thread; i < GROUPS * 2 * AT_COUNTS_DISTANCES; i += ALL)
@@ -36,6 +46,8 @@ __global__ void __launch_bounds__(at_counts_shape<TAPS, FULL>::GROUPS *at_counts
         fields[i % GROUPS].rare.field[i / GROUPS / AT_COUNTS_W_MAX][i / GROUPS % AT_COUNTS_W_MAX] = 0;
     if (thread < 2)
         block.sample[thread] = 0;
+    if (thread < 32)
+        block.spare[thread] = 0;
     if (thread < a.n_taps)
         block.tap[thread] = (double)a.taps[head * a.n_taps + thread];
     if (thread == 0) {
@@ -49,7 +61,7 @@ __global__ void __launch_bounds__(at_counts_shape<TAPS, FULL>::GROUPS *at_counts
         at_counts_place_windows(a, bins, block.sample);
     at_sync();
     const int groups = (int)gridDim.y * GROUPS, mine = (int)blockIdx.y * GROUPS + number;
-    const typename group::memory memory(dynamic + number * size, a.n_taps);
+    const typename group::memory memory(dynamic + number * size, taps, out_here);
     int steps = 0;
     for (int round = 0; round * groups < a.tiles; round++) { /* alternating direction, the longest tiles first */
         const int i = round * groups + (round % 2 ? groups - 1 - mine : mine);
@@ -60,11 +72,17 @@ __global__ void __launch_bounds__(at_counts_shape<TAPS, FULL>::GROUPS *at_counts
     at_counts_give_bins(a, bins, head);
 }
 
+/* Sums of outputs come first: a part for each block of the grid. */
+int64_t out_bytes(const struct at_problem *p) {
+    return out_there(p) ? (p->sizes.h > MULTIPROCESSORS ? p->sizes.h : MULTIPROCESSORS) * OUT * (int64_t)sizeof(double)
+                        : 0;
+}
+
 template <class T, int TAPS, bool FULL>
-int put(const struct at_launch *launch, const at_counts_view<T> &a, at_counts_kind<TAPS, FULL>) {
+int put(const struct at_launch *launch, at_counts_view<T> a, at_counts_kind<TAPS, FULL>) {
     using group = at_counts_tile_group<T, TAPS, FULL>;
     constexpr int GROUPS = group::shape::GROUPS;
-    const int64_t rows = (int64_t)a.h * a.queries + (int64_t)a.hk * a.keys;
+    const int64_t rows = (int64_t)a.h * a.queries + 2 * (int64_t)a.hk * a.keys;
     const int code =
         at_launch(at_counts_norm_spans<T>, dim3{ (unsigned)((rows + AT_COUNTS_BLOCK - 1) / AT_COUNTS_BLOCK), 1, 1 },
                   dim3{ AT_COUNTS_BLOCK, 1, 1 }, 0, launch->stream, a);
@@ -73,7 +91,9 @@ int put(const struct at_launch *launch, const at_counts_view<T> &a, at_counts_ki
     int counted = 0;
     for (int i = 0; i < AT_COUNTS_BINNED; i++)
         counted += a.what >> (AT_COUNTS_OF_RAW + i) & 1;
-    const int64_t tiles = GROUPS * group::memory::size(a.n_taps) * (int64_t)sizeof(double);
+    const bool there = out_there(launch->problem), here = a.what >> AT_COUNTS_OF_OUT & 1 && !there;
+    a.out = there ? static_cast<double *>(launch->workspace) : nullptr;
+    const int64_t tiles = GROUPS * group::memory::size(a.n_taps, here) * (int64_t)sizeof(double);
     const int codes = at_counts_bins::codes_of(SHARED - tiles, counted, a.codes.shift), words = counted * (codes + 1);
     const int blocks = MULTIPROCESSORS / a.h, most = (a.tiles + GROUPS - 1) / GROUPS;
     return at_launch(shared_counts<T, TAPS, FULL>,
@@ -87,10 +107,14 @@ int put(const struct at_launch *launch, const at_counts_view<T> &a, at_counts_ki
 }
 
 int launch(const struct at_launch *launch) {
-    return at_counts_launch_tiles(launch, [launch](const auto &a, auto kind) { return put(launch, a, kind); });
+    struct at_launch rest = *launch;
+    rest.workspace = static_cast<char *>(launch->workspace) + out_bytes(launch->problem);
+    return at_counts_launch_tiles(&rest, [launch](const auto &a, auto kind) { return put(launch, a, kind); });
 }
 
-int64_t workspace(const struct at_problem *problem) { return at_counts_view<float>::workspace(problem); }
+int64_t workspace(const struct at_problem *problem) {
+    return out_bytes(problem) + at_counts_view<float>::workspace(problem);
+}
 
 } // namespace
 

@@ -138,8 +138,9 @@ template <class T> struct at_counts_view {
     const float *sigma, *taps, *gamma;
     uint32_t *counts, *kv_counts; /* outputs, i32 there */
     double *sums, *kv_sums;
+    double *out; /* [blocks][64 128] sums of outputs while scores are counted; nullptr: in shared memory */
     uint64_t *words, *kv_words;        /* [h tiles AT_COUNTS_WORDS], [hk tiles 2] */
-    int *q_span, *k_span;              /* [h queries], [hk keys]: at_counts_span(); of kernels that ask for them */
+    int *q_span, *k_span, *v_span;     /* [h queries], [hk keys]: at_counts_norm_span(); of kernels that ask for them */
     uint16_t *live;                    /* [h queries pages] bit t % 16: p of key t is not 0; hidden keys have none */
     int h, hk, d, queries, keys, here; /* query i stands at key here + i */
     int tiles, pages, causal, softmax, what, quantities, kv_quantities;
@@ -152,7 +153,7 @@ template <class T> struct at_counts_view {
         return (p->sizes.h * AT_COUNTS_WORDS + p->sizes.hk * AT_KV_SUMS) * tiles_of(p) * (int64_t)sizeof(uint64_t);
     }
     static int64_t spans_bytes(const struct at_problem *p) {
-        return (p->sizes.h * p->sizes.tokens + p->sizes.hk * p->sizes.slots) * (int64_t)sizeof(int);
+        return (p->sizes.h * p->sizes.tokens + 2 * p->sizes.hk * p->sizes.slots) * (int64_t)sizeof(int);
     }
     static int64_t tiles_of(const struct at_problem *p) {
         return (p->sizes.tokens + AT_COUNTS_TILE - 1) / AT_COUNTS_TILE;
@@ -185,7 +186,8 @@ template <class T> struct at_counts_view {
         a.kv_words = a.words + z->h * a.tiles * AT_COUNTS_WORDS;
         a.q_span = reinterpret_cast<int *>(a.kv_words + z->hk * a.tiles * AT_KV_SUMS);
         a.k_span = a.q_span + z->h * z->tokens;
-        a.live = reinterpret_cast<uint16_t *>(a.k_span + z->hk * z->slots);
+        a.v_span = a.k_span + z->hk * z->slots;
+        a.live = reinterpret_cast<uint16_t *>(a.v_span + z->hk * z->slots);
         a.h = (int)z->h;
         a.hk = (int)z->hk;
         a.d = (int)z->d;
@@ -323,7 +325,7 @@ __device__ void at_counts_store_words(const at_counts_view<T> &a, int head, int 
         }
 }
 
-/* What every kernel here declares: double, each operation rounded, in order; no fma that rounds. */
+/* What every kernel here declares: double, in order, each operation rounded, those of outputs as fma. */
 #define AT_COUNTS_NUMERICS \
     { \
         .qk_unit = AT_UNIT_F64, .qk_lanes = 1, .p = AT_F32, .clamp = AT_CLAMP_PROPAGATE, .pv_unit = AT_UNIT_F64, \

@@ -30,6 +30,7 @@ struct at_counts_window {
 struct at_counts_bins {
     uint32_t *words;          /* [quantities counted (codes + 1)]: rounding may leave a window at its end */
     at_counts_window *window; /* [AT_COUNTS_BINNED], shared */
+    uint32_t *spare;          /* [32], a word a lane: what is in no window is added there, so that nothing branches */
     int codes;
 
     /* Codes of a window when `quantities` share `bytes`, at most as many as ordinary values have. */
@@ -58,6 +59,10 @@ template <class T> __device__ __forceinline__ void at_counts_piece(const T *x, i
     }
     for (int j = 0; j < 8; j++)
         piece[j] = c + j < d ? x[c + j] : T{};
+}
+
+static __device__ __forceinline__ bool at_counts_finite(double x) {
+    return ((uint64_t)at_plain_bits(x) >> 52 & 0x7ff) != 0x7ff;
 }
 
 static __device__ __forceinline__ uint32_t at_counts_upper(double x) {
@@ -153,44 +158,51 @@ __device__ void at_counts_give_bins(const at_counts_view<T> &a, const at_counts_
 
 /* What a thread keeps of a stage in registers. */
 struct at_counts_tally {
-    uint32_t zero = 0, first = 0xffffffffu; /* +0; first key + 1, or query, whose value rounds to no finite one */
+    uint32_t zero = 0; /* +0 */
     uint64_t most = 0;
 };
 
-/* Counts a value outside every window: outputs and rare values. own: the part of its place that differs in a thread. */
+/* Counts a value outside every window: outputs and rare values. first: of the row, in shared memory: ~(key + 1) of the first key
+ * whose value rounds to no finite one; 0: of none. */
 template <class T>
 __device__ __forceinline__ void at_counts_see_one(const at_counts_view<T> &a, uint32_t *plane, double x, int query,
-                                                  int key, uint32_t own, at_counts_tally &tally, uint32_t *field) {
+                                                  int key, at_counts_tally &tally, uint32_t *field, uint32_t *first) {
     at_counts_light light;
     at_counts_see(a, plane, x, query, key, light, field);
     tally.zero += light.zero;
     tally.most = light.most > tally.most ? light.most : tally.most;
     if (light.first != AT_COUNTS_NOWHERE)
-        tally.first = own < tally.first ? own : tally.first;
+        at_atomic_max(first, ~(uint32_t)(key + 1));
 }
 
 /* Counts the first `seen` of four values of quantity RAW + which, of keys key, key + 1, .. */
 template <class T>
 __device__ __forceinline__ void at_counts_see_four(const at_counts_view<T> &a, const at_counts_bins &bins, int which,
                                                    int head, const double (&x)[4], int seen, int query, int key,
-                                                   at_counts_tally &tally, uint32_t *field) {
+                                                   at_counts_tally &tally, uint32_t *field, uint32_t *first) {
     const at_counts_window w = bins.window[which];
     const int shift = a.codes.shift;
+    const uint64_t below_half = ((uint64_t)1 << (shift + 31)) - 1;
+    double y[4] = { x[0], x[1], x[2], x[3] };
     uint32_t odd = 0; /* what the window does not hold */
+    if (seen < 4) {
+        /* others are counted as zeros and taken off, so that whole groups, which are most, ask nothing */
+        tally.zero -= (uint32_t)(4 - seen);
+        AT_UNROLL
+        for (int i = 0; i < 4; i++)
+            y[i] = i < seen ? y[i] : 0.0;
+    }
     AT_UNROLL
     for (int i = 0; i < 4; i++) {
-        const uint64_t bits = (uint64_t)at_plain_bits(x[i]), size = bits & 0x7fffffffffffffffu;
-        const uint32_t upper = (uint32_t)(size >> 32), sticky = upper | ((uint32_t)bits != 0);
-        if (i < seen && upper - w.low < w.span) {
-            const uint32_t place = (sticky + ((1u << (shift - 1)) - 1) + (sticky >> shift & 1)) >> shift;
-            at_atomic_add(bins.words + w.at + (int)place, bits >> 63 ? 0x10000u : 1u);
-            tally.most = size > tally.most ? size : tally.most;
-        } else if (i < seen) {
-            if (bits == 0)
-                tally.zero++;
-            else
-                odd |= 1u << i;
-        }
+        const uint64_t bits = (uint64_t)at_plain_bits(y[i]), size = bits & 0x7fffffffffffffffu;
+        const uint32_t upper = (uint32_t)(size >> 32);
+        const uint64_t rounded = size + below_half + (upper >> shift & 1); /* to even */
+        const bool in_window = upper - w.low < w.span;
+        uint32_t *word = bins.words + w.at + (int)((uint32_t)(rounded >> 32) >> shift);
+        at_atomic_add(in_window ? word : bins.spare + at_lane(), bits >> 63 ? 0x10000u : 1u);
+        tally.most = in_window && size > tally.most ? size : tally.most;
+        tally.zero += bits == 0;
+        odd |= !in_window && bits != 0 ? 1u << i : 0u;
     }
     AT_NO_UNROLL
     while (odd) {
@@ -203,8 +215,7 @@ __device__ __forceinline__ void at_counts_see_four(const at_counts_view<T> &a, c
                 place = i;
             }
         odd &= odd - 1;
-        at_counts_see_one(a, a.plane(AT_COUNTS_OF_RAW + which, head), value, query, key + place,
-                          (uint32_t)(key + place + 1), tally, field);
+        at_counts_see_one(a, a.plane(AT_COUNTS_OF_RAW + which, head), value, query, key + place, tally, field, first);
     }
 }
 
@@ -241,14 +252,20 @@ template <class T> __device__ int at_counts_norm_span(const T *x, int d) {
 /* Sums of two spans up to this are exact: below 2^52 lowest bits, half of what a double holds. */
 constexpr int AT_COUNTS_EXACT_SPAN = 2 * 52 * 16;
 
-/* A thread a row of q, then of k. */
+/* A thread a row of q, then of k, then of v, of which only what is not finite matters. */
 template <class T> static __global__ void at_counts_norm_spans(at_counts_view<T> a) {
-    const int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, of_q = (int64_t)a.h * a.queries;
-    if (row < of_q)
+    const int64_t of_q = (int64_t)a.h * a.queries, of_k = (int64_t)a.hk * a.keys;
+    int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (row < of_q) {
         a.q_span[row] = at_counts_norm_span(a.query((int)(row % a.queries), (int)(row / a.queries)), a.d);
-    else if (row < of_q + (int64_t)a.hk * a.keys)
-        a.k_span[row - of_q] =
-            at_counts_norm_span(a.k + a.key((int)((row - of_q) % a.keys), (int)((row - of_q) / a.keys)), a.d);
+        return;
+    }
+    row -= of_q;
+    const T *of = row < of_k ? a.k : a.v;
+    int *span = row < of_k ? a.k_span : a.v_span;
+    row -= row < of_k ? 0 : of_k;
+    if (row < of_k)
+        span[row] = at_counts_norm_span(of + a.key((int)(row % a.keys), (int)(row / a.keys)), a.d);
 }
 
 #endif

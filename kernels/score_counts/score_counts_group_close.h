@@ -7,36 +7,28 @@
 
 /* ---- rows and outputs ---- */
 
-/* By the lanes that have a row's sums; the largest scores of all its pages pass through free shared memory. */
+/* By the first thread of each row; the largest scores of all its pages pass through free shared memory. */
 template <class T, int TAPS, bool FULL> __device__ void at_counts_tile_group<T, TAPS, FULL>::statistics() {
-    const int own = first + thread / 32 * ROWS + at_lane();
     const bool entropy = a.wants(AT_COUNTS_OF_ENTROPY) || a.wants(AT_COUNTS_OF_SUPPORT);
-    sync(); /* every sum has been taken */
-    m.weights[row * shape::ROW_STEP + page] = most;
+    sync(); /* every sum has been taken, and the words have been joined */
+    m.scores[row * shape::PAGES + page] = most;
     sync();
-    if (at_lane() < ROWS && own < a.queries && a.visible(own) > 0)
-        a.count_row(head, at_counts_max_of_pages<shape::PAGES>(list(at_lane())), row_sum(0), row_sum(2),
-                    entropy ? row_sum(1) : 0);
+    if (thread < AT_COUNTS_TILE && n > 0)
+        a.count_row(head, at_counts_max_of_pages<shape::PAGES>(m.scores + row * shape::PAGES), m.sums[row],
+                    m.sums[2 * AT_COUNTS_TILE + row], entropy ? m.sums[AT_COUNTS_TILE + row] : 0);
 }
 
-/* Returns the number of outputs that this thread counted. A row at a time passes through shared memory: what counts them
- * wants the registers. */
+/* Returns the number of outputs that this thread counted: those that it added up. */
 template <class T, int TAPS, bool FULL> __device__ uint32_t at_counts_tile_group<T, TAPS, FULL>::outputs() {
-    const int own = first + thread / 32 * ROWS;
     uint32_t *plane = a.plane(AT_COUNTS_OF_OUT, head), count = 0;
-    double *values = list(0);
-    if (!a.wants(AT_COUNTS_OF_OUT))
-        return 0;
-    AT_UNROLL
-    for (int r = 0; r < (FULL ? ROWS : 0); r++) {
-        at_sync_warp(); /* what lies there has been read */
-        AT_UNROLL
-        for (int j = 0; j < AT_COUNTS_CHANNELS_OUT; j++)
-            values[channel(j)] = o[r][j];
-        at_sync_warp();
-        AT_NO_UNROLL
-        for (int c = at_lane(); own + r < a.queries && c < a.d; c += 32, count++)
-            at_counts_see_one(a, plane, values[c], own + r, -1, (uint32_t)(own + r), tally[4], f.rare.field[4]);
+    AT_NO_UNROLL
+    for (int i = 0; plane && i < 8 * OUT_GROUPS; i++) {
+        const int own = first + out_query(i);
+        if (own >= a.queries || out_channel(i) >= a.d)
+            continue;
+        at_counts_see_one(a, plane, out()[i * THREADS + thread], own, -1, tally[4], f.rare.field[4],
+                          m.first + 4 * AT_COUNTS_TILE + own - first);
+        count++;
     }
     return count;
 }
@@ -55,16 +47,21 @@ enum {
     AT_COUNTS_G_WORDS = AT_COUNTS_G_FIRST + AT_COUNTS_STAGES
 };
 
-/* Pages of the tile where every p is 0; the last row sees the most keys. */
-template <class T, int TAPS, bool FULL> __device__ uint32_t at_counts_tile_group<T, TAPS, FULL>::dead_pages() const {
+/* Pages of the tile where every p is 0, of those that this thread looks at; adds their pairs whose p is not. The last row sees the most
+ * keys. */
+template <class T, int TAPS, bool FULL>
+__device__ uint32_t at_counts_tile_group<T, TAPS, FULL>::dead_pages(uint32_t &live_pairs) const {
     const int last = first + AT_COUNTS_TILE < a.queries ? first + AT_COUNTS_TILE - 1 : a.queries - 1;
     const int pages = (a.visible(last) + AT_COUNTS_PAGE - 1) / AT_COUNTS_PAGE;
     uint32_t dead = 0;
     for (int i = thread; wants_p() && i < pages; i += THREADS) {
         uint32_t live = 0;
         for (int own = first; own <= last; own++)
-            if (i * AT_COUNTS_PAGE < a.visible(own))
-                live |= a.live_row(head, own)[i];
+            if (i * AT_COUNTS_PAGE < a.visible(own)) {
+                const uint32_t of_row = a.live_row(head, own)[i];
+                live |= of_row;
+                live_pairs += (uint32_t)at_count_ones(of_row);
+            }
         dead += live == 0;
     }
     return dead;
@@ -89,15 +86,17 @@ static __device__ inline int at_counts_word_kind(int i) {
 template <class T, int TAPS, bool FULL> __device__ void at_counts_tile_group<T, TAPS, FULL>::close(uint32_t count) {
     static_assert(memory::TILE >= AT_COUNTS_G_WORDS * WARPS, "words fit where scores stood");
     uint64_t *joined = reinterpret_cast<uint64_t *>(m.scores); /* [AT_COUNTS_G_WORDS][WARPS] */
-    sync();                                                    /* every bit of p and every score has been read */
-    uint64_t mine[AT_COUNTS_G_WORDS] = { wants_p() ? pairs() - live_pairs : 0, dead_pages(), pairs(), count };
+    sync(); /* every bit of p and every score has been read, every first place is there */
+    uint32_t live_pairs = 0;
+    const uint32_t dead = dead_pages(live_pairs);
+    /* sums alone are right: a thread has counted other pairs than it has looked at */
+    uint64_t mine[AT_COUNTS_G_WORDS] = { wants_p() ? (uint64_t)pairs() - live_pairs : 0, dead, pairs(), count };
     AT_UNROLL
     for (int s = 0; s < AT_COUNTS_STAGES; s++) {
-        const uint64_t of_row = s < AT_COUNTS_STAGES - 1 ? at_counts_place(query, (int)tally[s].first - 1)
-                                                         : at_counts_place((int)tally[s].first, -1);
+        const uint32_t of_row = m.first[s * AT_COUNTS_TILE + row];
         mine[AT_COUNTS_G_ZERO + s] = tally[s].zero;
         mine[AT_COUNTS_G_MAX + s] = tally[s].most;
-        mine[AT_COUNTS_G_FIRST + s] = tally[s].first == 0xffffffffu ? AT_COUNTS_NOWHERE : of_row;
+        mine[AT_COUNTS_G_FIRST + s] = of_row ? at_counts_place(query, (int)~of_row - 1) : AT_COUNTS_NOWHERE;
     }
     AT_UNROLL
     for (int i = 0; i < AT_COUNTS_G_WORDS; i++) {
@@ -146,19 +145,19 @@ __device__ void at_counts_tile_group<T, TAPS, FULL>::store_words(const uint64_t 
 /* A whole tile of queries. steps: tiles of scores that the group has counted since its last sweep; returns it anew. */
 template <class T, int TAPS, bool FULL> __device__ int at_counts_tile_group<T, TAPS, FULL>::work(int steps) {
     const int last = first + AT_COUNTS_TILE < a.queries ? first + AT_COUNTS_TILE - 1 : a.queries - 1;
-    const int end = a.visible(last), reach = AT_COUNTS_TILE * (a.n_taps - 1);
+    const int end = a.visible(last), reach = AT_COUNTS_TILE * (taps() - 1);
     constexpr int SWEEP = AT_COUNTS_SWEEP<shape>;
     count_queries();
     for (int k0 = 0, turn = 0; k0 < end; k0 += KEYS, turn = 1 - turn) {
         multiply(k0, steps == SWEEP);
         steps = steps == SWEEP ? 1 : steps + 1;
         repeat(k0);
-        count_page(m.halo + turn * reach, m.halo + (1 - turn) * reach, k0);
+        const uint32_t live = count_page(m.halo + turn * reach, m.halo + (1 - turn) * reach, k0);
         if (FULL)
-            weigh(k0);
+            weigh(k0, end - k0 < KEYS ? end - k0 : KEYS, live);
     }
     give_mass();
-    close(FULL ? outputs() : 0); /* first: they hold most registers */
+    close(FULL ? outputs() : 0);
     if (FULL)
         statistics();
     return steps;

@@ -10,24 +10,44 @@
 
 /* ---- counting ---- */
 
+/* What the FIR makes of the inputs r of key t and the two before, and of the next three; keys before the first are 0 and add
+ * nothing. */
 template <class T, int TAPS, bool FULL>
-__device__ double at_counts_tile_group<T, TAPS, FULL>::filter(const double *halo, int k0, int t, double r0, double r1,
-                                                              double r2) const {
+__device__ __forceinline__ void at_counts_tile_group<T, TAPS, FULL>::filter_three(int t, const double (&r)[6],
+                                                                                  double (&z)[4]) const {
+    if (!a.pooled) {
+        const double tap[3] = { b.tap[0], b.tap[1], b.tap[2] };
+        AT_UNROLL
+        for (int i = 0; i < 4; i++)
+            z[i] = ((0.0 + tap[0] * r[i + 2]) + tap[1] * r[i + 1]) + tap[2] * r[i];
+        return;
+    }
+    const double share = b.share;
+    AT_UNROLL
+    for (int i = 0; i < 4; i++)
+        z[i] = ((0.0 + r[i + 2]) + r[i + 1]) + r[i];
+    if (a.shrink && t < 2) {
+        AT_UNROLL
+        for (int i = 0; i < 4; i++)
+            z[i] = r[i + 2] - (t + i < 2 ? b.sigma / (double)(t + i + 1) : share) * z[i];
+        return;
+    }
+    AT_UNROLL
+    for (int i = 0; i < 4; i++)
+        z[i] = r[i + 2] - share * z[i];
+}
+
+template <class T, int TAPS, bool FULL>
+__device__ double at_counts_tile_group<T, TAPS, FULL>::filter_any(const double *halo, int k0, int t, double r0) const {
     double z = 0.0;
-    if (TAPS == 3) { /* keys before the first are 0 and add nothing */
-        z += a.pooled ? r0 : b.tap[0] * r0;
-        z += a.pooled ? r1 : b.tap[1] * r1;
-        z += a.pooled ? r2 : b.tap[2] * r2;
-    } else {
-        AT_NO_UNROLL
-        for (int j = 0; j < a.n_taps && j <= t; j++) {
-            const double r = j ? a.gate_input(a.scale * dot(halo, k0, t - j)) : r0;
-            z += a.pooled ? r : b.tap[j] * r;
-        }
+    AT_NO_UNROLL
+    for (int j = 0; j < taps() && j <= t; j++) {
+        const double r = j ? a.gate_input(a.scale * dot(halo, k0, t - j)) : r0;
+        z += a.pooled ? r : b.tap[j] * r;
     }
     if (!a.pooled)
         return z;
-    return r0 - (a.shrink && t + 1 < a.n_taps ? b.sigma / (double)(t + 1) : b.share) * z;
+    return r0 - (a.shrink && t + 1 < taps() ? b.sigma / (double)(t + 1) : b.share) * z;
 }
 
 template <class T, int TAPS, bool FULL> __device__ void at_counts_tile_group<T, TAPS, FULL>::give_mass() {
@@ -52,59 +72,72 @@ __device__ int at_counts_tile_group<T, TAPS, FULL>::page_distance(int begin, int
     return (least < 0) == (most < 0) && bin == at_counts_distance(least) ? bin : -1;
 }
 
-/* The FIR and p of keys j to j + 3 of the thread's page, `seen` of them visible. bin: page_distance(). */
+/* The FIR and p of keys j to j + 3 of the thread's page, `seen` of them visible. r1, r2: inputs of the two keys before. bin:
+ * page_distance(). */
 template <class T, int TAPS, bool FULL>
 __device__ __forceinline__ void
-at_counts_tile_group<T, TAPS, FULL>::filter_four(const double *halo, double *next, int k0, int j, int seen,
-                                                 const double (&x)[4], const double (&s)[4], double &r1, double &r2,
-                                                 int bin, uint32_t &live) {
-    const int in_tile = page * AT_COUNTS_PAGE + j, t = k0 + in_tile, reach = a.n_taps - 1;
-    constexpr int N = 4;
-    double z[N], weight[N];
+at_counts_tile_group<T, TAPS, FULL>::filter_four(const double *halo, int k0, int j, int seen, const double (&s)[4],
+                                                 double &r1, double &r2, int bin, uint32_t &live) {
+    const int in_tile = page * AT_COUNTS_PAGE + j, t = k0 + in_tile;
+    double z[4], weight[4], r[6] = { r2, r1 };
     AT_UNROLL
-    for (int i = 0; i < N; i++) {
-        const double r0 = a.gate_input(s[i]);
-        z[i] = filter(halo, k0, t + i, r0, r1, r2);
-        r2 = r1;
-        r1 = r0;
-        if (in_tile + i >= KEYS - reach)
-            next[row * reach + in_tile + i - (KEYS - reach)] = x[i];
+    for (int i = 0; i < 4; i++) {
+        r[i + 2] = a.gate_input(s[i]);
+        if (TAPS != 3)
+            z[i] = filter_any(halo, k0, t + i, r[i + 2]);
     }
+    if (TAPS == 3)
+        filter_three(t, r, z);
+    r2 = r[4];
+    r1 = r[5];
     if (wants(2))
-        at_counts_see_four(a, bins, 2, head, z, seen, query, t, tally[2], f.rare.field[2]);
+        at_counts_see_four(a, bins, 2, head, z, seen, query, t, tally[2], f.rare.field[2],
+                           m.first + 2 * AT_COUNTS_TILE + row);
     AT_UNROLL
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < 4; i++)
         weight[i] = a.clamp(z[i]);
-        if (i < seen && weight[i] != 0)
-            live |= 1u << (j + i);
-        if (FULL && i < seen)
-            m.weights[row * shape::ROW_STEP + in_tile + i] = weight[i];
+    if (seen < 4)
+        AT_UNROLL
+    for (int i = 0; i < 4; i++)
+        weight[i] = i < seen ? weight[i] : 0.0;
+    AT_UNROLL
+    for (int i = 0; i < 4; i++) {
+        live |= weight[i] != 0 ? 1u << (j + i) : 0u;
+        if (FULL)
+            m.weights[(in_tile + i) * shape::KEY_STEP + row] = weight[i];
     }
+    if (FULL && t == 0)
+        m.sums[2 * AT_COUNTS_TILE + row] = weight[0];
     if (!wants(3))
         return;
-    at_counts_see_four(a, bins, 3, head, weight, seen, query, t, tally[3], f.rare.field[3]);
+    at_counts_see_four(a, bins, 3, head, weight, seen, query, t, tally[3], f.rare.field[3],
+                       m.first + 3 * AT_COUNTS_TILE + row);
     AT_UNROLL
-    for (int i = 0; i < N; i++)
+    for (int i = 0; i < 4; i++)
         if (live >> (j + i) & 1)
             add_mass(bin >= 0 ? bin : at_counts_distance(a.here + query - t - i), weight[i]);
 }
 
-/* The page's scores, raw and scaled, its z and p; `next` gets the raw scores that the next tile needs. */
+/* The page's scores, raw and scaled, its z and p; `next` gets the raw scores that the next tile needs. Returns bits of the p that are
+ * not 0. */
 template <class T, int TAPS, bool FULL>
-__device__ void at_counts_tile_group<T, TAPS, FULL>::count_page(const double *halo, double *next, int k0) {
+__device__ uint32_t at_counts_tile_group<T, TAPS, FULL>::count_page(const double *halo, double *next, int k0) {
     constexpr int N = 4; /* keys at once */
     const int begin = k0 + page * AT_COUNTS_PAGE;
-    const double *own = m.scores + row * shape::ROW_STEP + page * AT_COUNTS_PAGE;
+    const double *own = m.scores + page * AT_COUNTS_PAGE * shape::KEY_STEP + row;
+    const int reach = taps() - 1;
     double r1 = 0, r2 = 0;
     uint32_t live = 0;
     if (TAPS == 3 && filters() && begin > 0 && begin < n) {
         r1 = a.gate_input(a.scale * dot(halo, k0, begin - 1));
         r2 = a.gate_input(a.scale * dot(halo, k0, begin - 2));
     }
+    if (shape::IN_PLACE)
+        sync(); /* scores of the page before have been read */
     for (int j = FULL && n > begin ? n - begin : 0; FULL && j < AT_COUNTS_PAGE; j++)
-        m.weights[row * shape::ROW_STEP + page * AT_COUNTS_PAGE + j] = 0;
+        m.weights[(page * AT_COUNTS_PAGE + j) * shape::KEY_STEP + row] = 0;
     if (begin >= n)
-        return;
+        return 0;
     const int seen = n - begin < AT_COUNTS_PAGE ? n - begin : AT_COUNTS_PAGE;
     const int bin = wants_p() ? page_distance(begin, seen) : 0;
     AT_NO_UNROLL
@@ -112,145 +145,178 @@ __device__ void at_counts_tile_group<T, TAPS, FULL>::count_page(const double *ha
         double x[N], s[N];
         AT_UNROLL
         for (int i = 0; i < N; i++) {
-            x[i] = own[j + i];
+            x[i] = own[(j + i) * shape::KEY_STEP];
             s[i] = a.scale * x[i];
+            const int in_halo = page * AT_COUNTS_PAGE + j + i - (KEYS - reach);
+            if (filters() && in_halo >= 0)
+                next[row * reach + in_halo] = x[i];
             if (FULL && i < seen - j)
                 most = s[i] > most || s[i] != s[i] ? s[i] : most;
         }
         if (wants(0))
-            at_counts_see_four(a, bins, 0, head, x, seen - j, query, begin + j, tally[0], f.rare.field[0]);
+            at_counts_see_four(a, bins, 0, head, x, seen - j, query, begin + j, tally[0], f.rare.field[0],
+                               m.first + row);
         if (wants(1))
-            at_counts_see_four(a, bins, 1, head, s, seen - j, query, begin + j, tally[1], f.rare.field[1]);
+            at_counts_see_four(a, bins, 1, head, s, seen - j, query, begin + j, tally[1], f.rare.field[1],
+                               m.first + AT_COUNTS_TILE + row);
         if (filters())
-            filter_four(halo, next, k0, j, seen - j, x, s, r1, r2, bin, live);
+            filter_four(halo, k0, j, seen - j, s, r1, r2, bin, live);
     }
-    if (!wants_p())
-        return;
-    live_pairs += (uint32_t)at_count_ones(live);
-    a.live_row(head, query)[begin / AT_COUNTS_PAGE] = (uint16_t)live;
+    if (wants_p())
+        a.live_row(head, query)[begin / AT_COUNTS_PAGE] = (uint16_t)live;
+    return live;
 }
 
 /* ---- rows and outputs, in order ---- */
 
-/* Puts the p of each of the warp's rows that are not 0 side by side, in order, with their keys. Lane r gets the number of
- * those of row r, and the row's first p. */
-template <class T, int TAPS, bool FULL> __device__ int at_counts_tile_group<T, TAPS, FULL>::list_live(int k0) {
-    const int lane = at_lane();
-    const uint32_t before = (1u << lane) - 1;
-    int live = 0;
-    AT_NO_UNROLL
-    for (int r = 0; r < ROWS; r++) {
-        double *row_list = list(r), weights[KEYS / 32];
-        int n = 0;
-        AT_UNROLL
-        for (int j = 0; j < KEYS / 32; j++)
-            weights[j] = row_list[lane + 32 * j];
-        if (k0 == 0 && lane == r)
-            row_sum(2) = row_list[0];
-        at_sync_warp(); /* the row has been read */
-        AT_UNROLL
-        for (int j = 0; j < KEYS / 32; j++) {
-            const uint32_t lanes = at_ballot(0xffffffffu, weights[j] != 0);
-            if (weights[j] != 0) {
-                const int to = n + at_count_ones(lanes & before);
-                row_list[to] = weights[j];
-                list_keys(r)[to] = (uint16_t)(lane + 32 * j);
-            }
-            n += at_count_ones(lanes);
+/* This lane's channels of a key, in pairs: 0 past the last of either. */
+template <class T, int TAPS, bool FULL>
+__device__ __forceinline__ void at_counts_tile_group<T, TAPS, FULL>::load_values(const T *values, int key,
+                                                                                 uint32_t (&v)[OUT_GROUPS / 2]) const {
+    const bool there = key < a.keys;
+    AT_UNROLL
+    for (int j = 0; j < OUT_GROUPS / 2; j++) {
+        const int left = a.d - out_channel() - 16 * j - 2 * (at_lane() / 4);
+        v[j] = 0;
+        if (a.d % 2 == 0) {
+            if (there && left > 0)
+                v[j] = at_load32(values + 16 * j);
+        } else if (there && left > 0) {
+            v[j] = (uint32_t)values[16 * j].bits;
+            if (left > 1)
+                v[j] |= (uint32_t)values[16 * j + 1].bits << 16;
         }
-        live = lane == r ? n : live;
-    }
-    at_sync_warp(); /* the lists are there */
-    return live;
-}
-
-/* Adds the products of N p of a list with their values to the outputs of one row. values: those of the tile's first key in
- * the lane's channels, of channel 0 instead of those past the last, whose sums nobody reads; step: to the next key's. PAIRS:
- * neighbours are loaded together. */
-template <class T, int TAPS, bool FULL>
-template <bool PAIRS, int N>
-__device__ __forceinline__ void
-at_counts_tile_group<T, TAPS, FULL>::add_values(const T *const (&values)[AT_COUNTS_CHANNELS_OUT], int step,
-                                                const double *weights, const uint16_t *keys, double gamma,
-                                                double (&out)[AT_COUNTS_CHANNELS_OUT]) const {
-    float v[N][AT_COUNTS_CHANNELS_OUT];
-    AT_UNROLL
-    for (int i = 0; i < N; i++) {
-        const int64_t there = (int64_t)keys[i] * step;
-        AT_UNROLL
-        for (int j = 0; j < AT_COUNTS_CHANNELS_OUT; j += PAIRS ? 2 : 1)
-            if constexpr (PAIRS)
-                at_load_pair(values[j] + there, v[i][j], v[i][j + 1]);
-            else
-                v[i][j] = at_float(values[j][there]);
-    }
-    AT_UNROLL
-    for (int i = 0; i < N; i++) {
-        const double weight = gamma * weights[i];
-        AT_UNROLL
-        for (int j = 0; j < AT_COUNTS_CHANNELS_OUT; j++)
-            out[j] += weight * (double)v[i][j];
     }
 }
 
-/* live: as weigh() has it. */
+/* Adds the products of p and values to the outputs: fma in ascending order, as the definition has them, by tensor cores. A p that
+ * is 0 adds nothing as long as gamma and its value are finite. keys: that the tile's last query sees. */
 template <class T, int TAPS, bool FULL>
-template <bool PAIRS>
-__device__ __forceinline__ void at_counts_tile_group<T, TAPS, FULL>::weigh_values(int k0, int live) {
-    constexpr int AT_ONCE = 4; /* keys whose values are loaded together */
+__device__ void at_counts_tile_group<T, TAPS, FULL>::add_outputs(int k0, int keys) {
+    const int own = out_query(), c = out_channel(), lane = at_lane();
     const double gamma = (double)a.gamma[head];
-    const int step = a.hk * a.d;
-    const T *values[AT_COUNTS_CHANNELS_OUT];
+    const int64_t step = (int64_t)a.hk * a.d;
+    const T *values = a.v + a.key(k0 + lane % 4, kv_head) + c + 2 * (lane / 4);
+    double o[2][OUT_GROUPS][4];
+    double *sums = out();
+    uint32_t v[2][OUT_GROUPS / 2];
+    if (c >= a.d)
+        return;
     AT_UNROLL
-    for (int j = 0; j < AT_COUNTS_CHANNELS_OUT; j++)
-        values[j] = a.v + a.key(k0, kv_head) + (channel(j) < a.d ? channel(j) : 0);
+    for (int i = 0; i < 2; i++)
+        load_values(values + 4 * i * step, k0 + 4 * i + lane % 4, v[i]);
     AT_UNROLL
-    for (int r = 0; r < (FULL ? ROWS : 0); r++) {
-        const int n = (int)at_shuffle(0xffffffffu, (uint32_t)live, r);
-        int i = 0;
-        AT_NO_UNROLL
-        for (; i + AT_ONCE <= n; i += AT_ONCE)
-            add_values<PAIRS, AT_ONCE>(values, step, list(r) + i, list_keys(r) + i, gamma, o[r]);
-        AT_NO_UNROLL
-        for (; i < n; i++)
-            add_values<PAIRS, 1>(values, step, list(r) + i, list_keys(r) + i, gamma, o[r]);
-    }
-}
-
-/* p log2 p takes the place of p in the lists; the terms of the entropy are their sums in order. */
-template <class T, int TAPS, bool FULL>
-__device__ void at_counts_tile_group<T, TAPS, FULL>::add_logarithms(int k0, int live) {
-    at_sync_warp(); /* p has been read */
+    for (int i = 0; i < 8 * OUT_GROUPS; i++)
+        o[i / (4 * OUT_GROUPS)][i / 4 % OUT_GROUPS][i % 4] = sums[i * THREADS + thread];
     AT_NO_UNROLL
-    for (int r = 0; r < ROWS; r++) {
-        const int n = (int)at_shuffle(0xffffffffu, (uint32_t)live, r);
-        for (int i = at_lane(); i < n; i += 32)
-            list(r)[i] = list(r)[i] * at_plain_log2(list(r)[i]);
+    for (int t = 0; t < keys; t += 4) {
+        double w[2][2], value[OUT_GROUPS];
+        AT_UNROLL
+        for (int j = 0; j < OUT_GROUPS; j++)
+            value[j] = at_counts_value(T{ (uint16_t)(v[0][j / 2] >> j % 2 * 16) });
+        AT_UNROLL
+        for (int j = 0; j < OUT_GROUPS / 2; j++)
+            v[0][j] = v[1][j];
+        values += 4 * step;
+        load_values(values + 4 * step, k0 + t + 8 + lane % 4, v[1]); /* two steps ahead */
+        AT_UNROLL
+        for (int i = 0; i < 2; i++) {
+            load_weights(own + 16 * i, t, w[i]);
+            AT_UNROLL
+            for (int j = 0; j < 2; j++)
+                w[i][j] *= gamma;
+        }
+        AT_UNROLL
+        for (int j = 0; j < OUT_GROUPS; j++) {
+            at_mma_1684(o[0][j], w[0], value[j], o[0][j]);
+            at_mma_1684(o[1][j], w[1], value[j], o[1][j]);
+        }
     }
-    at_sync_warp();
-    double terms = at_lane() < ROWS && k0 > 0 ? row_sum(1) : 0;
-    for (int i = 0; i < live; i++)
-        terms += list(at_lane())[i];
-    if (at_lane() < ROWS)
-        row_sum(1) = terms;
+    AT_UNROLL
+    for (int i = 0; i < 8 * OUT_GROUPS; i++)
+        sums[i * THREADS + thread] = o[i / (4 * OUT_GROUPS)][i / 4 % OUT_GROUPS][i % 4];
 }
 
-/* Each warp adds up its rows by itself. live: of the row of this lane; 0 where it has none. Sums leave out p that are 0, which
- * add nothing. */
-template <class T, int TAPS, bool FULL> __device__ void at_counts_tile_group<T, TAPS, FULL>::weigh(int k0) {
+/* The same where gamma or values are not finite, which a p of 0 must leave out. */
+template <class T, int TAPS, bool FULL>
+__device__ void at_counts_tile_group<T, TAPS, FULL>::add_outputs_one_by_one(int k0, int keys) {
+    double *sums = out();
+    const double gamma = (double)a.gamma[head];
+    AT_NO_UNROLL
+    for (int i = 0; i < 8 * OUT_GROUPS; i++) {
+        const int own = out_query(i), channel = out_channel(i);
+        double sum = sums[i * THREADS + thread];
+        AT_NO_UNROLL
+        for (int t = 0; t < keys && channel < a.d; t++) {
+            const double weight = m.weights[t * shape::KEY_STEP + own];
+            if (weight != 0)
+                sum = fma(gamma * weight, at_counts_value(a.v[a.key(k0 + t, kv_head) + channel]), sum);
+        }
+        sums[i * THREADS + thread] = sum;
+    }
+}
+
+/* Adds the tile's weights to sum `which` of each row: products with 1 round as sums do. */
+template <class T, int TAPS, bool FULL>
+__device__ void at_counts_tile_group<T, TAPS, FULL>::add_rows(int k0, int keys, int which) {
+    const int own = thread / 32 * 16, lane = at_lane();
+    double *sums = m.sums + which * AT_COUNTS_TILE + own + lane / 4, s[4] = {};
+    if (own >= AT_COUNTS_TILE)
+        return;
+    if (k0 > 0) {
+        s[0] = sums[0];
+        s[2] = sums[8];
+    }
+    AT_NO_UNROLL
+    for (int t = 0; t < keys; t += 4) {
+        double w[2];
+        load_weights(own, t, w);
+        at_mma_1684(s, w, 1.0, s);
+    }
+    at_sync_warp(); /* every lane has read the sums so far */
+    if (lane % 4 == 0) {
+        sums[0] = s[0];
+        sums[8] = s[2];
+    }
+}
+
+/* p log2 p takes the place of each p that is not 0. Those of a warp's pages are listed first, so that its lanes share them. */
+template <class T, int TAPS, bool FULL>
+__device__ void at_counts_tile_group<T, TAPS, FULL>::take_logarithms(uint32_t live) {
+    uint16_t *list = m.again + thread / 32 * 32 * AT_COUNTS_PAGE;
+    const uint32_t before = (1u << at_lane()) - 1;
+    int n = 0;
+    AT_NO_UNROLL
+    for (int j = 0; j < AT_COUNTS_PAGE; j++) {
+        const uint32_t lanes = at_ballot(0xffffffffu, live >> j & 1);
+        if (live >> j & 1)
+            list[n + at_count_ones(lanes & before)] = (uint16_t)((page * AT_COUNTS_PAGE + j) * shape::KEY_STEP + row);
+        n += at_count_ones(lanes);
+    }
+    at_sync_warp(); /* the list is there */
+    AT_NO_UNROLL
+    for (int i = at_lane(); i < n; i += 32) {
+        double &weight = m.weights[list[i]];
+        /* a numerator of 0 sends the whole warp through the division's long way, and p are often clipped to 1 */
+        weight = weight == 1 ? 0.0 : weight * at_plain_log2(weight);
+    }
+}
+
+/* live: bits of the thread's p that are not 0. */
+template <class T, int TAPS, bool FULL>
+__device__ void at_counts_tile_group<T, TAPS, FULL>::weigh(int k0, int keys, uint32_t live) {
     sync(); /* every p has been written */
-    const int live = list_live(k0);
-    double sum = at_lane() < ROWS && k0 > 0 ? row_sum(0) : 0;
-    for (int i = 0; i < live; i++)
-        sum += list(at_lane())[i];
-    if (at_lane() < ROWS)
-        row_sum(0) = sum;
-    if (a.wants(AT_COUNTS_OF_OUT) && a.d % 2 == 0)
-        weigh_values<true>(k0, live);
+    if (a.wants(AT_COUNTS_OF_OUT) && (f.n_odd || !at_counts_finite((double)a.gamma[head])))
+        add_outputs_one_by_one(k0, keys);
     else if (a.wants(AT_COUNTS_OF_OUT))
-        weigh_values<false>(k0, live);
-    if (a.wants(AT_COUNTS_OF_ENTROPY) || a.wants(AT_COUNTS_OF_SUPPORT))
-        add_logarithms(k0, live);
+        add_outputs(k0, keys);
+    add_rows(k0, keys, 0);
+    if (!a.wants(AT_COUNTS_OF_ENTROPY) && !a.wants(AT_COUNTS_OF_SUPPORT))
+        return;
+    sync(); /* every p has been read */
+    take_logarithms(live);
+    sync(); /* logarithms are there */
+    add_rows(k0, keys, 1);
 }
 
 #endif

@@ -13,18 +13,21 @@
 
 constexpr int AT_COUNTS_BLOCK = 256, AT_COUNTS_CHANNELS = 32;
 constexpr int AT_COUNTS_NOT_FINITE = 1 << 20;
-constexpr int AT_COUNTS_CHANNELS_OUT = 4; /* of a lane */
+constexpr int AT_COUNTS_CHANNELS_OUT = 128; /* outputs of a row at most */
 
-/* How a kernel of TAPS taps (0: any number), with values of rows and outputs if FULL, divides its work: GROUPS of a block,
- * one where filters are long or more than scores is counted, which wants more registers; threads of a group, each with a page of
- * 16 keys of one query of a tile. */
+/* How a kernel of TAPS taps (0: any number), with values of rows and outputs if FULL, divides its work: GROUPS of a block, of
+ * THREADS, each with a page of 16 keys of one query of a tile. Sums of outputs leave no shared memory for a second group, so
+ * theirs has twice the threads; not with long filters, which need scores where p would stand. */
 template <int TAPS, bool FULL> struct at_counts_shape {
-    static constexpr int GROUPS = TAPS == 3 && !FULL ? 2 : 1, THREADS = AT_COUNTS_BLOCK, WARPS = THREADS / 32,
-                         PAGES = THREADS / AT_COUNTS_TILE, KEYS = PAGES * AT_COUNTS_PAGE,
-                         ROWS = AT_COUNTS_TILE / WARPS; /* of which a warp adds up rows and outputs */
-    /* Doubles from one row of scores to the next, and from one channel of q and of k: 4 more than a multiple of 16, so that
+    static constexpr bool IN_PLACE = TAPS == 3 && FULL; /* p replace scores */
+    static constexpr int GROUPS = TAPS == 3 && !FULL ? 2 : 1,
+                         THREADS = IN_PLACE ? 2 * AT_COUNTS_BLOCK : AT_COUNTS_BLOCK, WARPS = THREADS / 32,
+                         PAGES = THREADS / AT_COUNTS_TILE, KEYS = PAGES * AT_COUNTS_PAGE;
+    /* Doubles from one key of scores to the next, and from one channel of q and of k: 4 more than a multiple of 16, so that
      * the lanes of a fragment meet all banks. */
-    static constexpr int ROW_STEP = KEYS + 1, Q_STEP = AT_COUNTS_TILE + 4, K_STEP = KEYS + 4;
+    static constexpr int KEY_STEP = AT_COUNTS_TILE + 4, Q_STEP = AT_COUNTS_TILE + 4, K_STEP = KEYS + 4;
+    /* A warp has the outputs of 32 queries and of so many groups of 8 channels. */
+    static constexpr int OUT_GROUPS = AT_COUNTS_CHANNELS_OUT / 8 / (WARPS / 2);
 };
 
 /* ---- which products are exact ---- */
@@ -53,7 +56,7 @@ __device__ void at_counts_sum_again(const at_counts_view<T> &a, int head, int kv
                                     double *scores) {
     const int own = pair / SHAPE::KEYS, t = pair % SHAPE::KEYS;
     const int spans = a.q_span[(int64_t)head * a.queries + first + own] + a.k_span[(int64_t)kv_head * a.keys + k0 + t];
-    scores[own * SHAPE::ROW_STEP + t] = at_counts_compensated(a.query(first + own, head), a.k + a.key(k0 + t, kv_head),
+    scores[t * SHAPE::KEY_STEP + own] = at_counts_compensated(a.query(first + own, head), a.k + a.key(k0 + t, kv_head),
                                                               a.d, spans < AT_COUNTS_NOT_FINITE);
 }
 
@@ -71,9 +74,11 @@ struct at_counts_rare {
 template <class SHAPE>
 static __device__ __forceinline__ void at_counts_multiply(const double *q, const double *k, double (&sums)[4][4]) {
     const int down = at_lane() / 4, across = at_lane() % 4;
-    /* one after the other: the loads of several would want more registers than there are */
+    /* two at a time: the loads of more would want more registers than there are */
     AT_NO_UNROLL
-    for (int c = 0; c < AT_COUNTS_CHANNELS; c += 4) {
+    for (int two = 0; two < AT_COUNTS_CHANNELS; two += 8)
+        AT_UNROLL
+    for (int c = two; c < two + 8; c += 4) {
         const double *of_q = q + (c + across) * SHAPE::Q_STEP + down, *of_k = k + (c + across) * SHAPE::K_STEP + down;
         const double a[2] = { of_q[0], of_q[8] };
         AT_UNROLL
@@ -165,7 +170,7 @@ static inline const char *at_counts_tiles_decline(const struct at_problem *p) {
         return AT_LEFT_OUT;
     if (at_counts_own_of(p).softmax)
         return "softmax needs a row's maximum first";
-    if (at_counts_own_of(p).what >> AT_COUNTS_OF_OUT & 1 && p->sizes.d > 32 * AT_COUNTS_CHANNELS_OUT)
+    if (at_counts_own_of(p).what >> AT_COUNTS_OF_OUT & 1 && p->sizes.d > AT_COUNTS_CHANNELS_OUT)
         return "outputs of more than 128 channels";
     return at_counts_declines(p);
 }

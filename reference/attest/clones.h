@@ -11,8 +11,11 @@
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define AT_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+/* For loops of fma(), which a processor before x86-64-v3 has as a function of libm alone: the same bits, slowly. */
+#define AT_FMA_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define AT_CLONES
+#define AT_FMA_CLONES
 #endif
 
 #endif

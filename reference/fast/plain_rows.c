@@ -125,14 +125,15 @@ void at_fast_multiply_row(int64_t n, double gamma, const double *restrict p, dou
                 const int64_t t = page * 16 + __builtin_ctz(bits); \
                 const double *row = v + t * d + c; \
                 for (int i = 0; i < (VECTORS); i++) \
-                    sum[i] += w[t] * *(const lanes8 *)(row + 8 * i); \
+                    for (int lane = 0; lane < 8; lane++) \
+                        sum[i][lane] = fma(w[t], row[8 * i + lane], sum[i][lane]); \
             } \
         for (int i = 0; i < (VECTORS); i++) \
             *(lanes8 *)(o + c + 8 * i) = sum[i]; \
         c += 8 * (VECTORS); \
     } while (0)
 
-AT_CLONES
+AT_FMA_CLONES
 void at_fast_weigh_values(int64_t n, int64_t d, const double *w, const uint16_t *mask, const double *v, double *o) {
     int64_t c = 0;
     while (d - c >= 64)
@@ -145,6 +146,6 @@ void at_fast_weigh_values(int64_t n, int64_t d, const double *w, const uint16_t 
         for (int64_t page = 0; page * 16 < n; page++)
             for (uint32_t bits = mask[page]; bits; bits &= bits - 1) {
                 const int64_t t = page * 16 + __builtin_ctz(bits);
-                o[c] += w[t] * v[t * d + c];
+                o[c] = fma(w[t], v[t * d + c], o[c]);
             }
 }

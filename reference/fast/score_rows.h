@@ -58,8 +58,7 @@ uint64_t at_fast_mass(int64_t n, const double *p);
 int at_fast_mass_fits(int64_t n, const double *p);
 /* w[t] = gamma * p[t]. */
 void at_fast_multiply_row(int64_t n, double gamma, const double *p, double *w);
-/* o[c] += w[t] v[t, c] over the keys t of [0, n) whose mask bit is set, ascending; the product is rounded before the
- * sum. v: [n d]; mask begins at t = 0. */
+/* o[c] = fma(w[t], v[t, c], o[c]) over the keys t of [0, n) whose mask bit is set, ascending. v: [n d]; mask begins at t = 0. */
 void at_fast_weigh_values(int64_t n, int64_t d, const double *w, const uint16_t *mask, const double *v, double *o);
 
 /* ---- codes (code_rows.c) ---- */

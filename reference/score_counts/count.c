@@ -109,7 +109,7 @@ static void count_output(struct counter *c, const struct at_counts_rows *rows, c
         double o = 0;
         for (int64_t t = 0; t < row->n; t++)
             if (row->p[t] != 0)
-                o += (softmax ? row->z[t] : rows->head.gamma * row->p[t]) * rows->v[t * d + e];
+                o = fma(softmax ? row->z[t] : rows->head.gamma * row->p[t], rows->v[t * d + e], o);
         if (softmax && row->n)
             o /= row->sum;
         count(c, AT_COUNTS_OF_OUT, o, 1);

@@ -7,8 +7,8 @@
  * at hand, so query i stands at position slots - tokens - behind + i. When causal it sees the keys t up to that
  * position. Its distance to key t is |position - t|.
  *
- * All arithmetic is in double, each +, -, *, / rounded once and never fused, so that every quantity has one value for a
- * query (a row) and a key t:
+ * All arithmetic is in double, each +, -, *, / rounded once and, but for outputs, never fused, so that every quantity has one
+ * value for a query (a row) and a key t:
  *
  *   raw      sum of q_c k_c over c = 0 .. d-1, compensated by the errors of its additions (Dot2: Ogita, Rump and Oishi
  *            2005; the products are exact in double). Where q or k is not finite, the plain sum in that order, from 0.
@@ -20,8 +20,8 @@
  *   p        asynct: min(max(z, 0), clip_max), then the maximum of that and clip_min; a NaN stays one.
  *            softmax: e_t / sum, e_t = at_plain_exp(s_t - max); max: of the visible s that are numbers, 0 where it is
  *            -inf; sum: of e in ascending t.
- *   out      asynct: sum in ascending t, over the keys whose p is not 0, of (gamma p_t) v_tc.
- *            softmax: the same sum of e_t v_tc, divided by the sum of e. 0 without a visible key.
+ *   out      asynct: o = fma(gamma p_t, v_tc, o) from 0 on in ascending t, over the keys whose p is not 0: what tensor cores
+ *            of doubles do. softmax: the same of e_t, divided by the sum of e. 0 without a visible key.
  *   row_max  the largest visible s; NaN if one is
  *   row_sum  sum in ascending t of w, where w is p (asynct) or e (softmax)
  *   entropy  H = log2(row_sum) - (sum in ascending t of w log2 w over p != 0 and w != 0) / row_sum, at least 0;
