@@ -26,16 +26,13 @@ inline bool out_there(const struct at_problem *p) {
 
 template <class T, int TAPS, bool FULL>
 __global__ void __launch_bounds__(at_counts_shape<TAPS, FULL>::GROUPS *at_counts_shape<TAPS, FULL>::THREADS, 1)
-    shared_counts(at_counts_view<T> a, int codes, int words) {
+    shared_counts(at_counts_view<T> a, int size, int codes, int words) { /* size: doubles of a group */
     using group = at_counts_tile_group<T, TAPS, FULL>;
     constexpr int GROUPS = group::shape::GROUPS, ALL = GROUPS * group::THREADS;
     AT_SHARED_DYNAMIC(double, dynamic);
     AT_SHARED(at_counts_group_fields[GROUPS], fields);
     AT_SHARED(at_counts_block_fields, block);
     const int head = (int)blockIdx.x, thread = (int)threadIdx.x, number = thread / group::THREADS;
-    const bool out_here = a.wants(AT_COUNTS_OF_OUT) && !a.out;
-    const int taps = TAPS ? TAPS : a.n_taps;
-    const int64_t size = group::memory::size(taps, out_here);
     const at_counts_bins bins{ reinterpret_cast<uint32_t *>(dynamic + GROUPS * size), block.window, block.spare,
                                codes };
     for (int i = thread; i < words; i += ALL)
@@ -61,7 +58,7 @@ __global__ void __launch_bounds__(at_counts_shape<TAPS, FULL>::GROUPS *at_counts
         at_counts_place_windows(a, bins, block.sample);
     at_sync();
     const int groups = (int)gridDim.y * GROUPS, mine = (int)blockIdx.y * GROUPS + number;
-    const typename group::memory memory(dynamic + number * size, taps, out_here);
+    const typename group::memory memory(dynamic + number * size, TAPS ? TAPS : a.n_taps);
     int steps = 0;
     for (int round = 0; round * groups < a.tiles; round++) { /* alternating direction, the longest tiles first */
         const int i = round * groups + (round % 2 ? groups - 1 - mine : mine);
@@ -91,9 +88,9 @@ int put(const struct at_launch *launch, at_counts_view<T> a, at_counts_kind<TAPS
     int counted = 0;
     for (int i = 0; i < AT_COUNTS_BINNED; i++)
         counted += a.what >> (AT_COUNTS_OF_RAW + i) & 1;
-    const bool there = out_there(launch->problem), here = a.what >> AT_COUNTS_OF_OUT & 1 && !there;
-    a.out = there ? static_cast<double *>(launch->workspace) : nullptr;
-    const int64_t tiles = GROUPS * group::memory::size(a.n_taps, here) * (int64_t)sizeof(double);
+    a.out = out_there(launch->problem) ? static_cast<double *>(launch->workspace) : nullptr;
+    const int size = group::memory::size(a.n_taps, a.out ? 0 : a.what >> AT_COUNTS_OF_OUT & 1);
+    const int64_t tiles = GROUPS * size * (int64_t)sizeof(double);
     const int codes = at_counts_bins::codes_of(SHARED - tiles, counted, a.codes.shift), words = counted * (codes + 1);
     const int blocks = MULTIPROCESSORS / a.h, most = (a.tiles + GROUPS - 1) / GROUPS;
     return at_launch(shared_counts<T, TAPS, FULL>,
@@ -103,7 +100,7 @@ int put(const struct at_launch *launch, at_counts_view<T> a, at_counts_kind<TAPS
                                                       : most),
                            1 },
                      dim3{ GROUPS * group::THREADS, 1, 1 }, tiles + words * (int64_t)sizeof(uint32_t), launch->stream,
-                     a, codes, words);
+                     a, size, codes, words);
 }
 
 int launch(const struct at_launch *launch) {

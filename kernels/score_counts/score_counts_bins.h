@@ -61,10 +61,6 @@ template <class T> __device__ __forceinline__ void at_counts_piece(const T *x, i
         piece[j] = c + j < d ? x[c + j] : T{};
 }
 
-static __device__ __forceinline__ bool at_counts_finite(double x) {
-    return ((uint64_t)at_plain_bits(x) >> 52 & 0x7ff) != 0x7ff;
-}
-
 static __device__ __forceinline__ uint32_t at_counts_upper(double x) {
     return (uint32_t)((uint64_t)at_plain_bits(x) >> 32) & 0x7fffffffu;
 }

@@ -30,23 +30,23 @@ template <class SHAPE, bool FULL> struct at_counts_group_memory {
     double *halo;    /* [2 64 taps - 1] raw scores of the last keys of the tile before and of this one, in turn */
     double *sums;    /* [3][64] of each row: sum of p, sum of p log2 p, the first p; if FULL */
     double *weights; /* [KEYS KEY_STEP] p as scores, 0 where hidden; then p log2 p; if FULL */
-    uint16_t *
-        again; /* [64 KEYS] pairs to be summed with care: query * KEYS + key; then places of a warp's p that are not 0 */
+    /* [64 KEYS] pairs to be summed with care: query * KEYS + key; then places of a warp's p that are not 0 */
+    uint16_t *again;
 
     static constexpr int OF_Q = AT_COUNTS_CHANNELS * SHAPE::Q_STEP, OF_K = AT_COUNTS_CHANNELS * SHAPE::K_STEP,
                          TILE = SHAPE::KEYS * SHAPE::KEY_STEP, AGAIN = AT_COUNTS_TILE * SHAPE::KEYS / 4,
                          PLACE = OF_Q + OF_K > TILE ? OF_Q + OF_K : TILE, FIRST = AT_COUNTS_STAGES * AT_COUNTS_TILE / 2,
                          OUT = AT_COUNTS_TILE * AT_COUNTS_CHANNELS_OUT;
 
-    /* In doubles. out_here: sums of outputs are in shared memory. */
-    static __host__ __device__ int64_t size(int64_t taps, bool out_here) {
+    /* In doubles. out_here: 1 where sums of outputs are in shared memory, else 0. */
+    static int size(int taps, int out_here) {
         return PLACE + AGAIN + FIRST + AT_COUNTS_TILE * (2 * (taps - 1) + (FULL ? 3 : 0)) +
-               (FULL && out_here ? OUT : 0) + (FULL && !SHAPE::IN_PLACE ? TILE : 0);
+               (FULL ? OUT * out_here : 0) + (FULL && !SHAPE::IN_PLACE ? TILE : 0);
     }
-    __device__ at_counts_group_memory(double *base, int taps, bool out_here)
+    __device__ at_counts_group_memory(double *base, int taps)
         : q(base), k(q + OF_Q), scores(base), first(reinterpret_cast<uint32_t *>(base + PLACE + AGAIN)),
           halo(base + PLACE + AGAIN + FIRST), sums(halo + AT_COUNTS_TILE * 2 * (taps - 1)),
-          weights(SHAPE::IN_PLACE ? scores : sums + AT_COUNTS_TILE * 3 + (out_here ? OUT : 0)),
+          weights(SHAPE::IN_PLACE ? scores : sums + AT_COUNTS_TILE * 3),
           again(reinterpret_cast<uint16_t *>(base + PLACE)) {}
 };
 
@@ -110,10 +110,10 @@ template <class T, int TAPS, bool FULL> struct at_counts_tile_group {
     __device__ int page_distance(int begin, int seen) const;
     __device__ void add_mass(int bin, double weight);
     __device__ void give_mass();
-    /* Sums of outputs, those of a thread THREADS apart: behind the sums of rows, or in global memory. */
+    /* Sums of outputs, those of a thread THREADS apart: behind all else of the group, or in global memory. */
     __device__ double *out() const {
         return a.out ? a.out + (int64_t)(head * (int)gridDim.y + (int)blockIdx.y) * memory::OUT
-                     : m.sums + AT_COUNTS_TILE * 3;
+                     : m.sums + AT_COUNTS_TILE * 3 + (shape::IN_PLACE ? 0 : memory::TILE);
     }
     /* First query and first channel of the outputs that this thread's warp adds up; of its i-th output. Channels come in
      * pairs of neighbours, as they are loaded. */

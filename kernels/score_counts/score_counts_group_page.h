@@ -96,10 +96,11 @@ at_counts_tile_group<T, TAPS, FULL>::filter_four(const double *halo, int k0, int
     AT_UNROLL
     for (int i = 0; i < 4; i++)
         weight[i] = a.clamp(z[i]);
-    if (seen < 4)
+    if (seen < 4) {
         AT_UNROLL
-    for (int i = 0; i < 4; i++)
-        weight[i] = i < seen ? weight[i] : 0.0;
+        for (int i = 0; i < 4; i++)
+            weight[i] = i < seen ? weight[i] : 0.0;
+    }
     AT_UNROLL
     for (int i = 0; i < 4; i++) {
         live |= weight[i] != 0 ? 1u << (j + i) : 0u;
@@ -122,7 +123,6 @@ at_counts_tile_group<T, TAPS, FULL>::filter_four(const double *halo, int k0, int
  * not 0. */
 template <class T, int TAPS, bool FULL>
 __device__ uint32_t at_counts_tile_group<T, TAPS, FULL>::count_page(const double *halo, double *next, int k0) {
-    constexpr int N = 4; /* keys at once */
     const int begin = k0 + page * AT_COUNTS_PAGE;
     const double *own = m.scores + page * AT_COUNTS_PAGE * shape::KEY_STEP + row;
     const int reach = taps() - 1;
@@ -141,10 +141,10 @@ __device__ uint32_t at_counts_tile_group<T, TAPS, FULL>::count_page(const double
     const int seen = n - begin < AT_COUNTS_PAGE ? n - begin : AT_COUNTS_PAGE;
     const int bin = wants_p() ? page_distance(begin, seen) : 0;
     AT_NO_UNROLL
-    for (int j = 0; j < seen; j += N) {
-        double x[N], s[N];
+    for (int j = 0; j < seen; j += 4) {
+        double x[4], s[4];
         AT_UNROLL
-        for (int i = 0; i < N; i++) {
+        for (int i = 0; i < 4; i++) {
             x[i] = own[(j + i) * shape::KEY_STEP];
             s[i] = a.scale * x[i];
             const int in_halo = page * AT_COUNTS_PAGE + j + i - (KEYS - reach);
@@ -190,7 +190,7 @@ __device__ __forceinline__ void at_counts_tile_group<T, TAPS, FULL>::load_values
 }
 
 /* Adds the products of p and values to the outputs: fma in ascending order, as the definition has them, by tensor cores. A p that
- * is 0 adds nothing as long as gamma and its value are finite. keys: that the tile's last query sees. */
+ * is 0 adds nothing as long as its value is finite, as gamma is. keys: that the tile's last query sees. */
 template <class T, int TAPS, bool FULL>
 __device__ void at_counts_tile_group<T, TAPS, FULL>::add_outputs(int k0, int keys) {
     const int own = out_query(), c = out_channel(), lane = at_lane();
@@ -237,7 +237,7 @@ __device__ void at_counts_tile_group<T, TAPS, FULL>::add_outputs(int k0, int key
         sums[i * THREADS + thread] = o[i / (4 * OUT_GROUPS)][i / 4 % OUT_GROUPS][i % 4];
 }
 
-/* The same where gamma or values are not finite, which a p of 0 must leave out. */
+/* The same where values are not finite, which a p of 0 must leave out. */
 template <class T, int TAPS, bool FULL>
 __device__ void at_counts_tile_group<T, TAPS, FULL>::add_outputs_one_by_one(int k0, int keys) {
     double *sums = out();
@@ -306,7 +306,7 @@ __device__ void at_counts_tile_group<T, TAPS, FULL>::take_logarithms(uint32_t li
 template <class T, int TAPS, bool FULL>
 __device__ void at_counts_tile_group<T, TAPS, FULL>::weigh(int k0, int keys, uint32_t live) {
     sync(); /* every p has been written */
-    if (a.wants(AT_COUNTS_OF_OUT) && (f.n_odd || !at_counts_finite((double)a.gamma[head])))
+    if (a.wants(AT_COUNTS_OF_OUT) && f.n_odd)
         add_outputs_one_by_one(k0, keys);
     else if (a.wants(AT_COUNTS_OF_OUT))
         add_outputs(k0, keys);

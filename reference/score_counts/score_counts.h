@@ -21,7 +21,7 @@
  *            softmax: e_t / sum, e_t = at_plain_exp(s_t - max); max: of the visible s that are numbers, 0 where it is
  *            -inf; sum: of e in ascending t.
  *   out      asynct: o = fma(gamma p_t, v_tc, o) from 0 on in ascending t, over the keys whose p is not 0: what tensor cores
- *            of doubles do. softmax: the same of e_t, divided by the sum of e. 0 without a visible key.
+ *            of doubles do. softmax: the same of e_t, divided by the sum of e. 0 without a visible key. gamma is finite.
  *   row_max  the largest visible s; NaN if one is
  *   row_sum  sum in ascending t of w, where w is p (asynct) or e (softmax)
  *   entropy  H = log2(row_sum) - (sum in ascending t of w log2 w over p != 0 and w != 0) / row_sum, at least 0;
