@@ -4,10 +4,11 @@
  *
  * Numerically: the definition (reference/score_counts/score_counts.h). Pairs whose norms and lowest bits allow it by
  * tensor cores in doubles, which round nothing there; the others one by one. The FIR runs along the keys in registers, over
- * the edge of a tile by a halo of raw scores; sums of rows and outputs in order, tile by tile, each row by one warp.
- * Launch: grid (query heads, blocks: as many as give each of 132 multiprocessors one), 512 threads, 256 with rows,
- * outputs or other than three taps; 227 KiB of shared memory. Groups of 256 threads have a tile of 64 queries each, go
- * on to the next without waiting for each other, and share the counts of the block.
+ * the edge of a tile by a halo of raw scores. Outputs and sums of rows are chains of fma, by tensor cores in doubles too, tile by
+ * tile: p that are 0 add nothing, and p times 1 is rounded as a sum. Values that are not finite go one by one.
+ * Launch: grid (query heads, blocks: as many as give each of 132 multiprocessors one), 512 threads, 256 with other than three
+ * taps; 227 KiB of shared memory. A group of threads has a tile of 64 queries at a time: two groups of 256 a block, which do
+ * not wait for each other, or one that has rows and outputs, too. They share the counts of the block.
  * Limits: f16 or bf16; asynct; with outputs d at most 128.
  * Source: ours. */
 #include "kernels/score_counts/score_counts_group_close.h"
@@ -18,8 +19,8 @@ constexpr int MULTIPROCESSORS = 132;
 constexpr int64_t SHARED = 225 * 1024; /* dynamic; 2 KiB are static */
 constexpr int OUT = AT_COUNTS_TILE * AT_COUNTS_CHANNELS_OUT;
 
-/* Sums of outputs wait in shared memory while scores are counted; in global memory where codes are f16, whose windows gain more by
- * the place: eight binades instead of four. */
+/* Sums of outputs wait in shared memory while scores are counted, which wants all registers; in global memory where codes are
+ * f16, whose windows gain more by the place: eight binades instead of four. */
 inline bool out_there(const struct at_problem *p) {
     return at_counts_own_of(p).bins == AT_F16 && at_counts_own_of(p).what >> AT_COUNTS_OF_OUT & 1;
 }

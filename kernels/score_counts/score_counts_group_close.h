@@ -47,8 +47,8 @@ enum {
     AT_COUNTS_G_WORDS = AT_COUNTS_G_FIRST + AT_COUNTS_STAGES
 };
 
-/* Pages of the tile where every p is 0, of those that this thread looks at; adds their pairs whose p is not. The last row sees the most
- * keys. */
+/* Pages of the tile where every p is 0, of those that this thread looks at; adds their pairs whose p is not. The last row sees
+ * the most keys. */
 template <class T, int TAPS, bool FULL>
 __device__ uint32_t at_counts_tile_group<T, TAPS, FULL>::dead_pages(uint32_t &live_pairs) const {
     const int last = first + AT_COUNTS_TILE < a.queries ? first + AT_COUNTS_TILE - 1 : a.queries - 1;

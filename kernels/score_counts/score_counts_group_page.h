@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * A thread walks along one query's page: raw and scaled scores, the FIR in registers, p. The scores that the FIR of the
- * next tile needs are stored in the halo. Sums of rows and outputs are taken in order, tile by tile. */
+ * next tile needs are stored in the halo. Then the group adds up rows and outputs, in order of keys. */
 #ifndef AT_KERNEL_SCORE_COUNTS_GROUP_PAGE_H
 #define AT_KERNEL_SCORE_COUNTS_GROUP_PAGE_H
 
@@ -119,8 +119,8 @@ at_counts_tile_group<T, TAPS, FULL>::filter_four(const double *halo, int k0, int
             add_mass(bin >= 0 ? bin : at_counts_distance(a.here + query - t - i), weight[i]);
 }
 
-/* The page's scores, raw and scaled, its z and p; `next` gets the raw scores that the next tile needs. Returns bits of the p that are
- * not 0. */
+/* The page's scores, raw and scaled, its z and p; `next` gets the raw scores that the next tile needs. Returns bits of the p
+ * that are not 0. */
 template <class T, int TAPS, bool FULL>
 __device__ uint32_t at_counts_tile_group<T, TAPS, FULL>::count_page(const double *halo, double *next, int k0) {
     const int begin = k0 + page * AT_COUNTS_PAGE;

@@ -1,4 +1,4 @@
-/* Tiles of 64 queries by 64 keys: products of doubles by tensor cores, exact where the spans of both rows allow it
+/* Tiles of 64 queries by 64 or 128 keys: products of doubles by tensor cores, exact where the spans of both rows allow it
  * and by the compensated sum elsewhere; and counting that is short for ordinary values.
  * SPDX-License-Identifier: Apache-2.0
  *

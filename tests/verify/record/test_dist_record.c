@@ -148,7 +148,7 @@ static void slow_row(struct slow *s, int64_t h, int64_t i) {
         double o = 0;
         for (int64_t t = 0; t < n; t++)
             if (p[t] != 0)
-                o += (x->params.softmax ? e[t] : head->gamma * p[t]) * s->v[(t * x->source.hk + kv) * d + c];
+                o = fma(x->params.softmax ? e[t] : head->gamma * p[t], s->v[(t * x->source.hk + kv) * d + c], o);
         if (x->params.softmax && n)
             o /= sum;
         count(s, AT_DIST_out, h, o);
