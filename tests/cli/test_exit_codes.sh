@@ -56,6 +56,10 @@ AT_DATASETS=$scratch wants 2 'bad.cases:2' "$attest" verify --cases '*'; one_lin
 echo 'uclip_norm tokens=3' > "$scratch/cases/bad.cases"
 printf 'bad:*\nbad:rms_norm*\n' > "$scratch/cases/some.selection"
 AT_DATASETS=$scratch wants 2 "some.selection:2: no case matches 'bad:rms_norm*'" "$attest" verify --cases @some; one_line
+for variant in 'rms_norm/*' 'uclip_norm/nothing*'; do # none of the case's family, none at all
+    printf 'bad:*\nonly %s bad:*\n' "$variant" > "$scratch/cases/some.selection"
+    AT_DATASETS=$scratch wants 2 "some.selection:2: no variant that is judged on 'bad:*' matches '$variant'" "$attest" verify --cases @some; one_line
+done
 head -c 100000 /dev/urandom > "$scratch/cases/bad.cases"
 AT_DATASETS=$scratch wants 2 'bad.cases' "$attest" verify --cases '*'; one_line
 AT_DATASETS=$scratch/none wants 2 'none' "$attest" verify; one_line

@@ -44,10 +44,34 @@ static at_status add_case(struct takers *all, struct at_cover *one, int64_t plac
     return at_cover_merge(&all->places, one);
 }
 
-/* Runs a case by itself: `cover` = what it reaches, *seconds: what its launches take. */
-static at_status run_case(const struct at_gcov *of_run, const struct at_session_options *of_all, const char *id,
-                          struct at_cover *cover, double *seconds) {
+/* The variants that met the case in the run, as globs: lines `only` of a selection leave some out. */
+static at_status variants_of(const struct at_run_record *run, const char *id, char (**names)[192], const char ***globs,
+                             int *n) {
+    *n = 0;
+    for (int64_t i = 0; i < run->n; i++)
+        *n += strcmp(run->results[i].case_id, id) == 0;
+    *names = calloc((size_t)*n + 1, sizeof **names);
+    *globs = calloc((size_t)*n + 1, sizeof **globs);
+    if (!*names || !*globs)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for %d names", *n);
+    *n = 0;
+    for (int64_t i = 0; i < run->n; i++) {
+        const struct at_result *x = &run->results[i];
+        if (strcmp(x->case_id, id) != 0)
+            continue;
+        snprintf((*names)[*n], sizeof **names, "%s/%s", x->family, x->variant);
+        (*globs)[*n] = (*names)[*n];
+        ++*n;
+    }
+    return AT_OK;
+}
+
+/* Runs a case of `run` by itself: `cover` = what it reaches, *seconds: what its launches take. */
+static at_status run_case(const struct at_gcov *of_run, const struct at_session_options *of_all,
+                          const struct at_run_record *run, const char *id, struct at_cover *cover, double *seconds) {
     struct at_session_options o = *of_all;
+    char(*names)[192] = NULL;
+    const char **globs = NULL;
     struct at_run_record record;
     struct at_gcov gcov = *of_run;
     at_status status = AT_OK;
@@ -55,6 +79,8 @@ static at_status run_case(const struct at_gcov *of_run, const struct at_session_
     o.quiet = 1;
     at_run_record_init(&record);
     AT_TRY_OUT(at_gcov_begin(&gcov));
+    AT_TRY_OUT(variants_of(run, id, &names, &globs, &o.selection.n_globs));
+    o.selection.globs = globs;
     const double from = at_seconds();
     AT_TRY_OUT(at_session_run(&o, &record));
     *seconds = at_seconds() - from;
@@ -64,6 +90,8 @@ static at_status run_case(const struct at_gcov *of_run, const struct at_session_
 out:
     at_gcov_close(&gcov);
     at_run_record_release(&record);
+    free(names);
+    free(globs);
     return status;
 }
 
@@ -144,7 +172,7 @@ struct alone {
 };
 
 static at_status run_each(const struct at_gcov *gcov, const struct at_session_options *options, struct alone *alone,
-                          struct takers *all, struct at_cover_report *r) {
+                          const struct at_run_record *run, struct takers *all, struct at_cover_report *r) {
     struct at_progress progress;
     struct at_cover one = { 0 };
     at_status status = AT_OK;
@@ -152,7 +180,7 @@ static at_status run_each(const struct at_gcov *gcov, const struct at_session_op
         at_progress_start(&progress, "each case by itself", r->n_cases);
     for (int64_t i = 0; i < r->n_cases && status == AT_OK && !at_session_signal(); i++) {
         struct at_cover_case *c = &r->cases_alone[i];
-        if ((status = run_case(gcov, options, c->id, &one, &alone->seconds[i])) == AT_OK &&
+        if ((status = run_case(gcov, options, run, c->id, &one, &alone->seconds[i])) == AT_OK &&
             (status = at_cover_merge(&alone->each[i], &one)) == AT_OK)
             status = add_case(all, &one, i + 1, c);
         at_cover_release(&one);
@@ -174,7 +202,7 @@ at_status at_cover_by_case(const struct at_gcov *gcov, const struct at_session_o
     alone = (struct alone){ calloc(n, sizeof *alone.each), calloc(n, sizeof *alone.seconds), calloc(n, 1) };
     if (!alone.each || !alone.seconds || !alone.chosen)
         AT_FAIL_OUT(AT_NO_MEMORY, "no memory for what %lld cases reach", (long long)r->n_cases);
-    AT_TRY_OUT(run_each(gcov, options, &alone, &all, r));
+    AT_TRY_OUT(run_each(gcov, options, &alone, record, &all, r));
     if (at_session_signal())
         goto out;
     AT_TRY_OUT(find_own(&all, r));

@@ -60,12 +60,13 @@ static at_status read_options(const struct at_args *args, struct at_session_opti
 
 /* ---- the command ---- */
 
-static at_status write_reports(const struct at_args *args, const struct at_cover_report *r) {
+static at_status write_reports(const struct at_args *args, const struct at_selection *selection,
+                               const struct at_cover_report *r) {
     at_cover_table(r, at_args_has(args, "--gate"), stdout);
     if (at_args_get(args, "--html"))
         AT_TRY(at_cover_html(r, at_args_get(args, "--html")));
     if (at_args_get(args, "--fewest"))
-        AT_TRY(at_cover_selection(r, at_args_get(args, "--fewest")));
+        AT_TRY(at_cover_selection(r, selection, at_args_get(args, "--fewest")));
     return at_args_get(args, "--json") ? at_cover_json(r, at_args_get(args, "--json")) : AT_OK;
 }
 
@@ -86,7 +87,7 @@ static int run(const struct at_args *args) {
         fprintf(stderr, "attest: nothing was launched: no selected case met a variant that runs on the SIMT machine\n");
         code = 4;
     } else {
-        status = write_reports(args, &r);
+        status = write_reports(args, &o.selection, &r);
         code = status != AT_OK ? at_report_failure(status) : at_args_has(args, "--gate") && !at_cover_gate(&r);
     }
     at_cover_report_release(&r);

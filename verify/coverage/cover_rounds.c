@@ -175,8 +175,9 @@ static void close_variants(struct rounds *s, const char *glob) {
         fprintf(stderr, "coverage: after %s: %" PRId64 " open\n", glob, faults);
 }
 
-/* One run: the cases of `glob` on the variants that are selected and not closed. */
-static at_status run_round(struct rounds *s, const char *glob, int is_first, int *signal) {
+/* One run: the cases of `glob`, which may be a line of the selection `line_of`, on the variants that are selected and not
+ * closed. */
+static at_status run_round(struct rounds *s, const char *glob, const char *line_of, int is_first, int *signal) {
     const int n = at_runner_variant_count(s->runner);
     struct at_session_options o = *s->options;
     struct at_run_record record;
@@ -203,6 +204,7 @@ static at_status run_round(struct rounds *s, const char *glob, int is_first, int
         o.selection.n_globs = open;
     }
     o.selection.cases_glob = glob;
+    o.selection.line_of = line_of;
     AT_TRY_OUT(at_session_run(&o, &record));
     if ((*signal = record.signal) != 0)
         goto out;
@@ -224,13 +226,16 @@ static at_status run_rounds(struct rounds *s, int *signal) {
     struct at_case_globs globs = { 0 };
     at_status status = AT_OK;
     if (!s->how->until_taken || selection->case_line || !at_is_selection(selection->cases_glob))
-        return run_round(s, selection->cases_glob, 1, signal);
+        return run_round(s, selection->cases_glob, NULL, 1, signal);
     AT_TRY(at_selection_globs(selection, &globs));
     if (globs.random) /* what its cases are depends on the variants that they are drawn for */
         AT_FAIL_OUT(AT_USAGE, "%s has a line of random cases, which --until-taken cannot run by themselves",
                     globs.path);
-    for (int i = 0; i < globs.n && !*signal; i++)
-        AT_TRY_OUT(run_round(s, globs.items[i].text, i == 0, signal));
+    for (int i = 0, is_first = 1; i < globs.n && !*signal; i++)
+        if (!globs.items[i].only) {
+            AT_TRY_OUT(run_round(s, globs.items[i].text, selection->cases_glob, is_first, signal));
+            is_first = 0;
+        }
 out:
     at_case_globs_close(&globs);
     return status;

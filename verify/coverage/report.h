@@ -7,6 +7,7 @@
 
 #include "verify/coverage/cover.h"
 #include "verify/coverage/source.h"
+#include "verify/plan/plan.h"
 
 struct at_cover_variant {
     char family[64], name[96], path[160];
@@ -61,8 +62,8 @@ void at_cover_words(const struct at_cover_line *line, char *text, size_t size);
 /* `gate`: what is wrong is said in words that belong to a failure. */
 void at_cover_table(const struct at_cover_report *r, int gate, FILE *out);
 at_status at_cover_json(const struct at_cover_report *r, const char *path);
-/* The cases that are enough, as a selection. */
-at_status at_cover_selection(const struct at_cover_report *r, const char *path);
+/* The cases that are enough, as a selection; `of`: what was run, whose lines `only` hold for them. */
+at_status at_cover_selection(const struct at_cover_report *r, const struct at_selection *of, const char *path);
 at_status at_cover_html(const struct at_cover_report *r, const char *path);
 
 #endif

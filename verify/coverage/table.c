@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "verify/coverage/report.h"
+#include "verify/plan/case_globs.h"
 #include "verify/result/atomic_file.h"
 #include "verify/result/text.h"
 
@@ -96,7 +97,18 @@ static int by_name(const void *a, const void *b) {
     return roles ? roles : strcmp(x->id, y->id);
 }
 
-at_status at_cover_selection(const struct at_cover_report *r, const char *path) {
+/* What the selection whose cases were run leaves to some variants, few of its cases leave to the same. */
+static void put_restrictions(struct at_case_globs *globs, const struct at_cover_case *c, FILE *out) {
+    char name[sizeof c->role + sizeof c->id];
+    snprintf(name, sizeof name, "%s:%s", c->role, c->id);
+    at_case_globs_match(globs, name);
+    for (int i = 0; i < globs->n; i++)
+        if (globs->items[i].only && globs->items[i].is_here)
+            fprintf(out, "only %s %s\n", globs->items[i].only, name);
+}
+
+at_status at_cover_selection(const struct at_cover_report *r, const struct at_selection *selection, const char *path) {
+    struct at_case_globs globs = { 0 };
     const struct at_cover_case **enough = calloc((size_t)r->n_cases + 1, sizeof *enough);
     struct at_atomic_file file;
     int64_t n = 0;
@@ -106,7 +118,9 @@ at_status at_cover_selection(const struct at_cover_report *r, const char *path) 
         if (r->cases_alone[i].is_enough)
             enough[n++] = &r->cases_alone[i];
     qsort(enough, (size_t)n, sizeof *enough, by_name);
-    at_status status = at_atomic_open(path, &file);
+    at_status status = selection->case_line ? AT_OK : at_selection_globs(selection, &globs);
+    if (status == AT_OK)
+        status = at_atomic_open(path, &file);
     if (status == AT_OK) {
         fprintf(file.stream,
                 "# Of the %" PRId64 " cases of %s, %" PRId64
@@ -115,8 +129,11 @@ at_status at_cover_selection(const struct at_cover_report *r, const char *path) 
                 r->n_cases, r->cases, n);
         for (int64_t i = 0; i < n; i++)
             fprintf(file.stream, "%s:%s\n", enough[i]->role, enough[i]->id);
+        for (int64_t i = 0; i < n; i++)
+            put_restrictions(&globs, enough[i], file.stream);
         status = at_atomic_commit(&file);
     }
+    at_case_globs_close(&globs);
     free(enough);
     return status;
 }

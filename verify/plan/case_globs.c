@@ -68,34 +68,47 @@ static char *trimmed(char *line) {
     return at;
 }
 
-static at_status add(struct at_case_globs *globs, const char *text, int line) {
+static at_status add(struct at_case_globs *globs, const char *only, const char *text, int line) {
     struct at_case_glob *grown = realloc(globs->items, ((size_t)globs->n + 1) * sizeof *grown);
     if (!grown)
         return AT_FAIL(AT_NO_MEMORY, "no memory for globs of cases");
     globs->items = grown;
-    grown[globs->n++] = (struct at_case_glob){ .text = text, .line = line };
+    grown[globs->n++] = (struct at_case_glob){ .text = text, .only = only, .line = line };
     return AT_OK;
 }
 
+/* `only VARIANTS CASES`: globs for family/variant, which has no space, and role:id, which has. */
+static at_status add_only(struct at_case_globs *globs, char *text, int line) {
+    char *only = text + strspn(text, " \t"), *end = only + strcspn(only, " \t"), *cases = end + strspn(end, " \t");
+    const char *slash = strchr(only, '/');
+    if (!*cases || !slash || slash > end)
+        return AT_FAIL(AT_USAGE, "%s:%d: found 'only %.60s', wanted only FAMILY/VARIANT CASES, a glob each",
+                       globs->path, line, only);
+    *end = 0;
+    return add(globs, only, cases, line);
+}
+
 /* `random N SEED`; its cases are selected by their role. */
-static at_status add_line(struct at_case_globs *globs, const char *text, int line) {
+static at_status add_line(struct at_case_globs *globs, char *text, int line) {
     long long n, seed;
     int used = 0;
+    if (strncmp(text, "only", 4) == 0 && (!text[4] || isspace((unsigned char)text[4])))
+        return add_only(globs, text + 4, line);
     if (strncmp(text, "random ", 7) != 0)
-        return add(globs, text, line);
+        return add(globs, NULL, text, line);
     if (sscanf(text, "random %lld %lld%n", &n, &seed, &used) != 2 || text[used] || n < 1 || n > 10000000 || seed < 0 ||
         globs->random)
         return AT_FAIL(AT_USAGE, "%s:%d: found '%.60s', wanted one line random N SEED", globs->path, line, text);
     globs->random = n;
     globs->random_seed = (uint64_t)seed;
-    return add(globs, "random:*", line);
+    return add(globs, NULL, "random:*", line);
 }
 
 at_status at_case_globs_open(const char *dir, const char *text, struct at_case_globs *globs) {
     at_status status = AT_OK;
     memset(globs, 0, sizeof *globs);
     if (!at_is_selection(text))
-        return add(globs, text, 0);
+        return add(globs, NULL, text, 0);
     globs->memory = malloc(MAX_BYTES + 1);
     if (!globs->memory)
         AT_FAIL_OUT(AT_NO_MEMORY, "no memory for a selection of cases");
@@ -107,7 +120,10 @@ at_status at_case_globs_open(const char *dir, const char *text, struct at_case_g
         if (*line)
             AT_TRY_OUT(add_line(globs, line, number));
     }
-    if (globs->n == 0)
+    int selects = 0;
+    for (int i = 0; i < globs->n; i++)
+        selects |= !globs->items[i].only;
+    if (!selects)
         AT_FAIL_OUT(AT_USAGE, "%s: selects nothing, wanted a glob for role:id a line", globs->path);
 out:
     if (status != AT_OK)
@@ -117,12 +133,32 @@ out:
 
 int at_case_globs_match(struct at_case_globs *globs, const char *name) {
     int matched = 0;
-    for (int i = 0; i < globs->n; i++)
-        if (fnmatch(globs->items[i].text, name, FNM_EXTMATCH) == 0) {
-            globs->items[i].hits++;
-            matched = 1;
-        }
+    for (int i = 0; i < globs->n; i++) {
+        struct at_case_glob *glob = &globs->items[i];
+        glob->is_here = fnmatch(glob->text, name, FNM_EXTMATCH) == 0;
+        glob->hits += glob->is_here;
+        matched |= glob->is_here && !glob->only;
+    }
     return matched;
+}
+
+int at_case_globs_restrict(const struct at_case_globs *globs) {
+    for (int i = 0; i < globs->n; i++)
+        if (globs->items[i].only && globs->items[i].is_here)
+            return 1;
+    return 0;
+}
+
+int at_case_globs_allow(struct at_case_globs *globs, const char *variant) {
+    int allowed = 0;
+    for (int i = 0; i < globs->n; i++) {
+        struct at_case_glob *glob = &globs->items[i];
+        if (glob->only && glob->is_here && fnmatch(glob->only, variant, FNM_EXTMATCH) == 0) {
+            glob->variants++;
+            allowed = 1;
+        }
+    }
+    return allowed;
 }
 
 void at_case_globs_close(struct at_case_globs *globs) {

@@ -28,7 +28,8 @@ struct at_selection {
     const char *const *globs; /* family/variant; none: all */
     int n_globs;
     const char *cases_glob; /* role:id, or @NAME: case_globs.h */
-    const char *cases_dir;  /* folder of the case files below datasets; NULL: cases */
+    const char *line_of;   /* @NAME whose lines `only` hold, as cases_glob is a line of it; NULL: cases_glob's own do */
+    const char *cases_dir; /* folder of the case files below datasets; NULL: cases */
     const struct at_case_list
         *loaded; /* what at_case_load_dir makes of that folder, for runs one after another; NULL: loaded here */
     const char *case_line; /* one case given as text instead of the case files; NULL otherwise */

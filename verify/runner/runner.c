@@ -250,6 +250,8 @@ void at_runner_close(struct at_runner *runner) {
 struct at_left *at_runner_left(struct at_runner *runner) {
     return &runner->left;
 }
+const char *at_runner_spec(const struct at_runner *runner) { return runner->spec; }
+
 const char *at_runner_device(const struct at_runner *runner) { return runner->greeting.device; }
 int at_runner_has_sequences(const struct at_runner *runner) { return runner->greeting.sequences; }
 int at_runner_variant_count(const struct at_runner *runner) { return runner->greeting.n; }

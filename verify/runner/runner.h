@@ -35,6 +35,8 @@ at_status at_runner_open_in(const char *spec, const struct at_sandbox *box, stru
 at_status at_runner_open_on(const char *spec, const struct at_sandbox *box, const char *device,
                             struct at_runner **runner);
 void at_runner_close(struct at_runner *runner);
+/* As it was opened: "cpu" is all of attest-cpu. */
+const char *at_runner_spec(const struct at_runner *runner);
 const char *at_runner_device(const struct at_runner *runner);
 /* 1 when it knows jobs that are held and replayed as one graph. */
 int at_runner_has_sequences(const struct at_runner *runner);

@@ -69,6 +69,21 @@ static void names_what_there_is(void **state) {
     at_assert_fails(at_case_globs_open(folder, "@c", &globs), AT_NOT_FOUND, "there are @a, @b in");
 }
 
+/* Both leave the name that was matched last to the same variants. */
+static int alike_restricted(struct at_case_globs *a, struct at_case_globs *b) {
+    int of_a = 0, of_both = 0, of_b = 0;
+    for (int i = 0; i < a->n; i++)
+        of_a += a->items[i].only && a->items[i].is_here;
+    for (int k = 0; k < b->n; k++) {
+        if (!b->items[k].only || !b->items[k].is_here)
+            continue;
+        of_b++;
+        for (int i = 0; i < a->n; i++)
+            of_both += a->items[i].only && a->items[i].is_here && strcmp(a->items[i].only, b->items[k].only) == 0;
+    }
+    return of_a == of_both && of_b == of_both;
+}
+
 /* `attest coverage --gate` and test_declarations.sh answer for the cases of @check by fewer of them. `several`: lines that
  * match more than one case, at the top. */
 static void some_of_check(const char *selection, int several, int least) {
@@ -88,6 +103,8 @@ static void some_of_check(const char *selection, int several, int least) {
         n++;
         if (!at_case_globs_match(&check, name))
             fail_msg("%s has a case that @check has not: %s", selection, name);
+        if (!alike_restricted(&fewer, &check))
+            fail_msg("%s and @check have lines `only` for other variants of %s", selection, name);
     }
     for (int i = 0; i < fewer.n; i++)
         if (fewer.items[i].hits < 1 || (i >= several && fewer.items[i].hits > 1))
