@@ -1,5 +1,6 @@
 #!/bin/bash
-# What @check selects, every variant is judged on: none is accused, none of it is vacuous, none is never judged. One job in
+# What @check selects, every variant is judged on, but for what lines `only` leave to some of them (check.selection; @nights
+# judges all variants on it): none is accused, none of it is vacuous, none is never judged. One job in
 # 48 is launched again elsewhere, in a graph and on parts of the batch, which costs four launches and more: of a kernel of
 # attention four or five are.
 # SPDX-License-Identifier: Apache-2.0

@@ -48,6 +48,21 @@ look 'sorted(c["branches_own"] for c in d["by_case"] if c["enough"]) == [0, 1]'
 grep -v '^#' "$scratch/few" > "$scratch/ids"
 [[ $(wc -l < "$scratch/ids") == 2 && $(grep -c '^line:uclip_norm tokens=0 ' "$scratch/ids") == 1 ]] || { cat "$scratch/few"; fail "not the two that are enough"; }
 wants 2 '--fewest wants --by-case' "$attest" coverage 'uclip_norm/*' --case "$three" --fewest "$scratch/few"
+# Lines `only` hold for cases by themselves, for the lines of a selection in turn, and come into what --fewest writes.
+mkdir -p "$scratch/data/cases" && cp datasets/cases/*.cases "$scratch/data/cases/"
+printf 'smoke:gemv*\nonly gemv/02* smoke:gemv*\n' > "$scratch/data/cases/dear.selection"
+printf 'smoke:gemv*\n' > "$scratch/data/cases/all.selection"
+by_case() { AT_DATASETS=$scratch/data wants 0 '' "$attest" coverage "$1" --cases "$2" "${@:4}" --quiet --json "$scratch/$3.json"; }
+by_case 'gemv/*' @dear few --by-case --fewest "$scratch/few" && by_case 'gemv/02*' @all one --by-case && by_case 'gemv/*' @all all --by-case
+/usr/bin/python3 - "$scratch"/{few,one,all}.json << 'END' || fail "a line only does not hold for cases by themselves"
+import json, sys
+# which of two that take the same is enough is the quicker
+few, one, every = ([(c["case"], c["branches_taken"]) for c in json.load(open(name))["by_case"]] for name in sys.argv[1:4])
+assert few == one and few != every and few, (few, one)
+END
+grep -q '^only gemv/02\* smoke:gemv ' "$scratch/few" || { cat "$scratch/few"; fail "few cases without the line only"; }
+by_case 'gemv/*' @dear turn --until-taken
+jq_py '[v["file"] for v in d["variants"]] == ["kernels/gemv/02_vector_loads.cu"]' "$scratch/turn.json"
 # However many runners count, and a lambda of a template, whose instances gcov lists one after another, has its branches once.
 counts() { wants 0 '' "$attest" coverage 'asynct_prefill/08*' --case 'asynct_prefill b=1 h=2 hk=1 sq=5 d=32,64 dtype=bf16' --quiet --jobs "$1" --json "$scratch/$1.json"; }
 counts 1 && counts 3 && same "$scratch/1.json" "$scratch/3.json"
@@ -102,7 +117,6 @@ for lost in 's|return at_launch(kernel|return 0 * at_launch(kernel|' 's|return \
 done
 cp kernels/norm/norm.h "$tree/kernels/norm/norm.h"
 # In turn: a branch that the second line of a selection takes, and one that none does.
-mkdir -p "$scratch/data/cases" && cp datasets/cases/*.cases "$scratch/data/cases/"
 printf 'smoke:uclip_norm*\nshapes:uclip_norm*\n' > "$scratch/data/cases/two.selection"
 for rows in 33 34; do
     plant "    static volatile int seen;\n    if (launch->problem->sizes.tokens == $rows)\n        seen = 1;"
