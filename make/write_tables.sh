@@ -40,18 +40,23 @@ families() {
     echo '    return NULL; }'
 }
 
-kernel_rows() { # lines of family, name, symbol, path, sha256
-    echo '#include "attest/kernel.h"'
+kernel_rows() { # lines of family, name, symbol, path, sha256, and what a mutant was made of
+    echo '#include "kernels/runner/serve.h"'
     local row
-    for row in "$@"; do IFS='|' read -r _ _ symbol _ _ <<< "$row"; echo "extern const struct at_kernel $symbol;"; done
+    for row in "$@"; do IFS='|' read -r _ _ symbol _ <<< "$row"; echo "extern const struct at_kernel $symbol;"; done
     echo 'static const struct at_kernel_entry table[] = {'
     for row in "$@"; do
-        IFS='|' read -r family name symbol path sum <<< "$row"
+        IFS='|' read -r family name symbol path sum _ <<< "$row"
         echo "    { \"$family\", \"$name\", \"$path\", &$symbol, \"$sum\" },"
     done
     echo '    { 0, 0, 0, 0, 0 } };'
     echo 'int at_kernel_count(void) { return (int)(sizeof table / sizeof *table) - 1; }'
     echo 'const struct at_kernel_entry *at_kernel_at(int i) { return &table[i]; }'
+    echo 'const char *at_kernel_mutant_of(const struct at_kernel_entry *entry) {'
+    echo '    static const char *const made_of[] = {'
+    for row in "$@"; do echo "        \"${row##*|}\","; done
+    echo '        "" };'
+    echo '    return made_of[entry - table]; }'
 }
 
 # What identifies a kernel or a mutant is its path: kernels/FAMILY/NAME.cu, tests/mutants/FAMILY/NAME.patch.
@@ -59,15 +64,17 @@ family='' name=''
 identify() { family=${1%/*}; family=${family##*/}; name=${1##*/}; name=${name%.*}; }
 
 kernels() { # kernels/FAMILY/NAME.cu or .c, and tests/mutants/FAMILY/NAME.patch
-    local rows=() path sum
+    local rows=() path sum line
     [[ $# != 0 ]] || die 'no kernels'
     while read -r sum path; do
         identify "$path"
         if [[ "$path" == *.patch ]]; then
-            rows+=("$family|$name|at_mutant_${family}_${name}|$path|$sum")
+            while IFS= read -r line && [[ "$line" != 'mutant-of:'* ]]; do :; done < "$path"
+            line=${line#mutant-of:}
+            rows+=("$family|$name|at_mutant_${family}_${name}|$path|$sum|${line// /}")
         else
             [[ "$(< "$path")" == *"AT_KERNEL($family, $name)"* ]] || die "$path: wanted AT_KERNEL($family, $name), the path is the identity"
-            rows+=("$family|$name|at_kernel_${family}_${name}|$path|$sum")
+            rows+=("$family|$name|at_kernel_${family}_${name}|$path|$sum|")
         fi
     done < <(sha256sum -- "$@")
     echo '/* Generated from paths: do not edit. */'

@@ -64,7 +64,7 @@ int main(int argc, char **argv) {
     struct at_runner_place place = { "this machine's processor", &host, open_host, close_host, at_coverage_write };
     choose_only(getenv("AT_ONLY_KERNEL"));
     if (only)
-        place.kernels = (struct at_kernel_list){ 1, only_at };
+        place.kernels = (struct at_kernel_list){ 1, only_at, at_kernel_mutant_of };
     at_blas_alone();
     at_blas_core_choose();
     return at_runner_main(argc, argv, &place);

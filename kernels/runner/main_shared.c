@@ -17,7 +17,8 @@ static const char *base_name(const char *path) {
 }
 
 static struct at_kernel_list kernels_of(const struct at_runner_place *place) {
-    return place->kernels.n ? place->kernels : (struct at_kernel_list){ at_kernel_count(), at_kernel_at };
+    return place->kernels.n ? place->kernels
+                            : (struct at_kernel_list){ at_kernel_count(), at_kernel_at, at_kernel_mutant_of };
 }
 
 static int print_help(const char *name, const struct at_runner_place *place) {

@@ -120,13 +120,15 @@ static void copy_text(char *out, size_t size, const char *text) { snprintf(out, 
 
 static at_status send_variant(struct session *s, int i) {
     const struct at_kernel_entry *entry = s->serve->kernels.at(i);
-    struct at_variant_text v;
+    struct at_variant_text v = { 0 };
     copy_text(v.family, sizeof v.family, entry->family);
     copy_text(v.name, sizeof v.name, entry->name);
     copy_text(v.path, sizeof v.path, entry->path);
     copy_text(v.sha256, sizeof v.sha256, entry->sha256);
     copy_text(v.summary, sizeof v.summary, entry->kernel->summary);
     copy_text(v.source, sizeof v.source, entry->kernel->source);
+    if (s->serve->kernels.mutant_of)
+        copy_text(v.mutant_of, sizeof v.mutant_of, s->serve->kernels.mutant_of(entry));
     AT_TRY(at_numerics_format(&entry->kernel->numerics, v.numerics, sizeof v.numerics));
     AT_TRY(at_variant_format(i, &v, &s->line));
     return send_line(s);

@@ -50,7 +50,11 @@ struct at_device {
 struct at_kernel_list {
     int n;
     const struct at_kernel_entry *(*at)(int i);
+    /* family/name that one of them was made of, by a fault; "": it is no mutant. NULL: none is. */
+    const char *(*mutant_of)(const struct at_kernel_entry *entry);
 };
+/* Of the generated table, which knows it by the heads of patches. */
+const char *at_kernel_mutant_of(const struct at_kernel_entry *entry);
 
 /* What one end of the conversation is made of. */
 struct at_serve {

@@ -117,6 +117,8 @@ at_status at_variant_format(int index, const struct at_variant_text *variant, st
 #define X(field) at_line_text(line, #field, variant->field);
     VARIANT_TEXTS(X)
 #undef X
+    if (variant->mutant_of[0])
+        at_line_text(line, "mutant_of", variant->mutant_of);
     return at_line_end(line);
 }
 
@@ -130,7 +132,9 @@ at_status at_variant_parse(const struct at_message *message, int index, struct a
 #undef X
     if (!variant->family[0] || !variant->name[0])
         return AT_FAIL(AT_PROTOCOL, "variant %d has no family or no name", index);
-    return AT_OK;
+    return at_message_get(message, "mutant_of")
+               ? at_message_text(message, "mutant_of", variant->mutant_of, sizeof variant->mutant_of)
+               : AT_OK;
 }
 
 /* ---- open ---- */

@@ -30,3 +30,13 @@ wants 1 SURVIVED "$scratch/attest" selftest --mutants 'asynct_prefill/01_*'
 # Its runners list the kernel that is judged, and no other; a name that none has is an error, not an empty list.
 [[ $(AT_ONLY_KERNEL=argmax/01_last_of_ties "$attest" list kernels --runner mutants | grep -c '^argmax/') == 1 ]] || fail "one kernel was wanted"
 AT_ONLY_KERNEL=argmax/01 wants 3 "AT_ONLY_KERNEL=argmax/01: no such kernel" "$attest" list kernels --runner mutants
+# A case that a selection leaves to some variants is for mutants of those, and for no others, though they say so by their runner alone.
+mkdir -p "$scratch/data/cases"
+echo 'argmax tokens=3 vocabulary=2 data=level dtype=f32' > "$scratch/data/cases/one.cases"
+for of in 01 02; do
+    printf 'one:*\nonly argmax/%s* one:*\n' $of > "$scratch/data/cases/left.selection"
+    AT_DATASETS=$scratch/data "$attest" verify 'argmax/*' --runner mutants --cases @left --quiet --json "$scratch/left.jsonl" > "$scratch/out" 2>&1
+    diff <(sed -n "s/.*\"variant\":\"\([^\"]*\)\".*/argmax\/\1/p" "$scratch/left.jsonl" | sort -u) \
+        <(awk -F '\t' -v of="argmax/$of" '$1 ~ /^argmax\// && index($2, of) == 1 { print $1 }' "$BUILD/mutants.tsv" | sort) ||
+        { cat "$scratch/out"; fail "mutants judged on what is left to argmax/$of (<), and those of it (>)"; }
+done

@@ -97,7 +97,8 @@ static at_status check_globs(const struct at_case_globs *globs, const struct at_
     return AT_OK;
 }
 
-/* May a variant of the runner be judged on the case that was matched last, by lines `only`? allowed[i] for variant i. */
+/* May a variant of the runner be judged on the case that was matched last, by lines `only`? allowed[i] for variant i. A mutant
+ * may where its original may: what it gets says what is seen of the original. */
 static void allow(const struct at_runner *runner, const char *family, struct at_case_globs *globs, char *allowed) {
     const int n = at_runner_variant_count(runner);
     int some = 0;
@@ -105,11 +106,13 @@ static void allow(const struct at_runner *runner, const char *family, struct at_
         const struct at_variant *v = at_runner_variant(runner, i);
         char name[192];
         snprintf(name, sizeof name, "%s/%s", v->family, v->name);
-        allowed[i] = (char)(strcmp(v->family, family) == 0 && at_case_globs_allow(globs, name));
-        some |= allowed[i];
+        allowed[i] =
+            (char)(strcmp(v->family, family) == 0 && at_case_globs_allow(globs, v->mutant_of[0] ? v->mutant_of : name));
+        some |= allowed[i] && !v->mutant_of[0];
     }
-    if (!some)
-        memset(allowed, 1, (size_t)n);
+    for (int i = 0; !some && i < n; i++)
+        if (!at_runner_variant(runner, i)->mutant_of[0])
+            allowed[i] = 1;
 }
 
 /* The selected variants that belong to the case's family; their indices go to item->variants. */

@@ -21,7 +21,8 @@ struct at_runner;
 struct at_variant {
     char family[64], name[96], path[160];
     char summary[256], source[64];
-    char sha256[65]; /* of the variant's source file, "" if the runner does not say */
+    char sha256[65];     /* of the variant's source file, "" if the runner does not say */
+    char mutant_of[160]; /* family/name that it was made of, by a fault; "": it is no mutant */
     struct at_numerics numerics;
 };
 

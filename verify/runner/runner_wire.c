@@ -33,6 +33,7 @@ static at_status read_variant(struct at_child *child, int index, struct at_varia
     memcpy(variant->sha256, text.sha256, sizeof variant->sha256);
     memcpy(variant->summary, text.summary, sizeof variant->summary);
     memcpy(variant->source, text.source, sizeof variant->source);
+    memcpy(variant->mutant_of, text.mutant_of, sizeof variant->mutant_of);
     if (at_numerics_parse(text.numerics, &variant->numerics) != AT_OK ||
         at_numerics_check(&variant->numerics) != AT_OK) {
         char why[256];
@@ -49,6 +50,7 @@ _Static_assert(sizeof((struct at_variant *)0)->family == sizeof((struct at_varia
                    sizeof((struct at_variant *)0)->sha256 == sizeof((struct at_variant_text *)0)->sha256 &&
                    sizeof((struct at_variant *)0)->summary == sizeof((struct at_variant_text *)0)->summary &&
                    sizeof((struct at_variant *)0)->source == sizeof((struct at_variant_text *)0)->source &&
+                   sizeof((struct at_variant *)0)->mutant_of == sizeof((struct at_variant_text *)0)->mutant_of &&
                    sizeof((struct at_greeting *)0)->takes == sizeof((struct at_hello *)0)->takes,
                "texts are copied whole");
 

@@ -35,7 +35,9 @@ static void good_line(int which, struct at_line *line) {
     struct at_hello hello = {
         .version = AT_PROTOCOL_VERSION, .name = "n", .device = "a %=\n", .transport = { 1, 1 }, .variants = 2
     };
-    struct at_variant_text variant = { .family = "f", .name = "n", .numerics = "qk_unit=f32 p=bf16" };
+    struct at_variant_text variant = {
+        .family = "f", .name = "n", .numerics = "qk_unit=f32 p=bf16", .mutant_of = "f/m"
+    };
     struct at_reply done = { .kind = AT_REPLY_DONE, .id = 5, .seconds = 0.25, .bytes = 64 };
     struct at_reply failed = { .kind = AT_REPLY_FAILED, .id = 5, .reason = "no luck" };
     good_job(&job);

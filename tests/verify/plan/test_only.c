@@ -21,15 +21,33 @@ static const struct at_kernel_entry *entry_at(int i) {
                                              .numerics = { .qk_lanes = 1, .p = AT_F32, .pv_chunk = 1 },
                                              .launch = never };
     static const struct at_kernel_entry entries[] = {
-        { "asynct_decode", "00_plain", "", &kernel, "" },   { "rms_norm", "00_plain", "", &kernel, "" },
-        { "asynct_decode", "07_split_k", "", &kernel, "" }, { "asynct_decode", "08_split_v", "", &kernel, "" },
+        { "asynct_decode", "00_plain", "", &kernel, "" },
+        { "rms_norm", "00_plain", "", &kernel, "" },
+        { "asynct_decode", "07_split_k", "", &kernel, "" },
+        { "asynct_decode", "08_split_v", "", &kernel, "" },
         { "rms_norm", "07_split_k", "", &kernel, "" },
+        /* of a runner of mutants */
+        { "asynct_decode", "m0012_07_split_k", "", &kernel, "" },
+        { "asynct_decode", "21_last_key_left_out", "", &kernel, "" },
+        { "rms_norm", "m0003_00_plain", "", &kernel, "" },
     };
     return &entries[i];
 }
 
-enum { VARIANTS = 5 };
+enum { VARIANTS = 5, MUTANTS = 3 };
 
+static const struct at_kernel_entry *mutant_at(int i) { return entry_at(VARIANTS + i); }
+
+static const char *mutant_of(const struct at_kernel_entry *entry) {
+    static const char *const made_of[MUTANTS] = { "asynct_decode/07_split_k", "asynct_decode/08_split_v",
+                                                  "rms_norm/00_plain" };
+    for (int i = 0; i < MUTANTS; i++)
+        if (entry == mutant_at(i))
+            return made_of[i];
+    return "";
+}
+
+static const char ONLY_MUTANTS[] = "AT_TEST_ONLY_MUTANTS"; /* to this program as a runner */
 static char folder[64];
 static struct at_runner *runner;
 
@@ -140,6 +158,37 @@ static void leaves_strangers_alone(void **state) {
             "2:00 07|1:00 07 08|2:00 07 08|3:00 07 08");
 }
 
+/* What `make mutate` and selftest say of a mutant holds for the cases that its original is judged on: neither others, nor less. */
+static void knows_mutants_by_their_originals(void **state) {
+    struct at_runner *const all = runner;
+    (void)state;
+    setenv(ONLY_MUTANTS, "1", 1);
+    at_assert_ok(at_rig_open_self(&runner));
+    unsetenv(ONLY_MUTANTS);
+    assert_string_equal(at_runner_variant(runner, 1)->mutant_of, "asynct_decode/08_split_v");
+    plan_of("*:*\n", NULL, "@some", NULL, "2:m0|1:m0 21|2:m0 21|3:m0 21");
+    plan_of("*:*\nonly asynct_decode/07* zeta:*sk=2 *\nonly */08* zeta:*sk=3 *\n", NULL, "@some", NULL,
+            "2:m0|1:m0 21|2:m0|3:21");
+    /* by its original's name, not by its own */
+    plan_of("*:*\nonly */21* zeta:*sk=2 *\nonly */!(m*) zeta:*sk=3 *\n", NULL, "@some", NULL, "2:m0|1:m0 21|3:m0 21");
+    /* their originals are not there, and they are no strangers */
+    plan_of("*:*\nonly */31* @(alpha:*|*sk=2 *)\n", NULL, "@some", NULL, "1:m0 21|3:m0 21");
+    at_runner_close(runner);
+    runner = all;
+}
+
+/* A mutant that is named makes no stranger of the kernels beside it, nor does it take their place. */
+static void knows_mutants_beside_strangers(void **state) {
+    struct at_runner *const all = runner;
+    (void)state;
+    setenv(ONLY_MUTANTS, "beside", 1);
+    at_assert_ok(at_rig_open_self(&runner));
+    unsetenv(ONLY_MUTANTS);
+    plan_of("*:*\nonly asynct_decode/08* zeta:*\n", NULL, "@some", NULL, "2:00 07 m0|1:07 21|2:07 21|3:07 21");
+    at_runner_close(runner);
+    runner = all;
+}
+
 /* A line of a selection that is run by itself. */
 static void holds_for_one_line(void **state) {
     (void)state;
@@ -166,12 +215,28 @@ static void refuses_what_it_cannot_read(void **state) {
     refuse("only */07* zeta:*\n", AT_USAGE, "some.selection: selects nothing");
 }
 
+/* Variants, mutants, or, of ONLY_MUTANTS=beside, of asynct_decode a kernel that no line names, and the mutants. */
+static const struct at_kernel_entry *beside_at(int i) {
+    static const int which[] = { 1, 2, 4, 5, 6, 7 };
+    return entry_at(which[i]);
+}
+
+static int serve(void) {
+    const char *how = getenv(ONLY_MUTANTS);
+    struct at_kernel_list list = { VARIANTS, entry_at, mutant_of };
+    if (how)
+        list = strcmp(how, "beside") == 0 ? (struct at_kernel_list){ 6, beside_at, mutant_of }
+                                          : (struct at_kernel_list){ MUTANTS, mutant_at, mutant_of };
+    return at_rig_serve_list(&list);
+}
+
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "--serve") == 0)
-        return at_rig_serve_list(&(struct at_kernel_list){ VARIANTS, entry_at });
+        return serve();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(leaves_some_variants),        cmocka_unit_test(meets_chosen_variants),
-        cmocka_unit_test(leaves_strangers_alone),      cmocka_unit_test(holds_for_one_line),
+        cmocka_unit_test(leaves_some_variants),           cmocka_unit_test(meets_chosen_variants),
+        cmocka_unit_test(leaves_strangers_alone),         cmocka_unit_test(knows_mutants_by_their_originals),
+        cmocka_unit_test(knows_mutants_beside_strangers), cmocka_unit_test(holds_for_one_line),
         cmocka_unit_test(refuses_what_it_cannot_read),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
