@@ -1,11 +1,11 @@
 #!/bin/bash
 # Damaged archives through show, export, merge, drift, reproduce and compare: none crashes, none takes more than 5 s of processor time (and 2 for each MB), each is
-# answered or refused by its name, and nothing half written stays behind. AT_DAMAGED=N: so many files instead of 150, and one in 25 of a large archive beside them.
+# answered or refused by its name, and nothing half written stays behind. AT_DAMAGED=N: so many files instead of 100, and one in 25 of a large archive beside them.
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck source=tests/cli/lib.sh
 source "$(dirname "$0")/lib.sh"
 [[ -z "${AT_SLOW_BUILD:-}" ]] || { echo "a sanitizer reports what the HDF5 library does: make fuzz tells whose fault it is"; exit 77; }
-files=150 seed=1
+files=100 seed=1
 [[ ${AT_EFFORT:-full} == fast ]] && files=30
 files=${AT_DAMAGED:-$files}
 good=("$scratch/few.h5" "$scratch/one.h5" "$scratch/more.h5" "$scratch/two.h5")

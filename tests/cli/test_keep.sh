@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: Apache-2.0
 source "$(dirname "$0")/lib.sh"
 cases='smoke:*'
-# C baselines of every family but the one with outputs of 50 MB, of three families of attention without those by BLAS and on the
-# model of tensor cores, which differ from the fourth's in values alone; and one on the SIMT machine.
-variants=('!(score_counts)/00_!(blas_p*|tc_*)' '@(asynct_decode|gemm)/00_*' 'asynct_decode/07_*')
+# C baselines of every kind of tensors: not of the family with outputs of 50 MB, of those that have the tensors of another, and
+# by BLAS and on the model of tensor cores, which differ in values alone (test_repeat_shards_resume.sh has them); and one on the
+# SIMT machine.
+variants=('!(score_counts|*_prefill|gemv)/00_!(blas_p*|tc_*)' 'asynct_decode/07_*')
 [[ "${AT_EFFORT:-full}" == fast ]] && variants=('asynct_decode/00_split_k' 'asynct_decode/00_blas_*' 'softmax_prefill/00_blas_p32' 'softmax_prefill/00_split_k') &&
     cases='smoke:@(asynct_decode|softmax_prefill)*' # one output, and two
 again=12 # one job in so many also by further launches, which are most of the time

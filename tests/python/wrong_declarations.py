@@ -42,7 +42,7 @@ for n, ((family, case, instead), variants) in enumerate(sorted(groups.items())):
     script = "".join(f"/^variant .* family={family} name={variant} /{{{changes}}};" for variant, _ in variants)
     with tempfile.NamedTemporaryFile() as out:
         run = subprocess.run(
-            [attest, "verify", *(f"{family}/{variant}" for variant, _ in variants), "--case", case, "--quiet", "--jobs", "1",
+            [attest, "verify", *(f"{family}/{variant}" for variant, _ in variants), "--case", case, "--quiet", "--jobs", "1", "--again", "1000000",
              "--runner", f"{runner} | sed -u '{script}'", "--json", out.name], capture_output=True, text=True, check=False)
         results = [json.loads(line) for line in open(out.name, encoding="utf-8")]
     wrong = {r["variant"] for r in results if r.get("state") == "WRONG"}

@@ -29,7 +29,7 @@ static void test_neighbours_are_told(void **state) {
             best[k] = -1;
         for (int s = 0; s < AT_TC_STRATA; s++) {
             struct at_tc_study_row row = { at_tc_instruction_at(i), (enum at_tc_stratum)s, 1,
-                                           .patterns = 400 * at_test_effort(5) };
+                                           .patterns = 400 * at_test_effort(2) };
             at_assert_ok(at_tc_study_model(&row, 1, 2, values));
             for (int k = 0; k < AT_TC_NEIGHBOURS; k++)
                 if (row.neighbour[k] >= 0)
