@@ -59,6 +59,19 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* AT_SIMT_SEED: the order of warps and lanes of every launch, or `own`: each problem has one by its shapes, so that a run of
+ * many cases meets as many orders, and a case by itself meets its own again. */
+static uint64_t order_of(const struct at_problem *p) {
+    const char *seed = getenv("AT_SIMT_SEED");
+    if (!seed || strcmp(seed, "own") != 0)
+        return seed ? strtoull(seed, NULL, 0) : 0;
+    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a, by whole numbers */
+    for (int t = 0; t < AT_MAX_TENSORS; t++)
+        for (int i = 0; i < p->tensors[t].rank; i++)
+            hash = (hash ^ (uint64_t)p->tensors[t].shape[i]) * 0x100000001b3u;
+    return hash;
+}
+
 /* Tells the SIMT machine what the variant may touch. A host variant does not enter it: no hook is called. */
 static void describe(const struct at_launch *launch, const struct at_run_mode *mode) {
     struct at_simt_region regions[AT_MAX_TENSORS + 1];
@@ -78,8 +91,7 @@ static void describe(const struct at_launch *launch, const struct at_run_mode *m
     regions[n++] = (struct at_simt_region){
         .name = "the workspace", .base = (uint8_t *)launch->workspace, .bytes = launch->workspace_bytes, .unwritten = 1
     };
-    const char *seed = getenv("AT_SIMT_SEED");
-    at_simt_job(regions, n, (seed ? strtoull(seed, NULL, 0) : 0) + (uint64_t)mode->order);
+    at_simt_job(regions, n, order_of(p) + (uint64_t)mode->order);
     at_simt_expect_stream(launch->stream);
     at_simt_count(mode->counters);
     at_simt_unchecked(mode->unchecked);
