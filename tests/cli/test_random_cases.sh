@@ -3,7 +3,7 @@
 # One job in twelve is launched again elsewhere, which takes several launches more: some hundreds are.
 # SPDX-License-Identifier: Apache-2.0
 source "$(dirname "$0")/lib.sh"
-cases=300
+cases=400
 [[ "${AT_EFFORT:-full}" == fast ]] && cases=80
 judge() { # number, least results, variants...
     local n=$1 least=$2 code judged; shift 2
