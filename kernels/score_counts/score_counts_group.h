@@ -35,7 +35,8 @@ template <class SHAPE, bool FULL> struct at_counts_group_memory {
 
     static constexpr int OF_Q = AT_COUNTS_CHANNELS * SHAPE::Q_STEP, OF_K = AT_COUNTS_CHANNELS * SHAPE::K_STEP,
                          TILE = SHAPE::KEYS * SHAPE::KEY_STEP, AGAIN = AT_COUNTS_TILE * SHAPE::KEYS / 4,
-                         PLACE = OF_Q + OF_K > TILE ? OF_Q + OF_K : TILE, FIRST = AT_COUNTS_STAGES * AT_COUNTS_TILE / 2,
+                         PLACE = OF_Q + OF_K > TILE ? OF_Q + OF_K : TILE,
+                         FIRST = (int)AT_COUNTS_STAGES * AT_COUNTS_TILE / 2,
                          OUT = AT_COUNTS_TILE * AT_COUNTS_CHANNELS_OUT;
 
     /* In doubles. out_here: 1 where sums of outputs are in shared memory, else 0. */
@@ -79,7 +80,7 @@ template <class T, int TAPS, bool FULL> struct at_counts_tile_group {
           most(-at_plain_from_bits(0x7ff0000000000000)) {
         for (int i = thread; FULL && a.wants(AT_COUNTS_OF_OUT) && i < memory::OUT; i += THREADS)
             out()[i] = 0;
-        for (int i = thread; i < AT_COUNTS_STAGES * AT_COUNTS_TILE; i += THREADS)
+        for (int i = thread; i < 2 * memory::FIRST; i += THREADS)
             m.first[i] = 0;
     }
 
