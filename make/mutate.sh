@@ -154,7 +154,7 @@ judge() { # FILE
     link
     mapfile -t list < <(patches "$1" | sed 's|.*/\([^/]*/[^/]*\)\.patch$|\1|')
     # All of what is this shard's: attest would take a shard of an array's task by itself.
-    "$BUILD/attest" verify "${list[@]}" --shard 1/1 --runner "$folder/attest-mutate" --cases "$CASES" --again 6 --first-failure \
+    AT_OURS=1 "$BUILD/attest" verify "${list[@]}" --shard 1/1 --runner "$folder/attest-mutate" --cases "$CASES" --again 6 --first-failure \
         --strict --jobs "$JOBS" --json "$folder/new.jsonl" --quiet > "$folder/verify.log" || code=$?
     ((code <= 1 || code == 4)) || die "attest verify: exit $code, see $folder/verify.log"
     cat "$folder/new.jsonl" >> "$folder/results.jsonl"

@@ -7,9 +7,9 @@
  *
  * A line `only VARIANTS CASES` selects nothing: of the selected cases that its glob CASES matches, variants are judged whose
  * family/variant its glob VARIANTS matches; several such lines for one case add up. It is for what is dear and tells of
- * few variants something that cheaper cases do not. A runner that has none of the named variants in the case's family (a
- * stranger's kernels) is judged on the case as if the line were not there. A mutant has the name of the variant that it was
- * made of. */
+ * few variants something that cheaper cases do not. A runner that has none of the named variants in the case's family is
+ * judged on the case as if the line were not there, and so is every runner that is not this project's (plan.c). A mutant has
+ * the name of the variant that it was made of. */
 #ifndef AT_CASE_GLOBS_H
 #define AT_CASE_GLOBS_H
 

@@ -97,6 +97,16 @@ static at_status check_globs(const struct at_case_globs *globs, const struct at_
     return AT_OK;
 }
 
+/* Lines `only` are for kernels of this project, which its runners have by name, and any runner when AT_OURS is set. Another's
+ * could call its kernels what a line lets pass, or mutants, and would choose what they are judged on. */
+static int is_ours(const struct at_runner *runner) {
+    static const char *const specs[] = { "cpu", "cuda", "coverage", "mutants" };
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++)
+        if (strcmp(at_runner_spec(runner), specs[i]) == 0)
+            return 1;
+    return getenv("AT_OURS") != NULL;
+}
+
 /* May a variant of the runner be judged on the case that was matched last, by lines `only`? allowed[i] for variant i. A mutant
  * may where its original may: what it gets says what is seen of the original. */
 static void allow(const struct at_runner *runner, const char *family, struct at_case_globs *globs, char *allowed) {
@@ -151,6 +161,7 @@ static at_status check_required(const struct at_case *c) {
 static at_status add_cases(const struct at_selection *s, struct chooser *by, const struct at_runner *runner,
                            const char *chosen, struct at_plan *plan) {
     const size_t n = (size_t)at_runner_variant_count(runner) + 1;
+    const int ours = is_ours(runner);
     at_status status = AT_OK;
     char *allowed = malloc(n);
     plan->items = calloc((size_t)plan->cases.n + 1, sizeof *plan->items);
@@ -163,7 +174,7 @@ static at_status add_cases(const struct at_selection *s, struct chooser *by, con
         struct at_plan_case item = { .c = c, .first_index = index };
         if (!case_selected(s, by, c))
             continue;
-        const int restricted = at_case_globs_restrict(restricting(by));
+        const int restricted = ours && at_case_globs_restrict(restricting(by));
         memset(allowed, 1, n);
         if (restricted)
             allow(runner, c->family->name, restricting(by), allowed);

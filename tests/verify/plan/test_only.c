@@ -72,6 +72,7 @@ static int open_all(void **state) {
     write_file("zeta.cases", "asynct_decode sk=1..3 d=64\n");
     write_file("alpha.cases", "rms_norm tokens=2 channels=64\nuclip_norm tokens=2 channels=64\n");
     setenv("AT_DATASETS", folder, 1);
+    setenv("AT_OURS", "1", 1); /* this program is no runner by name */
     return at_rig_open_self(&runner) == AT_OK ? 0 : -1;
 }
 
@@ -85,6 +86,7 @@ static int close_all(void **state) {
         remove(path);
     }
     unsetenv("AT_DATASETS");
+    unsetenv("AT_OURS");
     return access(folder, F_OK) == 0 ? -1 : 0;
 }
 
@@ -150,12 +152,29 @@ static void meets_chosen_variants(void **state) {
     plan_of(text, "*/08*", "@some", NULL, "3:08"); /* none of those that may is chosen */
 }
 
-/* Somebody else's kernels, which no line of ours can name, are judged on everything; so are those of another family. */
-static void leaves_strangers_alone(void **state) {
+/* Kernels that no line names are judged on everything; so are those of another family. */
+static void leaves_others_alone(void **state) {
     (void)state;
     plan_of("*:*\nonly asynct_decode/31* *sk=2 *\n", NULL, "@some", NULL, "2:00 07|1:00 07 08|2:00 07 08|3:00 07 08");
     plan_of("*:*\nonly asynct_decode/31* *sk=2 *\nonly rms_norm/07* *sk=2 *\n", NULL, "@some", NULL,
             "2:00 07|1:00 07 08|2:00 07 08|3:00 07 08");
+}
+
+/* Somebody else's kernels are judged on everything, whatever they call themselves, or what they say that they were made of. */
+static void judges_strangers_on_everything(void **state) {
+    struct at_runner *const all = runner;
+    (void)state;
+    unsetenv("AT_OURS");
+    const uint64_t whole = plan_of("*:*\n", NULL, "@some", NULL, "2:00 07|1:00 07 08|2:00 07 08|3:00 07 08");
+    assert_true(whole == plan_of("*:*\nonly asynct_decode/07* zeta:*sk=2 *\n", NULL, "@some", NULL,
+                                 "2:00 07|1:00 07 08|2:00 07 08|3:00 07 08"));
+    setenv(ONLY_MUTANTS, "1", 1);
+    at_assert_ok(at_rig_open_self(&runner));
+    unsetenv(ONLY_MUTANTS);
+    plan_of("*:*\nonly asynct_decode/07* zeta:*sk=2 *\n", NULL, "@some", NULL, "2:m0|1:m0 21|2:m0 21|3:m0 21");
+    at_runner_close(runner);
+    runner = all;
+    setenv("AT_OURS", "1", 1);
 }
 
 /* What `make mutate` and selftest say of a mutant holds for the cases that its original is judged on: neither others, nor less. */
@@ -234,9 +253,13 @@ int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "--serve") == 0)
         return serve();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(leaves_some_variants),           cmocka_unit_test(meets_chosen_variants),
-        cmocka_unit_test(leaves_strangers_alone),         cmocka_unit_test(knows_mutants_by_their_originals),
-        cmocka_unit_test(knows_mutants_beside_strangers), cmocka_unit_test(holds_for_one_line),
+        cmocka_unit_test(leaves_some_variants),
+        cmocka_unit_test(meets_chosen_variants),
+        cmocka_unit_test(leaves_others_alone),
+        cmocka_unit_test(judges_strangers_on_everything),
+        cmocka_unit_test(knows_mutants_by_their_originals),
+        cmocka_unit_test(knows_mutants_beside_strangers),
+        cmocka_unit_test(holds_for_one_line),
         cmocka_unit_test(refuses_what_it_cannot_read),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
