@@ -84,7 +84,7 @@ else
     wants 3 'SKIPPED: torch_sdpa.py wants PyTorch 2' "$attest" verify 'softmax_*/*' --runner "$torch $examples/torch_sdpa.py" --cases 'smoke:softmax_prefill*'
 fi
 if ! "$torch" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' 2> /dev/null; then # on a GPU: verify/bench/README.md
-    for peers in torch_peers flashinfer_peers; do
+    for peers in torch_peers flashinfer_peers triton_peers; do
         wants 3 "SKIPPED: $peers.py wants" "$attest" verify 'softmax_*/*' --runner "$torch $folder/peers/$peers.py" --cases 'smoke:softmax_prefill*'
     done
 fi
