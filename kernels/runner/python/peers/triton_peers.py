@@ -23,7 +23,7 @@ except ImportError as missing:
 if not torch.cuda.is_available():
     sys.exit("SKIPPED: triton_peers.py wants a CUDA device; PyTorch %s sees none" % torch.__version__)
 
-MOST = 1 << 15  # elements of a state that the registers of 16 warps hold
+MAX_STATE = 1 << 15  # elements of a state that the registers of 16 warps hold
 
 
 @triton.jit
@@ -77,8 +77,8 @@ def decode(masked):
 
     def run(q, k, v, slope, kv, o, *, d, e, h, steps, outer, bench=None):
         inner, outer_side = power(d), power(e)
-        if inner * outer_side > MOST:
-            raise Unsupported("a state of %d x %d in registers: wanted up to %d elements" % (inner, outer_side, MOST))
+        if inner * outer_side > MAX_STATE:
+            raise Unsupported("a state of %d x %d in registers: wanted up to %d elements" % (inner, outer_side, MAX_STATE))
         heads = q.shape[0] * h
         if heads == 0:
             if bench:
