@@ -4,9 +4,7 @@
  * Started with --serve, this program is itself a runner, whose variants are planned for and never launched. */
 #include "tests/at_test.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
+#include "tests/support/case_folder.h"
 #include "tests/support/runner_rig.h"
 #include "verify/plan/plan.h"
 
@@ -48,46 +46,37 @@ static const char *mutant_of(const struct at_kernel_entry *entry) {
 }
 
 static const char ONLY_MUTANTS[] = "AT_TEST_ONLY_MUTANTS"; /* to this program as a runner */
-static char folder[64];
 static struct at_runner *runner;
 
-static void write_file(const char *name, const char *text) {
-    char path[128];
-    snprintf(path, sizeof path, "%s/cases/%s", folder, name);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    assert_int_equal(fclose(file), 0);
-}
-
 static int open_all(void **state) {
-    char cases[80];
     (void)state;
-    snprintf(folder, sizeof folder, "/tmp/at_only_XXXXXX");
-    if (!mkdtemp(folder))
+    if (at_case_folder_open() != 0)
         return -1;
-    snprintf(cases, sizeof cases, "%s/cases", folder);
-    if (mkdir(cases, 0777) != 0)
-        return -1;
-    write_file("zeta.cases", "asynct_decode sk=1..3 d=64\n");
-    write_file("alpha.cases", "rms_norm tokens=2 channels=64\nuclip_norm tokens=2 channels=64\n");
-    setenv("AT_DATASETS", folder, 1);
+    at_case_folder_write("zeta.cases", "asynct_decode sk=1..3 d=64\n");
+    at_case_folder_write("alpha.cases", "rms_norm tokens=2 channels=64\nuclip_norm tokens=2 channels=64\n");
     setenv("AT_OURS", "1", 1); /* this program is no runner by name */
     return at_rig_open_self(&runner) == AT_OK ? 0 : -1;
 }
 
 static int close_all(void **state) {
-    char path[128];
     (void)state;
     at_runner_close(runner);
-    static const char *const names[] = { "cases/zeta.cases", "cases/alpha.cases", "cases/some.selection", "cases", "" };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
-        remove(path);
-    }
-    unsetenv("AT_DATASETS");
     unsetenv("AT_OURS");
-    return access(folder, F_OK) == 0 ? -1 : 0;
+    return at_case_folder_close();
+}
+
+/* Takes a runner that has mutants (serve()) in the place of the one of variants, which is returned for give_back(). */
+static struct at_runner *take_mutants(const char *how) {
+    struct at_runner *const variants = runner;
+    setenv(ONLY_MUTANTS, how, 1);
+    at_assert_ok(at_rig_open_self(&runner));
+    unsetenv(ONLY_MUTANTS);
+    return variants;
+}
+
+static void give_back(struct at_runner *variants) {
+    at_runner_close(runner);
+    runner = variants;
 }
 
 /* "SIZE:variant variant|SIZE:..." with the case's keys or rows. */
@@ -114,7 +103,7 @@ static uint64_t plan_of(const char *selection, const char *glob, const char *cas
     };
     char text[512];
     struct at_plan plan;
-    write_file("some.selection", selection);
+    at_case_folder_write("some.selection", selection);
     at_assert_ok(at_plan_make(&s, runner, &plan));
     describe(&plan, text, sizeof text);
     assert_string_equal(text, want);
@@ -162,28 +151,21 @@ static void leaves_others_alone(void **state) {
 
 /* Somebody else's kernels are judged on everything, whatever they call themselves, or what they say that they were made of. */
 static void judges_strangers_on_everything(void **state) {
-    struct at_runner *const all = runner;
     (void)state;
     unsetenv("AT_OURS");
     const uint64_t whole = plan_of("*:*\n", NULL, "@some", NULL, "2:00 07|1:00 07 08|2:00 07 08|3:00 07 08");
     assert_true(whole == plan_of("*:*\nonly asynct_decode/07* zeta:*sk=2 *\n", NULL, "@some", NULL,
                                  "2:00 07|1:00 07 08|2:00 07 08|3:00 07 08"));
-    setenv(ONLY_MUTANTS, "1", 1);
-    at_assert_ok(at_rig_open_self(&runner));
-    unsetenv(ONLY_MUTANTS);
+    struct at_runner *const all = take_mutants("1");
     plan_of("*:*\nonly asynct_decode/07* zeta:*sk=2 *\n", NULL, "@some", NULL, "2:m0|1:m0 21|2:m0 21|3:m0 21");
-    at_runner_close(runner);
-    runner = all;
+    give_back(all);
     setenv("AT_OURS", "1", 1);
 }
 
 /* What `make mutate` and selftest say of a mutant holds for the cases that its original is judged on: neither others, nor less. */
 static void knows_mutants_by_their_originals(void **state) {
-    struct at_runner *const all = runner;
     (void)state;
-    setenv(ONLY_MUTANTS, "1", 1);
-    at_assert_ok(at_rig_open_self(&runner));
-    unsetenv(ONLY_MUTANTS);
+    struct at_runner *const all = take_mutants("1");
     assert_string_equal(at_runner_variant(runner, 1)->mutant_of, "asynct_decode/08_split_v");
     plan_of("*:*\n", NULL, "@some", NULL, "2:m0|1:m0 21|2:m0 21|3:m0 21");
     plan_of("*:*\nonly asynct_decode/07* zeta:*sk=2 *\nonly */08* zeta:*sk=3 *\n", NULL, "@some", NULL,
@@ -192,20 +174,15 @@ static void knows_mutants_by_their_originals(void **state) {
     plan_of("*:*\nonly */21* zeta:*sk=2 *\nonly */!(m*) zeta:*sk=3 *\n", NULL, "@some", NULL, "2:m0|1:m0 21|3:m0 21");
     /* their originals are not there, and they are no strangers */
     plan_of("*:*\nonly */31* @(alpha:*|*sk=2 *)\n", NULL, "@some", NULL, "1:m0 21|3:m0 21");
-    at_runner_close(runner);
-    runner = all;
+    give_back(all);
 }
 
 /* A mutant that is named makes no stranger of the kernels beside it, nor does it take their place. */
 static void knows_mutants_beside_strangers(void **state) {
-    struct at_runner *const all = runner;
     (void)state;
-    setenv(ONLY_MUTANTS, "beside", 1);
-    at_assert_ok(at_rig_open_self(&runner));
-    unsetenv(ONLY_MUTANTS);
+    struct at_runner *const all = take_mutants("beside");
     plan_of("*:*\nonly asynct_decode/08* zeta:*\n", NULL, "@some", NULL, "2:00 07 m0|1:07 21|2:07 21|3:07 21");
-    at_runner_close(runner);
-    runner = all;
+    give_back(all);
 }
 
 /* A line of a selection that is run by itself. */
@@ -219,7 +196,7 @@ static void holds_for_one_line(void **state) {
 static void refuse(const char *selection, at_status status, const char *says) {
     struct at_selection s = { .cases_glob = "@some", .shards = 1 };
     struct at_plan plan;
-    write_file("some.selection", selection);
+    at_case_folder_write("some.selection", selection);
     at_assert_fails(at_plan_make(&s, runner, &plan), status, says);
     assert_null(plan.items);
 }

@@ -5,10 +5,9 @@
 #include "tests/at_test.h"
 
 #include <math.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "attest/buffer.h"
+#include "tests/support/case_folder.h"
 #include "tests/support/runner_rig.h"
 #include "verify/plan/cost.h"
 #include "verify/plan/nearest.h"
@@ -36,17 +35,7 @@ static const struct at_kernel_entry *entry_at(int i) {
 
 enum { VARIANTS = 7 };
 
-static char folder[64];
 static struct at_runner *runner;
-
-static void write_file(const char *name, const char *text) {
-    char path[128];
-    snprintf(path, sizeof path, "%s/cases/%s", folder, name);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    assert_int_equal(fclose(file), 0);
-}
 
 static const char *const environment[] = { "TEST_TOTAL_SHARDS",    "TEST_SHARD_INDEX",     "SLURM_ARRAY_TASK_COUNT",
                                            "SLURM_ARRAY_TASK_ID",  "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_MAX",
@@ -59,33 +48,21 @@ static void clear_environment(void) {
 
 /* Two files, whose names are not in the order they are written in; the second repeats a case of the first. */
 static int open_all(void **state) {
-    char cases[80];
     (void)state;
     clear_environment();
-    snprintf(folder, sizeof folder, "/tmp/at_plan_XXXXXX");
-    if (!mkdtemp(folder))
+    if (at_case_folder_open() != 0)
         return -1;
-    snprintf(cases, sizeof cases, "%s/cases", folder);
-    if (mkdir(cases, 0777) != 0)
-        return -1;
-    write_file("zeta.cases", "asynct_decode sk=1..9 d=64\nsoftmax_decode sk=4,5 d=64\n");
-    write_file("alpha.cases", "# nothing\nrms_norm tokens=2,3 channels=64\nasynct_prefill sq=5 sk=7,8,9 d=64\n"
-                              "uclip_norm tokens=2 channels=64\nasynct_decode sk=30 d=32 data=exact require=zeros\n");
-    setenv("AT_DATASETS", folder, 1);
+    at_case_folder_write("zeta.cases", "asynct_decode sk=1..9 d=64\nsoftmax_decode sk=4,5 d=64\n");
+    at_case_folder_write("alpha.cases",
+                         "# nothing\nrms_norm tokens=2,3 channels=64\nasynct_prefill sq=5 sk=7,8,9 d=64\n"
+                         "uclip_norm tokens=2 channels=64\nasynct_decode sk=30 d=32 data=exact require=zeros\n");
     return at_rig_open_self(&runner) == AT_OK ? 0 : -1;
 }
 
 static int close_all(void **state) {
-    char path[128];
     (void)state;
     at_runner_close(runner);
-    static const char *const names[] = { "cases/zeta.cases", "cases/alpha.cases", "cases/more.cases", "cases", "" };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
-        remove(path);
-    }
-    unsetenv("AT_DATASETS");
-    return access(folder, F_OK) == 0 ? -1 : 0;
+    return at_case_folder_close();
 }
 
 /* ---- selection ---- */
@@ -284,7 +261,7 @@ static double cost_of(const struct at_plan *plan) {
 
 static void shards_cost_alike(void **state) {
     (void)state;
-    write_file("more.cases", "asynct_decode b=2 h=8 hk=4 sk=2048,1..400 d=64\n");
+    at_case_folder_write("more.cases", "asynct_decode b=2 h=8 hk=4 sk=2048,1..400 d=64\n");
     double sum = 0, most = 0;
     for (int shard = 0; shard < 8; shard++) {
         struct at_plan part = plan_of(NULL, 0, "more:*", shard, 8);
@@ -294,13 +271,13 @@ static void shards_cost_alike(void **state) {
     }
     at_assert_true(most <= 1.25 * sum / 8, "the slowest of 8 shards costs %.3f of the mean", most * 8 / sum);
     /* A case that is most of the run is cut between its variants. */
-    write_file("more.cases", "asynct_decode b=2 h=8 hk=4 sk=100000,1..4 d=64\n");
+    at_case_folder_write("more.cases", "asynct_decode b=2 h=8 hk=4 sk=100000,1..4 d=64\n");
     struct at_plan first = plan_of(NULL, 0, "more:*", 0, 2), second = plan_of(NULL, 0, "more:*", 1, 2);
     const double x = cost_of(&first), y = cost_of(&second);
     at_assert_true(fmax(x, y) <= 0.75 * (x + y), "shards of %g and %g s", x, y);
     at_plan_release(&first);
     at_plan_release(&second);
-    write_file("more.cases", "# nothing\n");
+    at_case_folder_write("more.cases", "# nothing\n");
 }
 
 static void positions_count_the_jobs(void **state) {
@@ -333,14 +310,14 @@ static void the_hash_is_of_the_selected_cases(void **state) {
     assert_true(all != hash_of(split, 1, "*:*"));
     assert_true(hash_of(split, 1, "zeta:*") == hash_of(decode, 1, "zeta:asynct*"));
     assert_true(hash_of(norm, 1, "zeta:*") == AT_HASH_START);
-    write_file("more.cases", "asynct_decode sk=400,500 d=64\n");
+    at_case_folder_write("more.cases", "asynct_decode sk=400,500 d=64\n");
     const uint64_t before = hash_of(NULL, 0, "more:*");
     assert_true(hash_of(NULL, 0, "*:*") != all);
-    write_file("more.cases", "asynct_decode sk=500,400 d=64\n");
+    at_case_folder_write("more.cases", "asynct_decode sk=500,400 d=64\n");
     assert_true(hash_of(NULL, 0, "more:*") != before);
-    write_file("more.cases", "asynct_decode sk=40 d=64\n");
+    at_case_folder_write("more.cases", "asynct_decode sk=40 d=64\n");
     assert_true(hash_of(NULL, 0, "more:*") != before);
-    write_file("more.cases", "# nothing\n");
+    at_case_folder_write("more.cases", "# nothing\n");
     assert_true(hash_of(NULL, 0, "*:*") == all);
 }
 
