@@ -366,7 +366,16 @@ static void test_rows_of_any_table(void **state) {
 
 /* ---- the committed claims ---- */
 
-/* What can be measured can also be asked for: each row that a claim wants is one kernel of the tree on one case of the benchmark. */
+/* Does a file of peers in Python have a variant of this name? */
+static int peers_have(const char *name) {
+    char command[1400];
+    snprintf(command, sizeof command, "grep -qF '\"%s\"' '%s'/../kernels/runner/python/peers/*.py", name,
+             at_datasets_dir());
+    return system(command) == 0;
+}
+
+/* What can be measured can also be asked for: each row that a claim wants is one kernel of the tree, or a peer, on one case of
+ * the benchmark. */
 static void test_committed_terms(void **state) {
     (void)state;
     struct at_case_list cases = { 0 };
@@ -392,7 +401,8 @@ static void test_committed_terms(void **state) {
             at_assert_true(hits == 1, "%s: %s: %d cases of datasets/bench, wanted one", term->where, term->words[0],
                            hits);
             snprintf(file, sizeof file, "%s/../kernels/%s.cu", at_datasets_dir(), term->words[0]);
-            at_assert_true(access(file, R_OK) == 0, "%s: no kernel %s", term->where, file);
+            at_assert_true(access(file, R_OK) == 0 || peers_have(strchr(term->words[0], '/') + 1),
+                           "%s: no kernel %s, and no peer of that name", term->where, file);
         }
     assert_true(benched > 100);
     at_claims_release(&claims);

@@ -111,8 +111,8 @@ def decode(masked):
     return run
 
 
-for name, summary in (("masked", "loads as many channels as a power of two behind masks"),
-                      ("padded", "channels padded to a power of two in memory, which is not in the time")):
-    kernel("lightning_decode", variant="90_triton_" + name, dtypes="bf16 f16 f32", numerics="free_order=1 qk_unit=f32 exp=ex2_approx fir_fma=0",
-           source="Triton " + triton.__version__, summary="a program of Triton a head; " + summary)(decode(name == "masked"))
+for name, summary in (("90_triton_masked", "loads as many channels as a power of two behind masks"),
+                      ("90_triton_padded", "channels padded to a power of two in memory, which is not in the time")):
+    kernel("lightning_decode", variant=name, dtypes="bf16 f16 f32", numerics="free_order=1 qk_unit=f32 exp=ex2_approx fir_fma=0",
+           source="Triton " + triton.__version__, summary="a program of Triton a head; " + summary)(decode(name == "90_triton_masked"))
 serve(device="%s, PyTorch %s, Triton %s" % (torch.cuda.get_device_name(), torch.__version__, triton.__version__))
