@@ -82,6 +82,14 @@ template <int D, int GROUP> int launch_way(const struct at_launch *launch) {
     return at_decode_launch(launch, attend_walk<at_f16, D, GROUP>, attend_walk<at_bf16, D, GROUP>, shared);
 }
 
+bool wide(const struct at_sizes *z) { return z->b >= WIDE_BATCH; }
+
+const char *way(const struct at_problem *problem) {
+    static const char *const names[2][2] = { { "one-block,8-threads", "one-block,16-threads" },
+                                             { "ranges,8-threads", "ranges,16-threads" } };
+    return names[splits(&problem->sizes)][wide(&problem->sizes)];
+}
+
 const char *supports(const struct at_problem *problem) { return at_asynct_decode_sized_declines(problem, 0); }
 
 int64_t workspace(const struct at_problem *problem) {
@@ -90,7 +98,7 @@ int64_t workspace(const struct at_problem *problem) {
 
 int launch(const struct at_launch *launch) {
     return at_with_head_size(launch->problem->sizes.d, [launch]<int D>() {
-        return launch->problem->sizes.b >= WIDE_BATCH ? launch_way<D, 16>(launch) : launch_way<D, 8>(launch);
+        return wide(&launch->problem->sizes) ? launch_way<D, 16>(launch) : launch_way<D, 8>(launch);
     });
 }
 
@@ -120,4 +128,5 @@ AT_KERNEL(asynct_decode, 19_dispatch) = {
     .supports = supports,
     .workspace = workspace,
     .launch = launch,
+    .way = way,
 };

@@ -89,6 +89,8 @@ bool pays(const struct at_problem *problem) {
            !at_wgmma_constants_decline(problem);
 }
 
+const char *way(const struct at_problem *problem) { return pays(problem) ? "wgmma" : "mma.sync"; }
+
 int launch(const struct at_launch *launch) {
     const bool wgmma = pays(launch->problem);
     return at_mma_with_head_size(launch->problem->sizes.d, [=]<int D>() {
@@ -106,4 +108,5 @@ AT_KERNEL(asynct_prefill, 19_dispatch) = {
     .supports = at_mma_bf16_declines,
     .workspace = nullptr,
     .launch = launch,
+    .way = way,
 };

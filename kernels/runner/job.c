@@ -50,6 +50,8 @@ void at_job_run(const struct at_serve *serve, struct at_block *block, const stru
         snprintf(reply->reason, sizeof reply->reason, "%s", refusal);
         return;
     }
+    if (kernel->way)
+        snprintf(reply->way, sizeof reply->way, "%s", kernel->way(&problem));
     if (job->mode.ask)
         return;
     struct at_launch launch = { .problem = &problem };

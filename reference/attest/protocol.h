@@ -172,6 +172,7 @@ struct at_reply {
     int capturable;   /* done only: the launch can be captured in a graph; a C variant runs as it is launched */
     int64_t path;     /* done only: hash of what was launched, kernels, grids and shared memory; 0: not known */
     int64_t launches; /* done only: kernels that were launched; 0: none, or not known */
+    char way[32];     /* done only: which of its kernels a variant that chooses took; "": no choice, or not known */
     int64_t bytes;    /* done only; 0 for memfd */
     int has_counters;
     struct at_counters counters;

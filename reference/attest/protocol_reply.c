@@ -20,6 +20,8 @@ at_status at_reply_format(const struct at_reply *reply, struct at_line *line) {
             at_line_i64(line, "path", reply->path);
         if (reply->launches > 0)
             at_line_i64(line, "launches", reply->launches);
+        if (reply->way[0])
+            at_line_text(line, "way", reply->way);
         if (reply->has_counters) {
 #define X(name, meaning) at_line_i64(line, "counter." #name, reply->counters.name);
             AT_COUNTER_LIST(X)
@@ -94,6 +96,8 @@ at_status at_reply_parse(const struct at_message *message, struct at_reply *repl
     reply->capturable = (int)capturable;
     AT_TRY(at_message_optional_i64(message, "path", INT64_MAX, &reply->path));
     AT_TRY(at_message_optional_i64(message, "launches", INT32_MAX, &reply->launches));
+    if (at_message_get(message, "way"))
+        AT_TRY(at_message_text(message, "way", reply->way, sizeof reply->way));
     AT_TRY(parse_counters(message, reply));
     int64_t outputs;
     AT_TRY(at_message_optional_i64(message, "outputs", 1, &outputs));

@@ -30,6 +30,8 @@ at_status at_lightning_declare(const struct at_problem *p, const struct at_numer
     if (unit != AT_UNIT_F64 && unit != AT_UNIT_F32 && unit != AT_UNIT_F32_FMA)
         return AT_FAIL(AT_UNSUPPORTED, "%s: states are f32, summed in f32 or f64; qk_unit declares another unit",
                        p->op->name);
+    if (numerics->exp == AT_EXP_TANH_APPROX)
+        return AT_FAIL(AT_UNSUPPORTED, "%s: exp=tanh_approx is silu_mul's", p->op->name);
     *out = (struct at_lightning_declared){
         .order = at_order_qk(numerics), .exp = numerics->exp, .fused = numerics->fir_fma, .f64 = unit == AT_UNIT_F64
     };

@@ -32,6 +32,23 @@ wants 0 'declared: fits' "$attest" fit gemm/03_wgmma_f16_sum --check --no-trees 
 wrongly gemm/01_mma_f32_sum qk_unit=tc_f16 qk_unit=tc_f32
 wrongly gemm/03_wgmma_f16_sum qk_unit=tc_f32 qk_unit=tc_f16
 wrongly gemm/05_wgmma_fp8_promoted split=256 split=128
+# Of norms, functions, rotations and states: what each says is in the class, and one wrong field of each is named.
+rest='@(uclip_norm|add_uclip_norm|qk_uclip_norm|post_*|rms_norm|add_rms_norm|exp2|silu_mul|reglu|lightning_decode|rope|rope_kv_write|top_k)/*'
+variants=$("$BUILD/attest-cpu" --list | grep -cE '^(uclip_norm|add_uclip_norm|qk_uclip_norm|post_[a-z_]*|rms_norm|add_rms_norm|exp2|silu_mul|reglu|lightning_decode|rope|rope_kv_write|top_k)/')
+((variants >= 57)) || fail "found $variants of their variants"
+wants 0 "$variants fit, 0 that no declaration fits, 0 without an order, 0 declared wrongly; 0 not probed" "$attest" fit "$rest" --check --quiet
+wrongly rms_norm/01_warp_per_row qk_tree=sequential qk_tree=butterfly
+wrongly rms_norm/03_rsqrt_approx_ftz rsqrt=rsqrt_approx rsqrt=rsqrt_approx_ftz
+wrongly add_rms_norm/02_rsqrt_approx rsqrt=libm rsqrt=rsqrt_approx
+wrongly uclip_norm/01_block_per_row clamp=propagate clamp=fminmax
+wrongly add_uclip_norm/01_block_per_row fir_fma=0 fir_fma=1
+wrongly qk_uclip_norm/02_one_launch clamp=propagate clamp=fminmax
+wrongly exp2/02_ex2_approx_ftz exp=ex2_approx exp=ex2_approx_ftz
+wrongly silu_mul/03_rcp_approx divide=division divide=rcp_approx
+wrongly reglu/03_nan_kept clamp=fminmax clamp=propagate
+wrongly rope/02_16_bytes fir_fma=0 fir_fma=1
+wrongly lightning_decode/05_state_in_registers qk_lanes=16 qk_lanes=32
+wrongly top_k/01_block_per_row exp=libm exp=ex2_approx
 if [[ ${AT_EFFORT:-full} == full ]]; then
     wrongly gemv/04_split_ordered split=0 split=256
     wrongly gemv/05_cluster_ring qk_lanes=32 qk_lanes=64
@@ -65,7 +82,7 @@ says '"declared_fits":null'
 
 wants 2 "nearest is 'gemm/*'" "$attest" fit 'gemn/*'
 wants 2 'did you mean "f16"' "$attest" fit gemm/01_mma_f32_sum --dtype f15
-wants 4 'only attention and products of matrices are probed' "$attest" fit exp2/00_libm --quiet
+wants 4 'leaves nothing of the arithmetic to be declared' "$attest" fit kv_write/01_block_per_token --quiet
 wants 4 'takes no probing problem of f32' "$attest" fit gemm/01_mma_f32_sum --dtype f32 --quiet
 
 # Functions of a stranger who does not know: four lanes of a sum, in f16 alone, or in all formats, and a sum in double.

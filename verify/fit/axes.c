@@ -41,6 +41,7 @@ static const struct at_axis groups[] = {
     { .name = "sum of weights", .n_fields = 3, .field = { AT_FIELD_l_lanes, AT_FIELD_l_run, AT_FIELD_l_tree } },
     { .name = "quotient", .n_fields = 1, .field = { AT_FIELD_divide } },
     { .name = "logarithm", .n_fields = 1, .field = { AT_FIELD_lse } },
+    { .name = "inverse root", .n_fields = 1, .field = { AT_FIELD_rsqrt } },
     { .name = "tanh", .n_fields = 1, .field = { AT_FIELD_tanh } },
     { .name = "clamp", .n_fields = 1, .field = { AT_FIELD_clamp } },
     { .name = "zero weights", .n_fields = 1, .field = { AT_FIELD_pv_zero } },

@@ -5,37 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What costs little first: most candidates go no further. */
-/* clang-format off */
-static const struct at_probe_plan attention[] = {
-    { "sums of q.k",     AT_PROBE_QK,      4,   64, 4, "normal" },
-    { "sums of P V",     AT_PROBE_PV,      2,  128, 2, "normal" },
-    { "few keys",        AT_PROBE_DRAWN,   2,    5, 2, "normal" },
-    { "centred",         AT_PROBE_CENTRED, 8,  150, 8, "normal" },
-    { "large",           AT_PROBE_LARGE,   2,   40, 2, "normal" },
-    { "cancelling",      AT_PROBE_DRAWN,   2,   90, 2, "cancel" },
-    { "swamped",         AT_PROBE_DRAWN,   2,   90, 2, "swamped" },
-    { "drawn",           AT_PROBE_DRAWN,   1,  200, 2, "normal" },
-    { "rising",          AT_PROBE_RISING,  1,  330, 2, "normal" },
-    { "partial results", AT_PROBE_PARTS,   2, 1064, 2, "normal" },
-    { "long",            AT_PROBE_RISING,  1, 1064, 1, "normal" },
-    { 0 },
-};
-static const struct at_probe_plan products[] = {
-    { "sums",            AT_PROBE_PRODUCT, 64,   64, 2, "normal" },
-    { "long sums",       AT_PROBE_PRODUCT, 64, 1088, 1, "normal" },
-    { "drawn",           AT_PROBE_DRAWN,   64,   64, 2, "normal" },
-    { "large",           AT_PROBE_LARGE,   64,   64, 2, "normal" },
-    { "cancelling",      AT_PROBE_DRAWN,   64,  192, 2, "cancel" },
-    { "long",            AT_PROBE_DRAWN,   64, 1088, 2, "normal" },
-    { 0 },
-};
-/* clang-format on */
-
-static const struct at_probe_plan *plan_of(const struct at_probe_layout *layout) {
-    return at_op_find(layout->family->op)->kind == AT_KIND_PRODUCT ? products : attention;
-}
-
 /* What is not taken is noted and left out. */
 static at_status open_probe(struct at_runner *runner, int variant, const struct at_probe_layout *layout,
                             const struct at_probe_plan *plan, struct at_fit *fit) {
@@ -69,7 +38,7 @@ static at_status open_other_formats(struct at_runner *runner, int variant, struc
             continue;
         }
         AT_TRY(status);
-        for (const struct at_probe_plan *plan = plan_of(&other); plan->name; plan++)
+        for (const struct at_probe_plan *plan = at_probe_plans(&other); plan->name; plan++)
             if (plan->kind == AT_PROBE_DRAWN || (plan->kind < AT_PROBE_QK && dtype == AT_F32))
                 AT_TRY(open_probe(runner, variant, &other, plan, fit));
     }
@@ -78,7 +47,7 @@ static at_status open_other_formats(struct at_runner *runner, int variant, struc
 
 static at_status open_probes(struct at_runner *runner, int variant, const struct at_fit_options *options,
                              struct at_fit *fit) {
-    for (const struct at_probe_plan *plan = plan_of(&fit->layout); plan->name; plan++)
+    for (const struct at_probe_plan *plan = at_probe_plans(&fit->layout); plan->name; plan++)
         AT_TRY(open_probe(runner, variant, &fit->layout, plan, fit));
     fit->n_first = fit->search.n_probes;
     if (options->dtype == AT_FORMAT_COUNT)
@@ -89,7 +58,7 @@ static at_status open_probes(struct at_runner *runner, int variant, const struct
 
 /* Each probe once more, in another order of the machine. */
 static at_status look_for_changes(struct at_runner *runner, int variant, struct at_fit *fit) {
-    const struct at_probe_plan *plan = plan_of(&fit->layout);
+    const struct at_probe_plan *plan = at_probe_plans(&fit->layout);
     for (int i = 0; plan->name && !fit->changes; plan++) {
         struct at_probe again;
         if (i == fit->n_first || strcmp(fit->probe[i].name, plan->name) != 0)
@@ -149,8 +118,11 @@ static struct at_probe_layout layout_of_long_sums(struct at_runner *runner, int 
 
 static at_status find_orders(struct at_runner *runner, int variant, struct at_fit *fit) {
     const int runs = 2;
+    const enum at_kind of = at_op_find(fit->layout.family->op)->kind;
+    if (of != AT_KIND_ATTENTION && of != AT_KIND_PRODUCT)
+        return AT_OK; /* sums of squares do not cancel, others are shown through a function */
     const struct at_probe_layout wide = layout_of_long_sums(runner, variant, fit);
-    const int is_product = at_op_find(fit->layout.family->op)->kind == AT_KIND_PRODUCT;
+    const int is_product = of == AT_KIND_PRODUCT;
     const enum at_probe_kind kind = is_product ? AT_PROBE_PRODUCT : AT_PROBE_PV;
     if (!is_product)
         AT_TRY(at_order_find(runner, variant, &fit->layout, AT_PROBE_QK, 1, runs, &fit->qk));

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "datasets/language/case_keys.h"
 #include "verify/fit/masks.h"
 
 static const double SECONDS = 120; /* of a launch: the SIMT machine is slow */
@@ -36,7 +37,11 @@ static void attention_line(const struct at_probe_layout *l, const struct at_prob
 static at_status build(const struct at_probe_layout *l, const struct at_probe_plan *plan, struct at_case_data *data) {
     char line[400];
     struct at_case_list list = { 0 };
-    if (at_op_find(l->family->op)->kind == AT_KIND_PRODUCT)
+    const int has_dtype = at_key_index(at_op_find(l->family->op), "dtype") >= 0; /* exp2 has not: it is f32 */
+    if (plan->line)
+        snprintf(line, sizeof line, "%s %s%s%s%s", l->family->name, plan->line, l->more, has_dtype ? " dtype=" : "",
+                 has_dtype ? at_format_info(l->dtype)->name : "");
+    else if (at_op_find(l->family->op)->kind == AT_KIND_PRODUCT)
         snprintf(line, sizeof line, "%s m=%d n=%d k=%d dtype=%s data=%s seed=11%s", l->family->name,
                  l->family->decode ? 1 : 8, plan->b, plan->size, at_format_info(l->dtype)->name, plan->data, l->more);
     else
@@ -53,7 +58,8 @@ static at_status build(const struct at_probe_layout *l, const struct at_probe_pl
 static at_status takes(struct at_runner *runner, int variant, const struct at_probe_layout *l, int *answer) {
     struct at_case_data data = { 0 };
     const int is_product = at_op_find(l->family->op)->kind == AT_KIND_PRODUCT;
-    const struct at_probe_plan any = { "any", AT_PROBE_DRAWN, is_product ? 64 : 2, 256, 1, "normal" };
+    const struct at_probe_plan any = { "any", AT_PROBE_DRAWN,         is_product ? 64 : 2, 256, 1, "normal",
+                                       0,     at_probe_plans(l)->line };
     at_status status = build(l, &any, &data);
     *answer = 0;
     if (status == AT_USAGE) /* the family has no such case */
@@ -85,22 +91,41 @@ static at_status find_attention(struct at_runner *runner, int variant, struct at
     return AT_OK;
 }
 
+static at_status find_rows(struct at_runner *runner, int variant, struct at_probe_layout *l, int *found) {
+    static const char *const more[] = { "", " gamma_per=tensor" };
+    for (size_t i = 0; i < sizeof more / sizeof *more && !*found; i++) {
+        l->more = more[i];
+        AT_TRY(takes(runner, variant, l, found));
+    }
+    return AT_OK;
+}
+
 at_status at_probe_find_layout(struct at_runner *runner, int variant, enum at_format only,
                                struct at_probe_layout *layout) {
-    /* First what tensor cores take with the most bits. */
-    static const enum at_format order[] = { AT_F16, AT_BF16, AT_F32, AT_E4M3, AT_E5M2 };
+    /* First what tensor cores take with the most bits; of what they have no part in, what rounds least away. */
+    static const enum at_format with_tensor_cores[] = { AT_F16, AT_BF16, AT_F32, AT_E4M3, AT_E5M2 },
+                                without[] = { AT_F32, AT_F16, AT_BF16, AT_E4M3, AT_E5M2 };
     const struct at_variant *v = at_runner_variant(runner, variant);
     const struct at_family *family = at_family_find(v->family);
     const struct at_op *op = family ? at_op_find(family->op) : NULL;
-    if (!op || (op->kind != AT_KIND_ATTENTION && op->kind != AT_KIND_PRODUCT) || !op->declares)
-        return AT_FAIL(AT_UNSUPPORTED, "%s/%s: only attention and products of matrices are probed", v->family, v->name);
+    if (!op || !op->declares)
+        return AT_FAIL(AT_UNSUPPORTED, "%s/%s: its operator leaves nothing of the arithmetic to be declared", v->family,
+                       v->name);
     *layout = (struct at_probe_layout){ .family = family, .more = "" };
-    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+    if (!at_probe_plans(layout))
+        return AT_FAIL(AT_UNSUPPORTED, "%s/%s: there are no probes of %s", v->family, v->name, op->name);
+    const int has_dtype = at_key_index(op, "dtype") >= 0;
+    const int sums = op->kind == AT_KIND_ATTENTION || op->kind == AT_KIND_PRODUCT;
+    const enum at_format *order = sums ? with_tensor_cores : without;
+    for (size_t i = 0; i < sizeof without / sizeof *without; i++) {
         int found = 0;
-        if (!(at_op_dtypes(op) >> order[i] & 1) || (only != AT_FORMAT_COUNT && only != order[i]))
+        if (!(at_op_dtypes(op) >> order[i] & 1) || (!has_dtype && order[i] != AT_F32) ||
+            (only != AT_FORMAT_COUNT && only != order[i]))
             continue;
         layout->dtype = order[i];
-        AT_TRY((op->kind == AT_KIND_PRODUCT ? find_product : find_attention)(runner, variant, layout, &found));
+        AT_TRY((!sums                         ? find_rows
+                : op->kind == AT_KIND_PRODUCT ? find_product
+                                              : find_attention)(runner, variant, layout, &found));
         if (found)
             return AT_OK;
     }

@@ -6,7 +6,7 @@
 #include "datasets/language/case.h"
 #include "verify/runner/launch.h"
 
-enum { AT_PROBE_ROWS = 8, AT_PROBES_MAX = 32 };
+enum { AT_PROBE_ROWS = 512, AT_PROBES_MAX = 32 };
 
 /* What a probe's inputs are. */
 enum at_probe_kind {
@@ -35,7 +35,7 @@ struct at_probe_layout {
     const struct at_family *family;
     enum at_format dtype;
     int64_t d, page, causal; /* attention */
-    const char *more;        /* products: " out=f32" */
+    const char *more;        /* products: " out=f32"; rows: " gamma_per=tensor" */
 };
 
 /* The first layout that the variant takes, of dtype `only` (AT_FORMAT_COUNT: any). AT_UNSUPPORTED when it takes none. */
@@ -49,7 +49,10 @@ struct at_probe_plan {
     int b, size, rows; /* rows: that models are tried on, at most AT_PROBE_ROWS */
     const char *data;  /* what is drawn, before the kind changes it */
     int apart;         /* masks: terms that are not 0 are so far apart; 0: 1 */
+    const char *line;  /* neither attention nor products: the case but for family and format */
 };
+/* The probes of a layout; one without a name ends them. */
+const struct at_probe_plan *at_probe_plans(const struct at_probe_layout *layout);
 
 /* Builds the inputs, runs the variant once with `order` (at_run_mode) and keeps the outputs. AT_UNSUPPORTED when it is declined or
  * fails. Release it in any case. */

@@ -81,10 +81,11 @@ static unsigned ordinary(const struct at_search *s) { return ~of_kind(s, AT_PROB
 
 /* Pairs of axes of which neither may be seen while the other is wrong. */
 static at_status sweep_pairs(struct at_search *s, struct at_numerics *best, struct at_distance *distance) {
-    static const int pairs[][2] = { { AT_FIELD_p, AT_FIELD_block },         { AT_FIELD_exp, AT_FIELD_block },
-                                    { AT_FIELD_exp, AT_FIELD_l_lanes },     { AT_FIELD_scale_on, AT_FIELD_qk_unit },
-                                    { AT_FIELD_divide, AT_FIELD_exp },      { AT_FIELD_block, AT_FIELD_l_lanes },
-                                    { AT_FIELD_scale_on, AT_FIELD_fir_fma } };
+    static const int pairs[][2] = { { AT_FIELD_p, AT_FIELD_block },          { AT_FIELD_exp, AT_FIELD_block },
+                                    { AT_FIELD_exp, AT_FIELD_l_lanes },      { AT_FIELD_scale_on, AT_FIELD_qk_unit },
+                                    { AT_FIELD_divide, AT_FIELD_exp },       { AT_FIELD_block, AT_FIELD_l_lanes },
+                                    { AT_FIELD_scale_on, AT_FIELD_fir_fma }, { AT_FIELD_rsqrt, AT_FIELD_qk_unit },
+                                    { AT_FIELD_exp, AT_FIELD_qk_unit } };
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs && distance->far > 0; i++) {
         const int one = at_axes_of(&s->axes, pairs[i][0]), two = at_axes_of(&s->axes, pairs[i][1]);
         if (one >= 0 && two >= 0 && one != two)

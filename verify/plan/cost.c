@@ -8,22 +8,23 @@
 
 #include "attest/buffer.h"
 
-/* Kernels work by tiles of queries: a request of one query takes each head's block as long as one of so many. */
-enum { TILE_QUERIES = 32 };
+/* Kernels work by tiles: a request of one query takes each head's block as long as one of so many, however few its keys are. */
+enum { TILE_QUERIES = 32, TILE_KEYS = 16 };
 
 static int same_request(const struct at_problem *p, int64_t row, int64_t other) {
     return row == other || (p->op->request_of_row && p->op->request_of_row(p, row) == p->op->request_of_row(p, other));
 }
 
-/* Multiply-adds of all rows; where requests have few queries, of as many as a tile has. */
+/* Multiply-adds of all rows; where requests have few queries or keys, of as many as a tile has. */
 double at_problem_work(const struct at_problem *p) {
     const double tile = p->op->request_of_row ? (double)(TILE_QUERIES * p->sizes.h) : 1;
+    const double least = p->op->request_of_row ? tile * 2 * TILE_KEYS * (double)p->sizes.d : 0;
     double work = 0;
     for (int64_t first = 0, next, rows = p->op->rows(p); first < rows; first = next) {
         double of_request = 0;
         for (next = first; next < rows && same_request(p, first, next); next++)
             of_request += p->op->row_work(p, next);
-        work += of_request * fmax(1.0, tile / (double)(next - first));
+        work += fmax(of_request * fmax(1.0, tile / (double)(next - first)), least);
     }
     return work;
 }

@@ -273,6 +273,7 @@ static void fill_reply(const struct at_reply *from, struct at_run_reply *to) {
                                  .timing = from->timing,
                                  .timed_outputs = from->timed_outputs };
     snprintf(to->reason, sizeof to->reason, "%s", from->reason);
+    snprintf(to->way, sizeof to->way, "%s", from->way);
 }
 
 /* A child that died or spoke between jobs is replaced before it can spoil the next one. */

@@ -64,6 +64,7 @@ struct at_run_reply {
     int capturable;   /* the launch can be captured in a graph */
     int64_t path;     /* hash of what was launched; 0: not known */
     int64_t launches; /* kernels; 0: none, or not known */
+    char way[32];     /* which of its kernels a variant that chooses took; "": no choice, or not known */
     int has_counters;
     struct at_counters counters;
     struct at_timing timing;

@@ -9,16 +9,12 @@
 #include "verify/study/special/study_exp2.h"
 #include "verify/study/special/study_special.h"
 #include "verify/study/tensor_core/study_tensor_core.h"
+#include "verify/study/ways/study_ways.h"
 #include "verify/study/zeros/study_zeros.h"
 
 const struct at_study *const at_studies[] = {
-    &at_study_accumulate,
-    &at_study_modes,
-    &at_study_tensor_core,
-    &at_study_special,
-    &at_study_zeros,
-    &at_study_exp2,
-    NULL,
+    &at_study_accumulate, &at_study_modes, &at_study_tensor_core, &at_study_special,
+    &at_study_zeros,      &at_study_ways,  &at_study_exp2,        NULL,
 };
 
 /* One table for all, so that a word of one study before another is told from a word that none knows. */
@@ -28,8 +24,9 @@ static const struct at_option options[] = {
     AT_STUDY_EXP2_OPTIONS,
     AT_STUDY_SPECIAL_OPTIONS,
     AT_STUDY_ZEROS_OPTIONS,
+    AT_STUDY_WAYS_OPTIONS,
     { "--runner", "R",
-      "tensor-core, special: cuda, cpu (special: default), or a command line that speaks the protocol" },
+      "tensor-core, special, ways: cuda, cpu (special, ways: default), or a command line that speaks the protocol" },
     { "--devices", "LIST",
       "tensor-core, special --golden: all, or 0,1,...: two runners are started on each of these GPUs (default: two on "
       "the first), and whichever is free takes the next piece; what fails on one is done by another" },
@@ -76,9 +73,9 @@ static int run(const struct at_args *args) {
 
 const struct at_command at_command_study = {
     .name = "study",
-    .synopsis = "study accumulate | modes | special | tensor-core | zeros [options]",
+    .synopsis = "study accumulate | modes | special | tensor-core | zeros | ways [options]",
     .summary = "precision lost by modes of accumulation; tensor cores and the special-function unit against their "
-               "models; zero outputs",
+               "models; zero outputs; which kernel a dispatcher takes",
     .example = "attest study accumulate --modes 'f16*' --data '@(normal|same_sign|minilm/*)' --out s.h5",
     .options = options,
     .min_words = 1,

@@ -76,7 +76,7 @@ static void test_job_refuses(void **state) {
 
 static struct at_reply full(void) {
     struct at_reply reply = {
-        .kind = AT_REPLY_DONE, .seconds = 0.5, .capturable = 1, .path = 99, .launches = 3, .has_counters = 1
+        .kind = AT_REPLY_DONE, .seconds = 0.5, .capturable = 1, .path = 99, .launches = 3, .way = "wgmma", .has_counters = 1
     };
     int64_t n = 1;
 #define X(name, meaning) reply.counters.name = n++;
@@ -100,6 +100,7 @@ static void test_reply(void **state) {
     at_assert_ok(at_reply_parse(&message, &got));
     assert_int_equal(got.capturable, 1);
     assert_true(got.path == 99 && got.launches == 3 && got.has_counters);
+    assert_string_equal(got.way, "wgmma");
     assert_memory_equal(&got.counters, &sent.counters, sizeof got.counters);
     assert_true(got.timing.cold == sent.timing.cold && got.timing.hot == sent.timing.hot);
     assert_true(got.timing.copy_rate == sent.timing.copy_rate);
@@ -116,6 +117,7 @@ static void test_reply_refuses(void **state) {
         "done id=0 bytes=0 seconds=0 path=-1",
         "done id=0 bytes=0 seconds=0 launches=-1",
         "done id=0 bytes=0 seconds=0 capturable=2",
+        "done id=0 bytes=0 seconds=0 way=a_name_of_thirty_two_characters_",
         "done id=0 bytes=0 seconds=0 replays=0 copies=1 cold=1 hot=1 copy_rate=1",
         "done id=0 bytes=0 seconds=0 replays=1 copies=1 cold=1 hot=1",
         "done id=0 bytes=0 seconds=0 replays=1 copies=1 cold=nan hot=1 copy_rate=1",

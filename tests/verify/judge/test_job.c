@@ -24,6 +24,15 @@ static void a_lone_query_takes_as_long_as_a_tile(void **state) {
     assert_true(tile > 20);
 }
 
+/* 02_fa2 took 8 s for these on the SIMT machine, and was HUNG beside other work: 10,000 blocks, a tile of keys each. */
+static void a_lone_key_takes_as_long_as_a_tile(void **state) {
+    (void)state;
+    const double one = seconds("softmax_prefill b=1250 h=8 hk=8 sq=1 sk=1 d=64"),
+                 tile = seconds("softmax_prefill b=1250 h=8 hk=8 sq=1 sk=16 d=64");
+    at_assert_within(one, tile, 1e-9 * tile);
+    assert_true(one > 100);
+}
+
 static void little_work_has_ten_seconds(void **state) {
     (void)state;
     at_assert_same(seconds("softmax_decode b=1 h=1 hk=1 sk=1 d=1"), 10);
@@ -33,6 +42,7 @@ static void little_work_has_ten_seconds(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_lone_query_takes_as_long_as_a_tile),
+        cmocka_unit_test(a_lone_key_takes_as_long_as_a_tile),
         cmocka_unit_test(little_work_has_ten_seconds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

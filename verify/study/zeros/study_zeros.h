@@ -21,6 +21,6 @@ void at_zeros_count(enum at_format format, int64_t rows, int64_t columns, const 
 
 extern const struct at_study at_study_zeros;
 #define AT_STUDY_ZEROS_OPTIONS \
-    { "--case", "LINE", "zeros: the problems whose outputs are counted, a line of the case language" }
+    { "--case", "LINE", "zeros, ways: the problems whose outputs or choices are counted, a line of the case language" }
 
 #endif
