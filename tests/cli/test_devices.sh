@@ -60,9 +60,13 @@ says 'device 1 is given up.*no such device'
 devices 0=absent; judged skipped --devices 0,1; started '0 1'
 same "$scratch/one.h5" "$scratch/skipped.h5"
 # Nothing but broken ones: what fails everywhere is a result, as with one device; and what starts nowhere is none.
-devices 0=dies 1=dies; judged broken --devices 0,1 --jobs 2 --json "$scratch/broken.jsonl"
+for ((i = 0; i < 20; i++)); do # until one failed two jobs that the other did, and one failed on both: who gets a job is the machine's choice
+    devices 0=dies 1=dies; judged broken --devices 0,1 --jobs 2 --json "$scratch/broken.jsonl"
+    [[ $(grep -c 'is given up' "$scratch/log") -le 1 ]] || fail "the last device was given up"
+    grep -q 'is given up' "$scratch/log" && grep -q '"state":"CRASHED"' "$scratch/broken.jsonl" && break
+done
+says 'device [01] is given up'
 grep -q '"state":"CRASHED"' "$scratch/broken.jsonl" || fail "nothing is CRASHED where every device dies"
-says 'device [01] is given up' && [[ $(grep -c 'is given up' "$scratch/log") == 1 ]] || fail "the last device was given up"
 devices 0=absent 1=absent
 wants 3 'no such device' "$attest" verify "${variants[@]}" --runner "$scratch/runner" --devices 0,1
 devices 1=older

@@ -75,9 +75,13 @@ static void test_job_refuses(void **state) {
 }
 
 static struct at_reply full(void) {
-    struct at_reply reply = {
-        .kind = AT_REPLY_DONE, .seconds = 0.5, .capturable = 1, .path = 99, .launches = 3, .way = "wgmma", .has_counters = 1
-    };
+    struct at_reply reply = { .kind = AT_REPLY_DONE,
+                              .seconds = 0.5,
+                              .capturable = 1,
+                              .path = 99,
+                              .launches = 3,
+                              .way = "wgmma",
+                              .has_counters = 1 };
     int64_t n = 1;
 #define X(name, meaning) reply.counters.name = n++;
     AT_COUNTER_LIST(X)
