@@ -76,7 +76,7 @@ diff <(sed -n '/^mean and bias/,$p' "$scratch/out") <(sed -n '/^mean and bias/,$
 
 # ---- what it refuses
 bad() { local says=$1; shift; wants 2 "$says" "$attest" study "$@"; grep -q '^attest: ' "$scratch/out" || fail "$*: no message"; }
-bad "wanted one of accumulate, modes, tensor-core, special, zeros, exp2" nonsense
+bad "wanted one of accumulate, modes, tensor-core, special, zeros, ways, exp2" nonsense
 bad "matches no mode; did you mean 'f16_k16'?" accumulate --modes f16k16
 bad "did you mean 'same_sign'?" accumulate --data samesign
 bad '--lengths: found "1,x", wanted whole numbers' accumulate --lengths 1,x
