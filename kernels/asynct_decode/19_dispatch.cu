@@ -13,6 +13,7 @@
  * Limits: f16 or bf16; d 32, 64, 96, 128 or 256.
  *
  * Source: 000 sections 5.2, 6.11 and 7.2; that no choice changes the bits is ours. */
+#include "attest/way.h"
 #include "kernels/asynct_decode/asynct_split.h"
 
 namespace {
@@ -82,14 +83,6 @@ template <int D, int GROUP> int launch_way(const struct at_launch *launch) {
     return at_decode_launch(launch, attend_walk<at_f16, D, GROUP>, attend_walk<at_bf16, D, GROUP>, shared);
 }
 
-bool wide(const struct at_sizes *z) { return z->b >= WIDE_BATCH; }
-
-const char *way(const struct at_problem *problem) {
-    static const char *const names[2][2] = { { "one-block,8-threads", "one-block,16-threads" },
-                                             { "ranges,8-threads", "ranges,16-threads" } };
-    return names[splits(&problem->sizes)][wide(&problem->sizes)];
-}
-
 const char *supports(const struct at_problem *problem) { return at_asynct_decode_sized_declines(problem, 0); }
 
 int64_t workspace(const struct at_problem *problem) {
@@ -97,9 +90,12 @@ int64_t workspace(const struct at_problem *problem) {
 }
 
 int launch(const struct at_launch *launch) {
-    return at_with_head_size(launch->problem->sizes.d, [launch]<int D>() {
-        return wide(&launch->problem->sizes) ? launch_way<D, 16>(launch) : launch_way<D, 8>(launch);
-    });
+    static const char *const ways[2][2] = { { "one-block,8-threads", "one-block,16-threads" },
+                                            { "ranges,8-threads", "ranges,16-threads" } };
+    const bool wide = launch->problem->sizes.b >= WIDE_BATCH;
+    at_took_way(ways[splits(&launch->problem->sizes)][wide]);
+    return at_with_head_size(launch->problem->sizes.d,
+                             [=]<int D>() { return wide ? launch_way<D, 16>(launch) : launch_way<D, 8>(launch); });
 }
 
 } // namespace
@@ -128,5 +124,4 @@ AT_KERNEL(asynct_decode, 19_dispatch) = {
     .supports = supports,
     .workspace = workspace,
     .launch = launch,
-    .way = way,
 };

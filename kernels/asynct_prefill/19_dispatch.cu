@@ -14,6 +14,7 @@
  * Limits: bf16; d 32, 64, 96 or 128; the first kernel wants sm_90a, elsewhere its launch traps.
  *
  * Source: 000 sections 4 and 5.2, whose second kernel is 01_as_decode, with other bits. */
+#include "attest/way.h"
 #include "kernels/asynct_prefill/asynct_wgmma.h"
 
 namespace {
@@ -89,10 +90,9 @@ bool pays(const struct at_problem *problem) {
            !at_wgmma_constants_decline(problem);
 }
 
-const char *way(const struct at_problem *problem) { return pays(problem) ? "wgmma" : "mma.sync"; }
-
 int launch(const struct at_launch *launch) {
     const bool wgmma = pays(launch->problem);
+    at_took_way(wgmma ? "wgmma" : "mma.sync");
     return at_mma_with_head_size(launch->problem->sizes.d, [=]<int D>() {
         return wgmma ? at_mma_launch(launch, by_wgmma<D>, WARPS, tiles<D>::BYTES + tiles<D>::P_BYTES)
                      : at_mma_launch(launch, by_mma<D>, WARPS, shared<D>::bytes(WARPS, launch));
@@ -108,5 +108,4 @@ AT_KERNEL(asynct_prefill, 19_dispatch) = {
     .supports = at_mma_bf16_declines,
     .workspace = nullptr,
     .launch = launch,
-    .way = way,
 };

@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include "attest/way.h"
+
 void at_device_failed(const struct at_device *device, const char *doing, int code, struct at_reply *reply) {
     reply->kind = AT_REPLY_FAILED;
     snprintf(reply->reason, sizeof reply->reason, "%s: error %d, %s", doing, code, device->error(code));
@@ -50,8 +52,6 @@ void at_job_run(const struct at_serve *serve, struct at_block *block, const stru
         snprintf(reply->reason, sizeof reply->reason, "%s", refusal);
         return;
     }
-    if (kernel->way)
-        snprintf(reply->way, sizeof reply->way, "%s", kernel->way(&problem));
     if (job->mode.ask)
         return;
     struct at_launch launch = { .problem = &problem };
@@ -72,7 +72,9 @@ void at_job_run(const struct at_serve *serve, struct at_block *block, const stru
         reply->timed_outputs = reply->kind == AT_REPLY_DONE && device->keeps_timed;
         return;
     }
+    at_way_forget();
     code = device->run(device, kernel, &launch, &job->mode, reply);
+    snprintf(reply->way, sizeof reply->way, "%s", at_way_taken());
     if (device->found && device->found(device, &reply->kind, reply->reason, sizeof reply->reason))
         return;
     if (code) {

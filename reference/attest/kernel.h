@@ -33,9 +33,6 @@ struct at_kernel {
     int64_t (*workspace)(const struct at_problem *problem);
     /* Enqueues the work. Does not allocate, synchronise or print. 0, or a CUDA error number. */
     int (*launch)(const struct at_launch *launch);
-    /* Of a variant that chooses among kernels: the name of the one that launch takes for this problem, at most 31 printable
-     * characters without a space (static text). Launch itself must ask it. NULL: there is no choice. */
-    const char *(*way)(const struct at_problem *problem);
 };
 
 /* One row of the generated table. */

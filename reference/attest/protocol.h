@@ -13,6 +13,7 @@
 
 #include "attest/op.h"
 #include "attest/run_mode.h"
+#include "attest/way.h"
 
 /* The version is that of the grammar: verbs, their fields, and how a size, a parameter and a tensor are written. Which
  * of them an operator has is none of it. The two sides must agree exactly. */
@@ -172,8 +173,9 @@ struct at_reply {
     int capturable;   /* done only: the launch can be captured in a graph; a C variant runs as it is launched */
     int64_t path;     /* done only: hash of what was launched, kernels, grids and shared memory; 0: not known */
     int64_t launches; /* done only: kernels that were launched; 0: none, or not known */
-    char way[32];     /* done only: which of its kernels a variant that chooses took; "": no choice, or not known */
-    int64_t bytes;    /* done only; 0 for memfd */
+    char
+        way[AT_WAY_SIZE]; /* done only: which of its kernels a variant that chooses took; "": no choice, or not known */
+    int64_t bytes;        /* done only; 0 for memfd */
     int has_counters;
     struct at_counters counters;
     struct at_timing timing;

@@ -291,15 +291,15 @@ bad 'did you mean' zeros --case 'regul tokens=3'
 # 32 x 256, 16 x 1024, 4 x 2048, and 6656 ragged ones
 prefill='asynct_prefill h=8 hk=4 d=128 page=16 causal=1 dtype=bf16'
 scenarios='scenario=decode_heavy_b32,large_batch_short_b128,balanced_b32,prefill_heavy_b16,long_prefill_b4,mixed_prefill_b32'
-wants 0 'asynct_prefill/19_dispatch: 47616 tokens, 0 cases declined' "$attest" study ways --case "$prefill $scenarios"
+wants 0 'asynct_prefill/19_dispatch: 47616 tokens, 0 cases declined' "$attest" study ways --variants "*_prefill/19_dispatch" --case "$prefill $scenarios"
 says_way() { grep -qE "^  $1 +$2 cases +$3 requests +$4 tokens +$5 %$" "$scratch/out" || { cat "$scratch/out"; fail "other tokens by $1"; }; }
 says_way wgmma 5 116 41472 87.10
 says_way mma.sync 1 128 6144 12.90
-wants 0 '1 cases declined' "$attest" study ways --case 'asynct_prefill b=1 sq=9 d=128 dtype=bf16,f16'
+wants 0 '1 cases declined' "$attest" study ways --variants '*/19_dispatch' --case 'asynct_prefill b=1 sq=9 d=128 dtype=bf16,f16'
 # What it says is what it launches: the accesses of the dispatcher's launch are those of the kernel that it names, and not the other's.
 for sq_way in '64 wgmma 15_wgmma_gate_constants 04_mma' '63 mma.sync 04_mma 15_wgmma_gate_constants'; do
     read -r sq way same other <<< "$sq_way"
-    wants 0 "/19_dispatch: $sq tokens" "$attest" study ways --case "$prefill b=1 sq=$sq"
+    wants 0 "/19_dispatch: $sq tokens" "$attest" study ways --variants "*_prefill/19_dispatch" --case "$prefill b=1 sq=$sq"
     says_way "$way" 1 1 "$sq" 100.00
     "$attest" verify "asynct_prefill/@(19_dispatch|$same|$other)" --case "$prefill b=1 sq=$sq" --counters --quiet --json "$scratch/counted" > /dev/null
     counts() { grep "\"variant\":\"$1\"" "$scratch/counted" | grep -oE '"counter_[a-z_]*":[0-9]+'; }
@@ -307,9 +307,10 @@ for sq_way in '64 wgmma 15_wgmma_gate_constants 04_mma' '63 mma.sync 04_mma 15_w
     cmp <(counts 19_dispatch) <(counts "$same") || fail "sq=$sq: says $way and launches something else than $same"
     cmp -s <(counts 19_dispatch) <(counts "$other") && fail "sq=$sq: $same and $other count alike, so nothing is told"
 done
-wants 0 'asynct_decode/19_dispatch: 4 tokens' "$attest" study ways --case 'asynct_decode b=4 sk=4096 d=128 page=16 dtype=bf16'
+wants 0 'asynct_decode/19_dispatch: 4 tokens' "$attest" study ways --variants '*/19_dispatch' --case 'asynct_decode b=4 sk=4096 d=128 page=16 dtype=bf16'
 says_way ranges,8-threads 1 4 4 100.00
-wants 0 'asynct_decode/19_dispatch: 64 tokens' "$attest" study ways --case 'asynct_decode b=64 sk=40 d=128 page=16 dtype=bf16'
+wants 0 'asynct_decode/19_dispatch: 64 tokens' "$attest" study ways --variants '*/19_dispatch' --case 'asynct_decode b=64 sk=40 d=128 page=16 dtype=bf16'
 says_way one-block,16-threads 1 64 64 100.00
 wants 2 'that took a case of' "$attest" study ways --variants '*/04_mma' --case "$prefill b=1 sq=9"
-bad 'exclude each other' ways --case 'asynct_prefill b=1 sq=9' --cases 'smoke:*'
+bad 'exclude each other' ways --variants '*' --case 'asynct_prefill b=1 sq=9' --cases 'smoke:*'
+bad 'wanted --variants' ways --cases 'smoke:*'

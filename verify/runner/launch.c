@@ -281,19 +281,12 @@ static at_status question(struct at_runner *runner, int variant, const struct at
     return at_runner_run(runner, variant, &placed, buffer.used, mode, at_time_limit(QUESTION_SECONDS), reply);
 }
 
-at_status at_ask_way(struct at_runner *runner, int variant, const struct at_problem *problem, int *takes,
-                     char way[32]) {
+at_status at_ask(struct at_runner *runner, int variant, const struct at_problem *problem, int *takes) {
     const struct at_run_mode mode = { .ask = 1 };
     struct at_run_reply reply;
     AT_TRY(question(runner, variant, problem, &mode, &reply));
     *takes = reply.outcome != AT_RUN_UNSUPPORTED;
-    memcpy(way, reply.way, sizeof reply.way);
     return AT_OK;
-}
-
-at_status at_ask(struct at_runner *runner, int variant, const struct at_problem *problem, int *takes) {
-    char way[32];
-    return at_ask_way(runner, variant, problem, takes, way);
 }
 
 at_status at_ask_all(struct at_runner *runner, const int *variants, int n, const struct at_problem *problem,

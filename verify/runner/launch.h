@@ -28,12 +28,10 @@ at_status at_guarded_launch_elsewhere(struct at_runner *runner, int variant, con
 /* *takes = 0 when the variant declines this problem, which may be an outline (at_case_outline): its answer is one to sizes,
  * parameters, formats and shapes. A runner that does not know the question runs the variant; nothing is looked at. */
 at_status at_ask(struct at_runner *runner, int variant, const struct at_problem *problem, int *takes);
-/* The same; way: which of its kernels it would take ("": it has no choice, declines, or does not say). */
-at_status at_ask_way(struct at_runner *runner, int variant, const struct at_problem *problem, int *takes, char way[32]);
 /* The same of n variants, at most 64: bit i of *takes is variants[i]'s answer. */
 at_status at_ask_all(struct at_runner *runner, const int *variants, int n, const struct at_problem *problem,
                      uint64_t *takes);
-/* What the variant would launch on this problem: reply->launches, or AT_RUN_UNSUPPORTED with its reason. No CUDA kernel is run on
+/* What the variant would launch on this problem: reply->launches and reply->way, or AT_RUN_UNSUPPORTED with its reason. No CUDA kernel is run on
  * the SIMT machine for it. A runner that does not know the question runs the variant; nothing is looked at. */
 at_status at_dry_launch(struct at_runner *runner, int variant, const struct at_problem *problem,
                         struct at_run_reply *reply);

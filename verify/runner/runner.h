@@ -12,6 +12,7 @@
 #include "attest/kernel.h"
 #include "attest/op.h"
 #include "attest/run_mode.h"
+#include "attest/way.h"
 #include "verify/runner/sandbox.h"
 #include "verify/runner/time_limit.h"
 
@@ -59,12 +60,12 @@ at_status at_runner_memory(struct at_runner *runner, int64_t bytes, uint8_t **ba
 enum at_run_outcome { AT_RAN, AT_RUN_UNSUPPORTED, AT_RUN_FAILED, AT_RUN_RACY, AT_RUN_DIRTY, AT_RUN_DEADLOCKED };
 struct at_run_reply {
     enum at_run_outcome outcome;
-    char reason[512]; /* why unsupported or failed, in the runner's words */
-    double seconds;   /* wall time of the launch as the runner saw it */
-    int capturable;   /* the launch can be captured in a graph */
-    int64_t path;     /* hash of what was launched; 0: not known */
-    int64_t launches; /* kernels; 0: none, or not known */
-    char way[32];     /* which of its kernels a variant that chooses took; "": no choice, or not known */
+    char reason[512];      /* why unsupported or failed, in the runner's words */
+    double seconds;        /* wall time of the launch as the runner saw it */
+    int capturable;        /* the launch can be captured in a graph */
+    int64_t path;          /* hash of what was launched; 0: not known */
+    int64_t launches;      /* kernels; 0: none, or not known */
+    char way[AT_WAY_SIZE]; /* which of its kernels a variant that chooses took; "": no choice, or not known */
     int has_counters;
     struct at_counters counters;
     struct at_timing timing;

@@ -1,8 +1,8 @@
-/* attest study ways: asks a runner which kernel each variant takes for each case; nothing is launched.
+/* attest study ways: which kernel each variant takes for each case.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A dispatcher that is right on every case may still send hardly a token to the kernel it was built for. The answer comes from
- * the function that its launch decides by, and from sizes and parameters alone: cases at their full lengths cost nothing. */
+ * A dispatcher that is right on every case may still send hardly a token to the kernel it was built for. It says what it takes where
+ * it takes it, in launches that are dry: of a CUDA kernel nothing runs on the SIMT machine, so full lengths cost little. */
 #include "verify/study/ways/study_ways.h"
 
 #include <inttypes.h>
@@ -52,13 +52,15 @@ static at_status count_case(struct at_runner *runner, const struct at_plan_case 
     AT_TRY(at_case_outline(at->c, &data));
     for (int i = 0; i < at->n_variants && status == AT_OK; i++) {
         struct at_ways *ways = &of_variant[at->variants[i]];
-        int takes;
-        char way[32];
-        AT_TRY_OUT(at_ask_way(runner, at->variants[i], &data.problem, &takes, way));
-        if (!takes)
+        struct at_run_reply reply;
+        AT_TRY_OUT(at_dry_launch(runner, at->variants[i], &data.problem, &reply));
+        if (reply.outcome == AT_RUN_UNSUPPORTED)
             ways->declined++;
-        else if (way[0])
-            status = at_ways_add(ways, way, data.problem.sizes.b, tokens_of(&data.problem));
+        else if (reply.outcome != AT_RAN)
+            AT_FAIL_OUT(AT_CRASHED, "study ways: %s: %.300s", at_runner_variant(runner, at->variants[i])->name,
+                        reply.reason);
+        else if (reply.way[0])
+            status = at_ways_add(ways, reply.way, data.problem.sizes.b, tokens_of(&data.problem));
     }
 out:
     at_case_data_release(&data);
@@ -93,16 +95,16 @@ static at_status count(struct at_runner *runner, const struct at_plan *plan, str
 static at_status study(const struct at_args *args) {
     const char *variants = at_args_get(args, "--variants"), *cases = at_args_get(args, "--cases"),
                *spec = at_args_get(args, "--runner"), *line = at_args_get(args, "--case");
-    const struct at_selection selection = { .globs = &variants,
-                                            .n_globs = variants != NULL,
-                                            .cases_glob = cases ? cases : "smoke:*",
-                                            .case_line = line,
-                                            .shards = 1 };
+    const struct at_selection selection = {
+        .globs = &variants, .n_globs = 1, .cases_glob = cases ? cases : "smoke:*", .case_line = line, .shards = 1
+    };
     struct at_runner *runner = NULL;
     struct at_plan plan = { 0 };
     struct at_ways *of_variant = NULL;
     at_status status = AT_OK;
     int n = 0, choosing = 0;
+    if (!variants)
+        return AT_FAIL(AT_USAGE, "study ways: wanted --variants GLOB");
     if (line && cases)
         return AT_FAIL(AT_USAGE, "study ways: --case and --cases exclude each other");
     AT_TRY(at_runner_open(spec ? spec : "cpu", &runner));
@@ -121,7 +123,7 @@ static at_status study(const struct at_args *args) {
         AT_FAIL_OUT(
             AT_NOT_FOUND,
             "study ways: no variant of '%.100s' that took a case of '%.100s' says that it chooses among kernels",
-            variants ? variants : "*", line ? line : selection.cases_glob);
+            variants, line ? line : selection.cases_glob);
 out:
     free(of_variant);
     at_plan_release(&plan);

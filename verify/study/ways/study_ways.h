@@ -5,13 +5,14 @@
 
 #include <stdint.h>
 
+#include "attest/way.h"
 #include "verify/study/study_list.h"
 
 enum { AT_WAYS_MAX = 16 };
 
 /* What one kernel got of the cases that its variant took. */
 struct at_way {
-    char name[32];
+    char name[AT_WAY_SIZE];
     int64_t cases, requests, tokens;
 };
 struct at_ways {
@@ -26,8 +27,8 @@ void at_ways_sort(struct at_ways *ways);
 
 extern const struct at_study at_study_ways;
 #define AT_STUDY_WAYS_OPTIONS \
-    { "--variants", "GLOB", "ways: family/variant (default: all that choose among kernels)" }, { \
-        "--cases", "GLOB", "ways: whose choices are counted, as role:id or @NAME (default 'smoke:*')" \
+    { "--variants", "GLOB", "ways: whose choices are counted, as family/variant" }, { \
+        "--cases", "GLOB", "ways: on which cases, as role:id or @NAME (default 'smoke:*')" \
     }
 
 #endif
