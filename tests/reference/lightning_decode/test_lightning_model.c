@@ -191,6 +191,10 @@ static void test_refusals(void **state) {
     n.free_order = 1;
     at_assert_fails(p->op->model(p, &n, 0, 1, &eval.eval), AT_UNSUPPORTED, "free_order=1");
     at_assert_ok(p->op->evaluate(p, &n, 0, 1, &eval.eval));
+    n = at_numerics_default();
+    n.exp = AT_EXP_TANH_APPROX;
+    at_assert_fails(p->op->model(p, &n, 0, 1, &eval.eval), AT_UNSUPPORTED, "exp=tanh_approx is silu_mul's");
+    at_assert_fails(p->op->evaluate(p, &n, 0, 1, &eval.eval), AT_UNSUPPORTED, "exp=tanh_approx is silu_mul's");
     at_test_eval_release(&eval);
     at_drop_case(&built);
 }
