@@ -19,6 +19,9 @@ static const char *refused(enum at_unit unit, enum at_format a, enum at_format b
     case AT_UNIT_TC_FP8_BY_F16:
     case AT_UNIT_TC_FP8_BY_F16_F16:
         return "wanted another unit: nothing here is of 8 bits";
+    case AT_UNIT_TC_TF32:
+    case AT_UNIT_TC_TF32_RNA:
+        return (a == AT_F32 || a == AT_TF32) && b == AT_F32 ? NULL : "wanted operands f32 (or P in tf32)";
     case AT_UNIT_TC_F16:
     case AT_UNIT_F16_FMA:
         break;

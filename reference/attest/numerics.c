@@ -70,6 +70,8 @@ enum { FIELDS = sizeof fields / sizeof fields[0], MAX_WORDS = 32 };
 /* Terms of one fused block of Hopper's tensor cores; chunks are made of whole blocks, or are half of one (the
  * instructions with k = 8, which leave the other half empty). */
 static int tensor_core_block(int unit) {
+    if (unit == AT_UNIT_TC_TF32 || unit == AT_UNIT_TC_TF32_RNA)
+        return 8;
     return unit == AT_UNIT_TC_FP8 || unit == AT_UNIT_TC_FP8_BY_F16 || unit == AT_UNIT_TC_FP8_BY_F16_F16 ? 32 : 16;
 }
 
@@ -232,7 +234,8 @@ at_status at_numerics_parse(const char *text, struct at_numerics *numerics) {
 
 static int is_tensor_core(int unit) {
     return unit == AT_UNIT_TC_F32 || unit == AT_UNIT_TC_F16 || unit == AT_UNIT_TC_FP8 || unit == AT_UNIT_TC_FP8_ADA ||
-           unit == AT_UNIT_TC_FP8_BY_F16 || unit == AT_UNIT_TC_FP8_BY_F16_F16;
+           unit == AT_UNIT_TC_FP8_BY_F16 || unit == AT_UNIT_TC_FP8_BY_F16_F16 || unit == AT_UNIT_TC_TF32 ||
+           unit == AT_UNIT_TC_TF32_RNA;
 }
 static int is_f16_accumulator(int unit) {
     return unit == AT_UNIT_TC_F16 || unit == AT_UNIT_F16_FMA || unit == AT_UNIT_TC_FP8_BY_F16_F16;

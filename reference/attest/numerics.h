@@ -24,7 +24,10 @@
     X(TC_FP8_ADA, "tc_fp8_ada", "sm_89's mma.sync of e4m3 or e5m2: fused block of 16, otherwise as tc_fp8")    \
     X(TC_FP8_BY_F16, "tc_fp8_by_f16", "sm_90's and sm_100's mma.sync of e4m3 or e5m2, which has no unit of its own: 32 products as " \
                           "two steps of tc_f32 from 0, those with k mod 4 in {0, 1} first; their sum is added in f32, to nearest") \
-    X(TC_FP8_BY_F16_F16, "tc_fp8_by_f16_f16", "the same with f16 sums: two steps of tc_f16, and their sum is added in f16")
+    X(TC_FP8_BY_F16_F16, "tc_fp8_by_f16_f16", "the same with f16 sums: two steps of tc_f16, and their sum is added in f16") \
+    X(TC_TF32, "tc_tf32", "tensor core on f32, f32 accumulator: the low 13 bits of an operand are dropped; Hopper's fused block of " \
+                          "8, truncating, F = 25")                                                            \
+    X(TC_TF32_RNA, "tc_tf32_rna", "the same with operands that cvt.rna.tf32 has rounded: to nearest, ties away from 0")
 /* How the partial sums of `lanes` are joined. */
 #define AT_TREE_LIST(X)                                                                                        \
     X(SEQUENTIAL, "sequential", "lane 0 + lane 1 + ... in order")                                              \

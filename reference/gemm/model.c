@@ -21,6 +21,9 @@ static const char *refused(enum at_unit unit, enum at_format format) {
     case AT_UNIT_TC_FP8_BY_F16:
     case AT_UNIT_TC_FP8_BY_F16_F16:
         return format == AT_E4M3 || format == AT_E5M2 ? NULL : "wanted e4m3 or e5m2";
+    case AT_UNIT_TC_TF32:
+    case AT_UNIT_TC_TF32_RNA:
+        return format == AT_F32 ? NULL : "wanted f32";
     case AT_UNIT_TC_F16:
     case AT_UNIT_F16_FMA:
         break;

@@ -26,6 +26,9 @@ static at_status check_operands(const char *which, int unit, enum at_format offe
     if (is_tensor_core(unit) && (offered != dtype || (offered != AT_F16 && offered != AT_BF16)))
         return AT_FAIL(AT_UNSUPPORTED, "%s on tensor cores with operands %s and %s, wanted both f16 or both bf16",
                        which, name, at_format_info(dtype)->name);
+    if (at_unit_is_tf32(unit) && ((offered != AT_F32 && offered != AT_TF32) || dtype != AT_F32))
+        return AT_FAIL(AT_UNSUPPORTED, "%s as tf32 with operands %s and %s, wanted f32 (or P in tf32)", which, name,
+                       at_format_info(dtype)->name);
     if (unit == AT_UNIT_F16_FMA && (offered != AT_F16 || dtype != AT_F16))
         return AT_FAIL(AT_UNSUPPORTED, "%s by f16 FMA with operands %s and %s, wanted f16", which, name,
                        at_format_info(dtype)->name);

@@ -247,13 +247,20 @@ static int end_weights(int n, const struct at_span *p, const double *v, int64_t 
     return differs;
 }
 
+/* A weight or an element of V as the unit multiplies it. What tf32 leaves of a number does not fall where the number rises, so
+ * the ends of an interval are those of what is left. */
+static double operand(const struct at_softmax_math *math, double x) {
+    return at_unit_is_tf32(math->pv.unit) ? at_tf32_operand(math->pv.unit, x) : x;
+}
+
 /* How far a tensor core's cut sum can be from the exact one, for any weights within p. */
 static double cut_slack(const struct at_softmax_math *math, const struct at_tc_rule *rule, int n,
                         const struct at_span *p, const double *v, int64_t sv, struct at_span acc) {
     double size = fmax(fabs(acc.low), fabs(acc.high)), v_max = 0;
     for (int t = 0; t < n; t++) {
-        size = fmax(size, p[t].high * fabs(v[t * sv]));
-        v_max = fmax(v_max, fabs(v[t * sv]));
+        const double of_v = fabs(operand(math, v[t * sv]));
+        size = fmax(size, operand(math, p[t].high) * of_v);
+        v_max = fmax(v_max, of_v);
     }
     /* 2^e_max: at most the largest term, or what an operand below the normal range counts as */
     double normal = ldexp(1.0, at_format_info(math->pv.input)->emin);
@@ -268,7 +275,7 @@ static double pv_end(const struct at_softmax_math *math, int n, const double *we
     if (!rule)
         return at_accumulate(&math->pv, n, weights, 1, v, sv, c, NULL);
     for (int t = 0; t < n; t++)
-        c += weights[t] * v[t * sv];
+        c += operand(math, weights[t]) * operand(math, v[t * sv]);
     c = at_tc_convert(rule, c + slack);
     return math->accumulator == AT_F16 ? at_guarded(math->pv.guard, c) : c;
 }

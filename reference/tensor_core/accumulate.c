@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "tensor_core/instruction.h"
 
@@ -59,6 +60,8 @@ enum at_format at_unit_format(enum at_unit unit) {
     case AT_UNIT_TC_FP8:
     case AT_UNIT_TC_FP8_ADA:
     case AT_UNIT_TC_FP8_BY_F16:
+    case AT_UNIT_TC_TF32:
+    case AT_UNIT_TC_TF32_RNA:
         break;
     }
     return AT_F32;
@@ -75,7 +78,7 @@ static const struct at_tc_rule *found_once(_Atomic(const struct at_tc_rule *) *f
 }
 
 const struct at_tc_rule *at_unit_rule(enum at_unit unit) {
-    static _Atomic(const struct at_tc_rule *) f32, fp8, ada, f16;
+    static _Atomic(const struct at_tc_rule *) f32, fp8, ada, f16, tf32;
     switch (unit) {
     case AT_UNIT_TC_F32:
     case AT_UNIT_TC_FP8_BY_F16: /* of one of its steps */
@@ -87,6 +90,9 @@ const struct at_tc_rule *at_unit_rule(enum at_unit unit) {
     case AT_UNIT_TC_F16:
     case AT_UNIT_TC_FP8_BY_F16_F16:
         return found_once(&f16, "hopper_mma_f16_f16");
+    case AT_UNIT_TC_TF32:
+    case AT_UNIT_TC_TF32_RNA:
+        return found_once(&tf32, "hopper_tf32_f32");
     default:
         return NULL;
     }
@@ -94,6 +100,21 @@ const struct at_tc_rule *at_unit_rule(enum at_unit unit) {
 
 int at_unit_is_fp8_by_f16(enum at_unit unit) {
     return unit == AT_UNIT_TC_FP8_BY_F16 || unit == AT_UNIT_TC_FP8_BY_F16_F16;
+}
+
+int at_unit_is_tf32(enum at_unit unit) { return unit == AT_UNIT_TC_TF32 || unit == AT_UNIT_TC_TF32_RNA; }
+
+double at_tf32_operand(enum at_unit unit, double x) {
+    if (isnan(x))
+        return x;
+    const float single = (float)x;
+    uint32_t bits;
+    memcpy(&bits, &single, sizeof bits);
+    /* half a last place more, and what is below it cut off: the carry goes into the exponent, at the end to infinity */
+    bits = (unit == AT_UNIT_TC_TF32_RNA ? bits + 0x1000u : bits) & 0xffffe000u;
+    float operand;
+    memcpy(&operand, &bits, sizeof operand);
+    return (double)operand;
 }
 
 /* Products of mma.sync's instruction of 8 bits. */
@@ -230,6 +251,17 @@ static double fp8_by_f16(const struct terms *t, const struct at_tc_rule *rule, i
     return at_tc_multiply_add(&instruction, rule, a, b, acc);
 }
 
+/* n products of f32 as the tensor core reads it. */
+static double tf32(const struct terms *t, const struct at_tc_rule *rule, int64_t i, int n, double acc) {
+    enum { STEP = 8 };
+    double a[STEP], b[STEP];
+    for (int j = 0; j < n; j++) {
+        a[j] = at_tf32_operand(t->order->unit, t->a[(i + j) * t->sa]);
+        b[j] = at_tf32_operand(t->order->unit, t->b[(i + j) * t->sb]);
+    }
+    return at_fdpa(rule, AT_TF32, a, 1, b, 1, n, acc);
+}
+
 enum { THREADS_OF_ROW = 4, TERMS_OF_THREAD = 4 };
 
 /* The terms of step `step` from threads that hold `run` consecutive terms each, gathered; how many. */
@@ -271,11 +303,13 @@ static double tensor_core_by_runs(struct terms *t, const struct at_tc_rule *rule
 static double tensor_core(struct terms *t, const struct at_tc_rule *rule, double acc) {
     const int half = rule->out == AT_F16;
     const int chunk = at_order_chunk(t->order), by_f16 = at_unit_is_fp8_by_f16(t->order->unit);
+    const int of_f32 = at_unit_is_tf32(t->order->unit);
     for (int64_t i = 0, step = 0; i < t->n; i += chunk, step++) {
         int n = (int)(t->n - i < chunk ? t->n - i : chunk);
         double old = acc;
-        acc = by_f16 ? fp8_by_f16(t, rule, i, n, old)
-                     : at_fdpa(rule, t->order->input, t->a + i * t->sa, t->sa, t->b + i * t->sb, t->sb, n, old);
+        acc = by_f16   ? fp8_by_f16(t, rule, i, n, old)
+              : of_f32 ? tf32(t, rule, i, n, old)
+                       : at_fdpa(rule, t->order->input, t->a + i * t->sa, t->sa, t->b + i * t->sb, t->sb, n, old);
         if (t->watch)
             watch_step(t, step, acc, isfinite(old) && block_is_finite(t, i, n));
         acc = half ? at_guarded(t->order->guard, acc) : acc;

@@ -17,7 +17,7 @@
  * PV is {pv_unit, 1, 0, AT_TREE_SEQUENTIAL, pv_chunk}. run 0 means ceil(n / lanes). Term i belongs to lane
  * (i / run) % lanes; each lane sums its terms in ascending order from +0 (lane 0 from c); then the tree.
  * Tensor-core units take one lane; terms go in ascending chunks of `chunk` (0: a block of the unit, 16 terms of f16
- * and bf16 and of sm_89's fp8, 32 of sm_90's; a last partial chunk is filled with zeros). With a run, a multiple of 4,
+ * and bf16 and of sm_89's fp8, 32 of sm_90's, 8 of f32; a last partial chunk is filled with zeros). With a run, a multiple of 4,
  * of 4 run consecutive terms each of four threads holds `run`, and step s takes of each the four from 4 s on: so a
  * thread's loads may be longer than a step's four. */
 struct at_order {
@@ -46,7 +46,7 @@ struct at_watch {
 };
 
 /* c + sum a[i*sa] * b[i*sb], i < n, in the order's arithmetic. a and b hold exact values of their formats
- * (f32 for f32 units; f16 or bf16 for tensor cores; f16 for f16_fma); c and the result are values of the
+ * (f32 for f32 units and tc_tf32; f16 or bf16 for tensor cores; f16 for f16_fma); c and the result are values of the
  * accumulator's format (f32, f16, f64). Specials as the hardware has them. watch may be NULL. */
 double at_accumulate(const struct at_order *order, int64_t n, const double *a, ptrdiff_t sa, const double *b,
                      ptrdiff_t sb, double c, const struct at_watch *watch);
@@ -70,6 +70,12 @@ double at_guarded(enum at_guard guard, double x);
 enum at_format at_unit_format(enum at_unit unit);
 /* Units of 8 bits that are steps of f16 units: tc_fp8_by_f16, tc_fp8_by_f16_f16. */
 int at_unit_is_fp8_by_f16(enum at_unit unit);
+/* Units that multiply f32 as tf32: tc_tf32, tc_tf32_rna. */
+int at_unit_is_tf32(enum at_unit unit);
+/* An f32 as such a unit reads it: tc_tf32 drops the last 13 bits, tc_tf32_rna has rounded them away, from the largest values
+ * to infinity. NaN stays. (A NaN of which no bit is in the upper 19 but those of the exponent is infinity to the hardware; it is
+ * NaN here.) */
+double at_tf32_operand(enum at_unit unit, double x);
 /* The tensor-core rule of a unit; NULL for units that are none. tc_f16 is mma.sync's row; of units that are steps of f16
  * units, the rule of a step. */
 struct at_tc_rule;

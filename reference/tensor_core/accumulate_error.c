@@ -31,6 +31,10 @@
  *     nearest. With eps of a step of 16: |d2 - sum| <= eps (S1 + (1 + eps) S1 + S2) <= 2 eps (1 + eps) (S1 + S2), the
  *     addition has u (|acc| + |d2|). So |step error| <= (2 eps (1 + eps) (1 + u) + u) M, and E <= expm1(m times that) S.
  *     Operands are values of f16 there. An addition does not underflow; eta has that of both steps.
+ *   tc_tf32, tc_tf32_rna: operands a' with |a' - a| <= r |a| + w; r = 2^-10 and w = 2^-136 where bits are dropped, half of
+ *     either where they are rounded. A product is off by at most (2 r + r^2) |a b| + w ((1 + r) max(|a|, |b|) + 2^-126): w is
+ *     for operands below 2^-126, both at the most. The steps are those of a sum of magnitudes (1 + r)^2 S, so that
+ *     E <= (2 r + r^2 + e (1 + r)^2) S + ... Where an operand can be rounded to infinity no number is a limit.
  * The alignment counts a subnormal operand as 2^emin, so a product with one counts as emin plus the exponent
  * of the other factor, and its neighbours are cut accordingly: eta has (L + 1) 2^(floor - F) a step with
  * floor the larger of that and e_zero; and the result's underflow, 2^-149 (E8M13: 2^-139) when truncated,
@@ -79,10 +83,28 @@ static struct at_sum_error tensor_core_error(const struct at_order *order, const
     return error;
 }
 
+/* Steps of tf32, and before them what operands of f32 lose. */
+static struct at_sum_error tf32_error(const struct at_order *order, const struct at_tc_rule *rule, int64_t n,
+                                      double largest) {
+    const struct at_format_info *tf32 = at_format_info(AT_TF32);
+    const double half = order->unit == AT_UNIT_TC_TF32_RNA ? 1 : 2; /* units of half a last place */
+    const double r = half * tf32->u, w = half * tf32->eta;
+    struct at_order of_tf32 = *order;
+    of_tf32.input = AT_TF32;
+    struct at_sum_error error = tensor_core_error(&of_tf32, rule, n, largest * (1 + r));
+    error.eta += (double)n * w * ((1 + r) * largest + 0x1p-126) * (1 + error.e);
+    error.e = (2 * r + r * r + error.e * (1 + r) * (1 + r)) * (1 + 0x1p-50);
+    if (order->unit == AT_UNIT_TC_TF32_RNA && largest >= tf32->end)
+        error.eta = 0x1p1000; /* past the end of every format; no infinity, since callers multiply it by 0 steps, too */
+    return error;
+}
+
 struct at_sum_error at_accumulate_error_within(const struct at_order *order, int64_t n, double largest) {
     const struct at_tc_rule *rule = at_unit_rule(order->unit);
     if (rule && at_unit_is_fp8_by_f16(order->unit))
         return by_f16_error(rule, n, at_order_chunk(order) / 2, largest);
+    if (rule && at_unit_is_tf32(order->unit))
+        return tf32_error(order, rule, n, largest);
     if (rule)
         return tensor_core_error(order, rule, n, largest);
     const struct at_format_info *format = at_format_info(at_unit_format(order->unit));

@@ -45,19 +45,22 @@ static struct at_numerics drawn(struct at_test_random *random, enum at_format dt
     const int units = AT_UNIT_F16_FMA + 1, narrow = dtype == AT_F16 && at_test_below(random, 2) ? AT_UNIT_TC_F32 : 0;
     n.qk_unit = narrow + at_test_below(random, units - narrow);
     n.pv_unit = narrow + at_test_below(random, units - narrow);
-    const int qk_tensor = n.qk_unit == AT_UNIT_TC_F32 || n.qk_unit == AT_UNIT_TC_F16;
-    const int pv_tensor = n.pv_unit == AT_UNIT_TC_F32 || n.pv_unit == AT_UNIT_TC_F16;
+    if (dtype == AT_F32 && at_test_below(random, 2))
+        n.qk_unit = at_test_below(random, 2) ? AT_UNIT_TC_TF32 : AT_UNIT_TC_TF32_RNA;
+    if (dtype == AT_F32 && at_test_below(random, 2))
+        n.pv_unit = at_test_below(random, 2) ? AT_UNIT_TC_TF32 : AT_UNIT_TC_TF32_RNA;
+    const int qk_tensor = at_unit_rule(n.qk_unit) != NULL, pv_tensor = at_unit_rule(n.pv_unit) != NULL;
     if (!qk_tensor) {
         n.qk_lanes = 1 << at_test_below(random, 4);
         n.qk_run = at_test_below(random, 3);
         n.qk_tree = at_test_below(random, 2);
     }
-    if (qk_tensor && at_test_below(random, 2))
+    if (qk_tensor && !at_unit_is_tf32(n.qk_unit) && at_test_below(random, 2))
         n.qk_run = 8;
     n.pv_chunk = pv_tensor ? 8 << at_test_below(random, 2) : 1;
     n.split = n.pv_chunk * at_test_below(random, 3);
     n.pv_zero = pv_tensor ? AT_PV_ZERO_MULTIPLIED : at_test_below(random, 2);
-    n.pv_spread = n.pv_chunk == 16 && !n.split && at_test_below(random, 2) ? 32 << at_test_below(random, 2) : 0;
+    n.pv_spread = n.pv_chunk == 16 && !at_unit_is_tf32(n.pv_unit) && !n.split && at_test_below(random, 2) ? 32 << at_test_below(random, 2) : 0;
     n.scale_on = at_test_below(random, AT_SCALE_ON_TAPS + 1);
     n.fir_order = at_test_below(random, 2);
     n.fir_fma = at_test_below(random, 2);

@@ -143,6 +143,8 @@ struct at_numerics at_test_gemm_numerics(struct at_test_random *random, const st
     const int narrow = problem->dtype == AT_E4M3 || problem->dtype == AT_E5M2;
     struct at_numerics n = at_numerics_default();
     n.qk_unit = any[at_test_below(random, 3)];
+    if (problem->dtype == AT_F32 && at_test_below(random, 2))
+        n.qk_unit = at_test_below(random, 2) ? AT_UNIT_TC_TF32 : AT_UNIT_TC_TF32_RNA;
     if (problem->dtype != AT_F32 && at_test_below(random, 3))
         n.qk_unit = narrow                      ? of_8_bits[at_test_below(random, 4)]
                     : problem->dtype == AT_BF16 ? AT_UNIT_TC_F32

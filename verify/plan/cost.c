@@ -63,6 +63,9 @@ static int takes_type(enum at_unit unit, enum at_format dtype) {
     case AT_UNIT_TC_FP8_BY_F16:
     case AT_UNIT_TC_FP8_BY_F16_F16:
         return is_of_8_bits(dtype);
+    case AT_UNIT_TC_TF32:
+    case AT_UNIT_TC_TF32_RNA:
+        return dtype == AT_F32;
     default:
         return 1;
     }
@@ -73,7 +76,7 @@ static int is_tensor_core(enum at_unit unit) { return !takes_type(unit, AT_F64);
 /* Both operands of a tensor core have one type: a kernel that declares others declines the case. */
 static int declines(const struct at_numerics *declared, enum at_format dtype) {
     const struct at_numerics n = at_numerics_on(declared, dtype);
-    return !takes_type(n.qk_unit, dtype) || (is_tensor_core(n.pv_unit) && n.p != (int)dtype);
+    return !takes_type(n.qk_unit, dtype) || (is_tensor_core(n.pv_unit) && !at_unit_is_tf32(n.pv_unit) && n.p != (int)dtype);
 }
 
 /* What costs follow from. */

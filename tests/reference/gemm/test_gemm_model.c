@@ -39,9 +39,14 @@ static void test_stall(void **state) {
     }
 }
 
+/* What the instruction is given for an element. */
+static double operand(int unit, double x) {
+    return unit == AT_UNIT_TC_TF32 || unit == AT_UNIT_TC_TF32_RNA ? at_tf32_operand((enum at_unit)unit, x) : x;
+}
+
 /* Element (0, 0) by the instruction itself, its accumulator handed on from step to step; partial sums in plain float.
  */
-static double by_instruction(const struct at_problem *p, const char *name, int64_t split) {
+static double by_instruction(const struct at_problem *p, const char *name, int unit, int64_t split) {
     const struct at_tc_instruction *t = at_tc_instruction_find(name);
     double part = 0;
     float sum = 0;
@@ -49,8 +54,8 @@ static double by_instruction(const struct at_problem *p, const char *name, int64
     for (int64_t first = 0; first < at_gemm_own_of(p).k; first += t->k) {
         double a[AT_TC_BLOCK_MAX] = { 0 }, b[AT_TC_BLOCK_MAX] = { 0 };
         for (int64_t l = 0; l < t->k && first + l < at_gemm_own_of(p).k; l++) {
-            a[l] = at_test_get(p, "a", first + l);
-            b[l] = at_test_get(p, "b", first + l);
+            a[l] = operand(unit, at_test_get(p, "a", first + l));
+            b[l] = operand(unit, at_test_get(p, "b", first + l));
         }
         if (split && first && first % split == 0) {
             sum += (float)part;
@@ -78,11 +83,13 @@ static void test_instructions(void **state) {
                { AT_E4M3, AT_UNIT_TC_FP8_BY_F16, "hopper_mma_k32_e4m3_f32" },
                { AT_E5M2, AT_UNIT_TC_FP8_BY_F16, "hopper_mma_k32_e5m2_f32" },
                { AT_E4M3, AT_UNIT_TC_FP8_BY_F16_F16, "hopper_mma_k32_e4m3_f16" },
-               { AT_E5M2, AT_UNIT_TC_FP8_BY_F16_F16, "hopper_mma_k32_e5m2_f16" } };
+               { AT_E5M2, AT_UNIT_TC_FP8_BY_F16_F16, "hopper_mma_k32_e5m2_f16" },
+               { AT_F32, AT_UNIT_TC_TF32, "hopper_mma_k8_tf32_f32" },
+               { AT_F32, AT_UNIT_TC_TF32_RNA, "hopper_wgmma_k8_tf32_f32" } };
     enum { N = sizeof of / sizeof *of };
     const long runs = 100 * at_test_effort(20);
     long seen[N] = { 0 };
-    for (uint64_t seed = 0; seen[0] < runs || seen[4] < runs; seed++) {
+    for (uint64_t seed = 0; seen[0] < runs || seen[4] < runs || seen[N - 1] < runs; seed++) {
         struct at_test_random random = { seed };
         struct at_test_problem made;
         at_test_gemm_draw(&random, 200, &made);
@@ -91,7 +98,8 @@ static void test_instructions(void **state) {
             struct at_numerics numerics = declared(of[i].unit, split);
             if (made.problem.dtype != of[i].dtype)
                 continue;
-            at_assert_same(model_of(&made.problem, &numerics), by_instruction(&made.problem, of[i].name, split));
+            at_assert_same(model_of(&made.problem, &numerics),
+                           by_instruction(&made.problem, of[i].name, of[i].unit, split));
             seen[i]++;
         }
         at_test_problem_release(&made);
@@ -239,6 +247,9 @@ static void test_refusals(void **state) {
     REFUSED(AT_UNIT_F16_FMA, 0, AT_BF16, "wanted f16");
     REFUSED(AT_UNIT_TC_FP8, 0, AT_F16, "wanted e4m3 or e5m2");
     REFUSED(AT_UNIT_TC_FP8_ADA, 0, AT_F16, "wanted e4m3 or e5m2");
+    REFUSED(AT_UNIT_TC_TF32, 0, AT_BF16, "wanted f32");
+    REFUSED(AT_UNIT_TC_TF32_RNA, 0, AT_E4M3, "wanted f32");
+    REFUSED(AT_UNIT_TC_TF32, 12, AT_F32, "split is 12, wanted whole steps of 8 products");
     REFUSED(AT_UNIT_TC_FP8_BY_F16, 0, AT_BF16, "wanted e4m3 or e5m2");
     REFUSED(AT_UNIT_TC_FP8_BY_F16_F16, 16, AT_E4M3, "split is 16, wanted whole steps of 32 products");
     REFUSED(AT_UNIT_TC_FP8, 48, AT_E4M3, "split is 48, wanted whole steps of 32 products");

@@ -13,6 +13,7 @@ struct setting {
     int dtypes; /* bit per enum at_format */
 };
 #define ANY (1 << AT_F32 | 1 << AT_F16 | 1 << AT_BF16)
+#define F32 (1 << AT_F32)
 #define F16 (1 << AT_F16)
 #define BF16 (1 << AT_BF16)
 static const struct setting settings[] = {
@@ -44,6 +45,9 @@ static const struct setting settings[] = {
     { "qk_unit=f32_fma pv_unit=f32_fma block=2 split=4 splits=3 rescale=f16", ANY },
     { "qk_unit=f32_fma pv_unit=f32_fma split=1 splits=7", ANY },
     { "qk_unit=f16_fma pv_unit=f16_fma p=f16 block=4", F16 },
+    { "qk_unit=tc_tf32 pv_unit=tc_tf32 pv_chunk=8", F32 },
+    { "qk_unit=tc_tf32_rna pv_unit=tc_tf32_rna pv_chunk=16 p=tf32 block=16 scale_on=q", F32 },
+    { "qk_unit=f32_fma pv_unit=tc_tf32_rna pv_chunk=8 split=24", F32 },
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };
 

@@ -296,6 +296,64 @@ static void test_orders_from_numerics(void **state) {
                    "formats");
 }
 
+/* Every exponent with bits around a tie: the nearest of the two neighbours in tf32, away from 0 from halfway on; or the
+ * lower one. */
+static void test_tf32_operands(void **state) {
+    (void)state;
+    const struct at_format_info *tf32 = at_format_info(AT_TF32);
+    struct splitmix random = { 11 };
+    for (int exponent = 0; exponent < 255; exponent++)
+        for (int i = 0; i < 400; i++) {
+            static const uint32_t low[] = { 0, 1, 0xfff, 0x1000, 0x1001, 0x1fff };
+            const uint32_t drawn = (uint32_t)splitmix_next(&random);
+            const uint32_t last = i % 8 < 6 ? low[i % 8] : drawn & 0x1fff, above = i < 40 ? (i & 8 ? 0x7fe000u : 0) : drawn & 0x7fe000u;
+            const double x = at_decode(AT_F32, (uint32_t)exponent << 23 | above | last);
+            const double place = ldexp(1, (exponent ? exponent - 127 : tf32->emin) - 10);
+            const double lower = floor(x / place) * place, upper = lower + place;
+            const double nearest = x - lower >= place / 2 ? upper : lower;
+            for (int sign = -1; sign <= 1; sign += 2) {
+                at_assert_same(at_tf32_operand(AT_UNIT_TC_TF32, sign * x), sign * lower);
+                at_assert_same(at_tf32_operand(AT_UNIT_TC_TF32_RNA, sign * x),
+                               nearest > tf32->max ? sign * (double)INFINITY : sign * nearest);
+            }
+        }
+    for (int unit = AT_UNIT_TC_TF32; unit <= AT_UNIT_TC_TF32_RNA; unit++) {
+        at_assert_same(at_tf32_operand((enum at_unit)unit, -(double)INFINITY), -(double)INFINITY);
+        assert_true(isnan(at_tf32_operand((enum at_unit)unit, (double)NAN)));
+    }
+}
+
+/* Sums of f32 are those of the instruction on operands that were cut or rounded before; a run of strides and a last step that
+ * is not full. */
+static void test_tf32_sums(void **state) {
+    (void)state;
+    const struct at_tc_instruction *t = at_tc_instruction_find("hopper_mma_k8_tf32_f32");
+    struct splitmix random = { 12 };
+    assert_non_null(t);
+    for (int unit = AT_UNIT_TC_TF32; unit <= AT_UNIT_TC_TF32_RNA; unit++) {
+        const struct at_order order = { .unit = (enum at_unit)unit, .lanes = 1, .input = AT_F32 };
+        at_assert_true(at_order_chunk(&order) == 8 && at_unit_format(order.unit) == AT_F32, "steps of 8 in f32");
+        for (int run = 0; run < 2000; run++) {
+            double a[3 * 29], b[29], want = at_round(AT_F32, uniform(&random));
+            const double c = want;
+            const int n = 1 + (int)(splitmix_next(&random) % 29);
+            for (int i = 0; i < n; i++) {
+                a[3 * i] = at_round(AT_F32, (2 * uniform(&random) - 1) * ldexp(1, (int)(splitmix_next(&random) % 40) - 20));
+                b[i] = at_round(AT_F32, 2 * uniform(&random) - 1);
+            }
+            for (int i = 0; i < n; i += 8) {
+                double x[8] = { 0 }, y[8] = { 0 };
+                for (int j = 0; j < 8 && i + j < n; j++) {
+                    x[j] = at_tf32_operand(order.unit, a[3 * (i + j)]);
+                    y[j] = at_tf32_operand(order.unit, b[i + j]);
+                }
+                want = at_tc_multiply_add(t, NULL, x, y, want);
+            }
+            at_assert_same(at_accumulate(&order, n, a, 3, b, 1, c, NULL), want);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lanes_and_runs),
@@ -313,6 +371,8 @@ int main(void) {
         cmocka_unit_test(test_infinite_operand_is_not_made),
         cmocka_unit_test(test_runs_of_a_tensor_core),
         cmocka_unit_test(test_orders_from_numerics),
+        cmocka_unit_test(test_tf32_operands),
+        cmocka_unit_test(test_tf32_sums),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

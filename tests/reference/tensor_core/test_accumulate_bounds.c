@@ -39,6 +39,9 @@ static const struct subject subjects[] = {
     { "tc_fp8_by_f16_f16 e5m2",
       { AT_UNIT_TC_FP8_BY_F16_F16, 1, 0, AT_TREE_SEQUENTIAL, 0, AT_GUARD_NONE, AT_E5M2 },
       AT_E5M2 },
+    { "tc_tf32", { AT_UNIT_TC_TF32, 1, 0, AT_TREE_SEQUENTIAL, 0, AT_GUARD_NONE, AT_F32 }, AT_F32 },
+    { "tc_tf32_rna", { AT_UNIT_TC_TF32_RNA, 1, 0, AT_TREE_SEQUENTIAL, 0, AT_GUARD_NONE, AT_F32 }, AT_F32 },
+    { "tc_tf32 k4", { AT_UNIT_TC_TF32, 1, 0, AT_TREE_SEQUENTIAL, 4, AT_GUARD_NONE, AT_F32 }, AT_F32 },
 };
 static int is_of_13_bits(enum at_unit unit) { return unit == AT_UNIT_TC_FP8 || unit == AT_UNIT_TC_FP8_ADA; }
 
@@ -234,6 +237,12 @@ static struct input worst_rounding(const struct subject *s) {
         in.c = 16;
         repeat(&in, 0, at_order_chunk(&s->order), below_two * 0x1p-5, below_two * 0x1p-6);
         break;
+    case AT_UNIT_TC_TF32: /* all that is dropped is nearly a last place, or half of one, of both operands */
+        repeat(&in, 0, 8, 1 + 0x1p-10 - 0x1p-23, 1 + 0x1p-10 - 0x1p-23);
+        break;
+    case AT_UNIT_TC_TF32_RNA:
+        repeat(&in, 0, 8, 1 + 0x1p-11 - 0x1p-23, 1 + 0x1p-11 - 0x1p-23);
+        break;
     case AT_UNIT_TC_FP8_BY_F16:
     case AT_UNIT_TC_FP8_BY_F16_F16:
         break;
@@ -269,6 +278,12 @@ static struct input worst_underflow(const struct subject *s) {
     case AT_UNIT_TC_FP8_ADA:
         repeat(&in, 0, at_order_chunk(&s->order), below_two * 0x1p-6, ldexp(1, f->emin + f->emax - 8));
         repeat(&in, 0, 1, ldexp(1, f->emin - f->precision + 1), f->max);
+        break;
+    case AT_UNIT_TC_TF32: /* subnormal operands that go entirely, beside large ones */
+        repeat(&in, 0, 8, 0x1p-136 - 0x1p-149, 0x1p127);
+        break;
+    case AT_UNIT_TC_TF32_RNA:
+        repeat(&in, 0, 8, 0x1p-137 - 0x1p-149, 0x1p127);
         break;
     case AT_UNIT_TC_FP8_BY_F16:
     case AT_UNIT_TC_FP8_BY_F16_F16:
