@@ -52,13 +52,18 @@ double at_gemm_addend(const struct at_problem *p, int64_t j) {
     return at_gemm_own_of(p).bias == AT_GEMM_BIAS_NONE ? 0 : at_tensor_get(&p->tensors[AT_GEMM_BIAS], j);
 }
 
+static int vanishes(double x) { return x != 0 && fabs(x) < 0x1p-136; }
+
 /* NaN and infinities as IEEE arithmetic has them. */
 struct at_gemm_element at_gemm_element(const struct at_problem *p, const double *a, const double *b, int64_t j) {
     struct at_gemm_element e = { .addend = at_gemm_addend(p, j) };
     for (int64_t l = 0, k = at_gemm_own_of(p).k; l < k; l++) {
         const double product = a[l] * b[l];
         e.sum += product;
-        e.size += isfinite(product) ? fabs(product) : 0;
+        if (isfinite(product))
+            e.size += fabs(product);
+        else
+            e.vanishing |= vanishes(a[l]) || vanishes(b[l]);
     }
     e.value = e.sum * at_gemm_factor(p) + e.addend;
     return e;

@@ -98,6 +98,7 @@ double at_gemm_addend(const struct at_problem *problem, int64_t j);
  * scale too. a, b: the decoded rows of the factors, k values each. */
 struct at_gemm_element {
     double value, sum, size, addend;
+    int vanishing; /* an infinity is multiplied by a number that tf32 has as 0, or may have */
 };
 struct at_gemm_element at_gemm_element(const struct at_problem *problem, const double *a, const double *b, int64_t j);
 

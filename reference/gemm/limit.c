@@ -17,8 +17,8 @@
  *
  * Range: where size can reach the end of the accumulator's range, or what is scaled that of f32, there is no limit
  * (class RANGE): +inf. Where inputs are not finite, NaN and infinities are those of the exact sum as long as the finite
- * terms stay inside the range in the same sense: limit 0; but a guard of f16 sums makes numbers of them, and then
- * nothing is promised.
+ * terms stay inside the range in the same sense: limit 0; but a guard of f16 sums makes numbers of them, and tf32
+ * makes NaN of an infinity times what it has as 0; then nothing is promised.
  *
  * amax. Where element i may lie anywhere within E_i of |d_i|, the largest lies between max(|d_i| - E_i) and max(|d_i| + E_i);
  *   it is stored in f32, which the elements are but beside qk_unit=f64.
@@ -75,8 +75,11 @@ double at_gemm_error(const struct at_problem *p, const struct at_gemm_declared *
     const double own =
         ((double)at_gemm_own_of(p).k + 5) * v * (fabs(at_gemm_factor(p)) * element->size + fabs(element->addend));
     const double error = declared ? epilogue_error(p, declared, element, largest) : 0;
-    if (!isfinite(element->value))
-        return isfinite(error) && !(declared && declared->order.guard != AT_GUARD_NONE) ? 0 : (double)INFINITY;
+    if (!isfinite(element->value)) {
+        const int kept = !declared || (declared->order.guard == AT_GUARD_NONE &&
+                                       !(element->vanishing && at_unit_is_tf32(declared->order.unit)));
+        return isfinite(error) && kept ? 0 : (double)INFINITY;
+    }
     return isfinite(error) ? (error + own) * (1 + 0x1p-30) : (double)INFINITY;
 }
 

@@ -141,8 +141,10 @@ static void score_errors(const struct at_softmax_limit *limit, const struct at_s
     }
     for (int64_t t = 0; t < scores->n; t++) {
         h[t] = 0;
-        if (!isfinite(s[t])) /* made by inputs that are not finite, hence the same in the kernel */
+        if (!isfinite(s[t])) { /* made by inputs that are not finite, hence the same in the kernel, */
+            row->in_range &= !(limit->declared && at_unit_is_tf32(limit->qk.unit)); /* which may have one factor as 0 */
             continue;
+        }
         h[t] = score_error(limit, scores, t, s[t], eta, &row->in_range);
         row->drift = h[t] > row->drift ? h[t] : row->drift;
     }

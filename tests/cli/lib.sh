@@ -9,13 +9,16 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 fail() { echo "FAIL: $*"; exit 1; }
 
+# The ends of a long output: what a command is about comes first, what went wrong last.
+ends_of() { if [[ $(wc -l < "$1") -le 40 ]]; then cat "$1"; else head -n 10 "$1"; echo '[...]'; tail -n 30 "$1"; fi; }
+
 # wants CODE 'text in stdout or stderr' command...
 wants() {
     local code=$1 text=$2 got said; shift 2
     "$@" > "$scratch/out" 2>&1 < /dev/null; got=$?
-    [[ $got == "$code" ]] || { head -n 30 "$scratch/out"; fail "$*: exit $got, wanted $code"; }
+    [[ $got == "$code" ]] || { ends_of "$scratch/out"; fail "$*: exit $got, wanted $code"; }
     IFS= read -rd '' said < "$scratch/out" # starts no process, of which a run has a thousand of these
-    [[ "$said" == *"$text"* ]] || { head -n 30 "$scratch/out"; fail "$*: does not say '$text'"; }
+    [[ "$said" == *"$text"* ]] || { ends_of "$scratch/out"; fail "$*: does not say '$text'"; }
 }
 same() { cmp "$1" "$2" || fail "$1 and $2 differ"; }
 

@@ -60,7 +60,9 @@ static struct at_numerics drawn(struct at_test_random *random, enum at_format dt
     n.pv_chunk = pv_tensor ? 8 << at_test_below(random, 2) : 1;
     n.split = n.pv_chunk * at_test_below(random, 3);
     n.pv_zero = pv_tensor ? AT_PV_ZERO_MULTIPLIED : at_test_below(random, 2);
-    n.pv_spread = n.pv_chunk == 16 && !at_unit_is_tf32(n.pv_unit) && !n.split && at_test_below(random, 2) ? 32 << at_test_below(random, 2) : 0;
+    n.pv_spread = n.pv_chunk == 16 && !at_unit_is_tf32(n.pv_unit) && !n.split && at_test_below(random, 2)
+                      ? 32 << at_test_below(random, 2)
+                      : 0;
     n.scale_on = at_test_below(random, AT_SCALE_ON_TAPS + 1);
     n.fir_order = at_test_below(random, 2);
     n.fir_fma = at_test_below(random, 2);

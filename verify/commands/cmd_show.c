@@ -190,7 +190,7 @@ static at_status show_survey(struct survey *s, struct at_run_record *record, int
         return nothing_surveyed(s->args);
     if (s->worst) {
         AT_TRY(show_worst(s, record, colour));
-        *code = at_run_record_exit_code(record, s->strict);
+        *code = at_report_exit_code(record, s->strict);
         return AT_OK;
     }
     const struct at_run_record whole = { 0 };
@@ -223,7 +223,7 @@ static at_status show_results(const struct at_args *args, struct at_run_record *
     if (n > MANY && !at_args_has(args, "--all"))
         return show_large(args, record, code);
     AT_TRY(show(args, record));
-    *code = at_run_record_exit_code(record, at_args_has(args, "--strict"));
+    *code = at_report_exit_code(record, at_args_has(args, "--strict"));
     return AT_OK;
 }
 

@@ -153,7 +153,7 @@ static int is_overflowed(const struct at_evidence *e, struct at_result *r) {
 /* A P whose one rounding is larger than the scale that should be seen (FP8) is charged to every element, whichever way its roundings
  * go: a result that is too large everywhere hides behind it. With a declared order the model decides, and nothing hides. */
 static int is_loose(const struct at_evidence *e, struct at_result *r) {
-    static const double seen = 1.0 / 32;
+    static const double seen = 1.0 / AT_SCALE_SEEN;
     const enum at_format out = e->answer->problem->tensors[e->tensor].format, p = (enum at_format)e->numerics->p;
     char text[256];
     if (e->judgement->has_model || out == AT_I32 || !(r->resolution > seen) ||

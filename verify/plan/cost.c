@@ -73,10 +73,13 @@ static int takes_type(enum at_unit unit, enum at_format dtype) {
 
 static int is_tensor_core(enum at_unit unit) { return !takes_type(unit, AT_F64); }
 
-/* Both operands of a tensor core have one type: a kernel that declares others declines the case. */
+/* Both operands of a tensor core have one type, but for tf32, which P may be beside f32: a kernel that declares others declines the
+ * case. */
 static int declines(const struct at_numerics *declared, enum at_format dtype) {
     const struct at_numerics n = at_numerics_on(declared, dtype);
-    return !takes_type(n.qk_unit, dtype) || (is_tensor_core(n.pv_unit) && !at_unit_is_tf32(n.pv_unit) && n.p != (int)dtype);
+    const int is_tf32 = n.pv_unit == AT_UNIT_TC_TF32 || n.pv_unit == AT_UNIT_TC_TF32_RNA;
+    return !takes_type(n.qk_unit, dtype) || !takes_type(n.pv_unit, dtype) ||
+           (is_tensor_core(n.pv_unit) && !is_tf32 && n.p != (int)dtype);
 }
 
 /* What costs follow from. */

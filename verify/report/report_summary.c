@@ -179,7 +179,7 @@ int at_summary_exit_code(const struct at_summary *s, const struct at_run_record 
         return 1;
     if (!s->any_judged)
         return 4;
-    return s->strict && !run->is_part && at_tallies_unjudged(&s->tallies) ? 1 : 0;
+    return s->strict && !run->is_part && at_tallies_unjudged(&s->tallies) + at_tallies_blind(&s->tallies) ? 1 : 0;
 }
 
 /* ---- lines ---- */
@@ -248,7 +248,9 @@ static void put_vacuous(const struct at_summary *s, FILE *out) {
 
 static void put_exit(const struct at_summary *s, const struct at_run_record *run, FILE *out) {
     const int code = at_summary_exit_code(s, run);
-    const int64_t unjudged = s->strict && !run->is_part ? at_tallies_unjudged(&s->tallies) : 0;
+    const int is_whole = s->strict && !run->is_part;
+    const int64_t unjudged = is_whole ? at_tallies_unjudged(&s->tallies) : 0;
+    const int64_t blind = is_whole ? at_tallies_blind(&s->tallies) : 0;
     if (run->signal)
         fprintf(out, "exit %d: interrupted: %" PRId64 " of %" PRId64 " jobs judged, %" PRId64 " results fail the run\n",
                 code, s->jobs, run->planned, s->failing);
@@ -256,6 +258,11 @@ static void put_exit(const struct at_summary *s, const struct at_run_record *run
         fprintf(out,
                 "exit 1: %" PRId64 " of %" PRId64 " results fail the run, %" PRId64 " variants were never judged\n",
                 s->failing, s->n, unjudged);
+    else if (code == 1 && blind)
+        fprintf(out,
+                "exit 1: %" PRId64 " of %" PRId64 " results fail the run, %" PRId64
+                " variants claim so little that nothing was tested\n",
+                s->failing, s->n, blind);
     else if (code == 1)
         fprintf(out, "exit 1: %" PRId64 " of %" PRId64 " results fail the run\n", s->failing, s->n);
     else if (code == 4)
@@ -272,7 +279,7 @@ void at_summary_put(const struct at_summary *s, const struct at_run_record *run,
     put_compared(s, out);
     put_exact(s, out);
     put_vacuous(s, out);
-    at_put_loose(&s->tallies, out);
+    at_put_loose(&s->tallies, s->strict && !run->is_part, out);
     at_put_set_aside(&s->tallies, out);
     if (s->strict && !run->signal && !run->is_part)
         at_put_unjudged(&s->tallies, out);

@@ -20,12 +20,12 @@ extern const char *const at_summary_fields[];
 void at_summary_put(const struct at_summary *summary, const struct at_run_record *run, FILE *out);
 /* A line "FAMILY: 12 PASS, 1 WRONG" for each family. */
 void at_summary_put_families(const struct at_summary *summary, FILE *out);
-/* As at_run_record_exit_code(). */
+/* As at_run_record_exit_code(); and 1 for a strict run of which a loose claim was never tested (at_tallies_blind()). */
 int at_summary_exit_code(const struct at_summary *summary, const struct at_run_record *run);
 
 /* The summary of a record. */
 void at_put_summary(const struct at_run_record *record, int strict, FILE *out);
-/* As at_run_record_exit_code(), of a record with `stored`, too. */
+/* The same, of a record with `stored`, too. */
 int at_report_exit_code(const struct at_run_record *record, int strict);
 /* "    12 PASS, 1 WRONG" over the results of one family. */
 void at_put_family_counts(const struct at_run_record *record, const struct at_family_rows *family, FILE *out);

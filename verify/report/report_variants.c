@@ -12,8 +12,6 @@
 #include "verify/result/set_aside.h"
 
 enum { FEW = 2, WIDTH = 120, MAX_NAME = 72, TENSORS = 16 };
-/* Times the limits of f32 arithmetic from where on a claim is named: two bits. */
-static const double LOOSE = 4;
 
 struct at_tally {
     char family[sizeof(((struct at_result *)0)->family)], variant[sizeof(((struct at_result *)0)->variant)];
@@ -23,7 +21,7 @@ struct at_tally {
     int64_t judged, ok, failing, vacuous, declined;
     double worst;             /* error over limit; NaN: no limit anywhere */
     double resolves[TENSORS]; /* by output: 0, or the smallest scale error that some case of it would have seen */
-    int64_t n_loose;          /* results that PASS with limits LOOSE times those of f32 arithmetic */
+    int64_t n_loose;          /* results that PASS with limits AT_LOOSE times those of f32 arithmetic */
     double loosest, need;     /* of these: the largest looseness, and of their errors over the limits of f32 */
 };
 
@@ -49,7 +47,7 @@ static void count(struct at_tally *t, const struct at_result *r, int strict) {
 }
 
 static void count_loose(struct at_tally *t, const struct at_result *r) {
-    if (at_state_class(r->state) != AT_CLASS_GOOD || !(r->looseness >= LOOSE))
+    if (at_state_class(r->state) != AT_CLASS_GOOD || !(r->looseness >= AT_LOOSE))
         return;
     const double need = r->ratio_max * r->looseness;
     t->n_loose++;
@@ -191,17 +189,40 @@ void at_put_unjudged(const struct at_tallies *t, FILE *out) {
     }
 }
 
-void at_put_loose(const struct at_tallies *t, FILE *out) {
+/* The worst of its outputs: the scale error that its sharpest case would have shown; 0: all would have been seen, or the claim is
+ * none that is loose. */
+static double blind_to(const struct at_tally *t) {
+    double worst = 0;
+    for (int i = 0; i < TENSORS && t->n_loose; i++)
+        worst = fmax(worst, t->resolves[i]);
+    return worst > 1.0 / AT_SCALE_SEEN ? worst : 0;
+}
+
+int64_t at_tallies_blind(const struct at_tallies *t) {
+    int64_t n = 0;
+    for (int64_t i = 0; i < t->n; i++)
+        n += blind_to(&t->list[i]) > 0;
+    return n;
+}
+
+void at_put_loose(const struct at_tallies *t, int strict, FILE *out) {
     for (int64_t i = 0; i < t->n; i++) {
         const struct at_tally *one = &t->list[i];
         char text[1024];
         if (!one->n_loose)
             continue;
-        snprintf(text, sizeof text,
-                 "%s/%s: limits up to %.3g times those of f32 arithmetic in any order, in %" PRId64
-                 " results that PASS: that proves so much less%s",
-                 one->family, one->variant, one->loosest, one->n_loose,
-                 one->need <= 1 ? "; its errors are within those of f32, too, so the claim could be tighter" : "");
+        int at =
+            snprintf(text, sizeof text,
+                     "%s/%s: limits up to %.3g times those of f32 arithmetic in any order, in %" PRId64
+                     " results that PASS: that proves so much less%s",
+                     one->family, one->variant, one->loosest, one->n_loose,
+                     one->need <= 1 ? "; its errors are within those of f32, too, so the claim could be tighter" : "");
+        if (blind_to(one) > 0 && at < (int)sizeof text)
+            snprintf(
+                text + at, sizeof text - (size_t)at,
+                "; on no case would an output times %.3g have been seen%s: declare the order of sums, or the formats "
+                "that they have",
+                1 + blind_to(one), strict ? ", which --strict does not let pass" : "");
         at_put_wrapped(out, "loose claim: ", text, WIDTH);
     }
 }

@@ -22,14 +22,16 @@ void at_tallies_release(struct at_tallies *tallies);
 void at_tallies_name(const struct at_tallies *tallies, int64_t i, char *text, size_t size);
 /* Variants that were never judged. */
 int64_t at_tallies_unjudged(const struct at_tallies *tallies);
+/* Variants with a loose claim and an output of which no case would have shown a uniform scale error of 1/AT_SCALE_SEEN. */
+int64_t at_tallies_blind(const struct at_tallies *tallies);
 /* A line for each variant, when there are more than a couple: results judged, right, failing, VACUOUS, declined, and the
  * largest error over limit. */
 void at_put_variants(const struct at_tallies *tallies, FILE *out);
 /* A line for each selected variant that was never judged, with the first reason. */
 void at_put_unjudged(const struct at_tallies *tallies, FILE *out);
-/* A line for each variant whose PASS leaves much open, by its loosest result; and whether f32 arithmetic would have been
- * claim enough. */
-void at_put_loose(const struct at_tallies *tallies, FILE *out);
+/* A line for each variant whose PASS leaves much open, by its loosest result; whether f32 arithmetic would have been
+ * claim enough, and whether no case would have shown a scale error, which a `strict` run does not let pass. */
+void at_put_loose(const struct at_tallies *tallies, int strict, FILE *out);
 /* A line for each variant that was set aside: after what, and how many of its jobs were not run. */
 void at_put_set_aside(const struct at_tallies *tallies, FILE *out);
 

@@ -67,6 +67,10 @@ enum { AT_HIST_BINS = 64, AT_RESULT_DECOYS = 32 };
 /* Fate of one decoy: a letter in decoy_fate, decoys in the order of decoy_names. */
 enum at_decoy_fate { AT_DECOY_INERT = 'i', AT_DECOY_REJECTED = 'r', AT_DECOY_PASSED = 'p' };
 
+/* A claim whose limits are as many times those of f32 is named as a loose one (two bits). What a judge should see: a uniform
+ * scale error of one in so many. */
+enum { AT_LOOSE = 4, AT_SCALE_SEEN = 32 };
+
 struct at_result {
     int64_t plan_index; /* position of the case x variant in the whole plan, the same in every shard */
     int tensor_index;   /* of the tensor in the operator's table; (plan_index, tensor_index) is the order of a run */

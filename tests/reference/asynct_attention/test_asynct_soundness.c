@@ -67,7 +67,9 @@ static long judge(const struct at_problem *problem, const struct at_numerics *nu
 static void test_declared_arithmetic_stays_inside(void **state) {
     (void)state;
     static const enum at_format formats[] = { AT_F16, AT_F32, AT_BF16, AT_F16 };
-    static const char *names[UNITS] = { "f64", "f32", "f32_fma", "tc_f32", "tc_f16", "f16_fma", [AT_UNIT_TC_TF32] = "tc_tf32", "tc_tf32_rna" };
+    static const char *names[UNITS] = {
+        "f64", "f32", "f32_fma", "tc_f32", "tc_f16", "f16_fma", [AT_UNIT_TC_TF32] = "tc_tf32", "tc_tf32_rna"
+    };
     const long want = at_test_effort(20) * 50000;
     long elements = 0;
     for (uint64_t seed = 0; elements < want; seed++) {

@@ -19,7 +19,8 @@ static const struct {
     const char *field, *words;
 } choices[] = {
     { "free_order", "0 1" },
-    { "qk_unit", "f64 f32 f32_fma tc_f32 tc_f16 f16_fma tc_fp8 tc_fp8_ada tc_fp8_by_f16 tc_fp8_by_f16_f16 tc_tf32 tc_tf32_rna" },
+    { "qk_unit",
+      "f64 f32 f32_fma tc_f32 tc_f16 f16_fma tc_fp8 tc_fp8_ada tc_fp8_by_f16 tc_fp8_by_f16_f16 tc_tf32 tc_tf32_rna" },
     { "qk_lanes", "1 2147483647" },
     { "qk_run", "0 -2147483648" },
     { "qk_tree", "sequential butterfly" },
@@ -41,7 +42,8 @@ static const struct {
     { "rsqrt", "libm rsqrt_approx rsqrt_approx_ftz" },
     { "block", "0 128" },
     { "rescale", "factor f16" },
-    { "pv_unit", "f64 f32 f32_fma tc_f32 tc_f16 f16_fma tc_fp8 tc_fp8_ada tc_fp8_by_f16 tc_fp8_by_f16_f16 tc_tf32 tc_tf32_rna" },
+    { "pv_unit",
+      "f64 f32 f32_fma tc_f32 tc_f16 f16_fma tc_fp8 tc_fp8_ada tc_fp8_by_f16 tc_fp8_by_f16_f16 tc_tf32 tc_tf32_rna" },
     { "pv_chunk", "1 16" },
     { "pv_spread", "0 64" },
     { "split", "0 512" },

@@ -6,6 +6,7 @@
 
 #include "tensor_core/accumulate.h"
 #include "tensor_core/fdpa.h"
+#include "tensor_core/instruction.h"
 
 static struct at_order order_of(enum at_unit unit, int lanes, int run, enum at_tree tree) {
     return (struct at_order){ .unit = unit, .lanes = lanes, .run = run, .tree = tree, .chunk = 16, .input = AT_F16 };
@@ -301,12 +302,13 @@ static void test_orders_from_numerics(void **state) {
 static void test_tf32_operands(void **state) {
     (void)state;
     const struct at_format_info *tf32 = at_format_info(AT_TF32);
-    struct splitmix random = { 11 };
+    struct at_test_random random = { 11 };
     for (int exponent = 0; exponent < 255; exponent++)
         for (int i = 0; i < 400; i++) {
             static const uint32_t low[] = { 0, 1, 0xfff, 0x1000, 0x1001, 0x1fff };
-            const uint32_t drawn = (uint32_t)splitmix_next(&random);
-            const uint32_t last = i % 8 < 6 ? low[i % 8] : drawn & 0x1fff, above = i < 40 ? (i & 8 ? 0x7fe000u : 0) : drawn & 0x7fe000u;
+            const uint32_t drawn = (uint32_t)at_test_bits(&random);
+            const uint32_t last = i % 8 < 6 ? low[i % 8] : drawn & 0x1fff,
+                           above = i < 40 ? (i & 8 ? 0x7fe000u : 0) : drawn & 0x7fe000u;
             const double x = at_decode(AT_F32, (uint32_t)exponent << 23 | above | last);
             const double place = ldexp(1, (exponent ? exponent - 127 : tf32->emin) - 10);
             const double lower = floor(x / place) * place, upper = lower + place;
@@ -328,18 +330,19 @@ static void test_tf32_operands(void **state) {
 static void test_tf32_sums(void **state) {
     (void)state;
     const struct at_tc_instruction *t = at_tc_instruction_find("hopper_mma_k8_tf32_f32");
-    struct splitmix random = { 12 };
+    struct at_test_random random = { 12 };
     assert_non_null(t);
     for (int unit = AT_UNIT_TC_TF32; unit <= AT_UNIT_TC_TF32_RNA; unit++) {
         const struct at_order order = { .unit = (enum at_unit)unit, .lanes = 1, .input = AT_F32 };
         at_assert_true(at_order_chunk(&order) == 8 && at_unit_format(order.unit) == AT_F32, "steps of 8 in f32");
         for (int run = 0; run < 2000; run++) {
-            double a[3 * 29], b[29], want = at_round(AT_F32, uniform(&random));
+            double a[3 * 29], b[29], want = at_round(AT_F32, at_test_uniform(&random));
             const double c = want;
-            const int n = 1 + (int)(splitmix_next(&random) % 29);
+            const int n = 1 + at_test_below(&random, 29);
             for (int i = 0; i < n; i++) {
-                a[3 * i] = at_round(AT_F32, (2 * uniform(&random) - 1) * ldexp(1, (int)(splitmix_next(&random) % 40) - 20));
-                b[i] = at_round(AT_F32, 2 * uniform(&random) - 1);
+                a[3 * i] =
+                    at_round(AT_F32, (2 * at_test_uniform(&random) - 1) * ldexp(1, at_test_below(&random, 40) - 20));
+                b[i] = at_round(AT_F32, 2 * at_test_uniform(&random) - 1);
             }
             for (int i = 0; i < n; i += 8) {
                 double x[8] = { 0 }, y[8] = { 0 };
