@@ -32,6 +32,8 @@ wants 0 'declared: fits' "$attest" fit gemm/03_wgmma_f16_sum --check --no-trees 
 wrongly gemm/01_mma_f32_sum qk_unit=tc_f16 qk_unit=tc_f32
 wrongly gemm/03_wgmma_f16_sum qk_unit=tc_f32 qk_unit=tc_f16
 wrongly gemm/05_wgmma_fp8_promoted split=256 split=128
+wrongly gemm/09_mma_tf32 qk_unit=tc_tf32_rna qk_unit=tc_tf32
+wrongly gemm/09_mma_tf32_rounded qk_unit=f32_fma qk_unit=tc_tf32_rna
 # Of norms, functions, rotations and states: what each says is in the class, and one wrong field of each is named.
 rest='@(uclip_norm|add_uclip_norm|qk_uclip_norm|post_*|rms_norm|add_rms_norm|exp2|silu_mul|reglu|lightning_decode|rope|rope_kv_write|top_k)/*'
 variants=$("$BUILD/attest-cpu" --list | grep -cE '^(uclip_norm|add_uclip_norm|qk_uclip_norm|post_[a-z_]*|rms_norm|add_rms_norm|exp2|silu_mul|reglu|lightning_decode|rope|rope_kv_write|top_k)/')
