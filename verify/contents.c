@@ -11,7 +11,7 @@
 static const struct at_content *const others[] = { &at_content_distributions, &at_content_bench_kernels,
                                                    &at_content_stack_plan,    &at_content_stack_steps,
                                                    &at_content_stack_turns,   &at_content_stack_graph,
-                                                   &at_content_certificates };
+                                                   &at_content_stack_loss,    &at_content_certificates };
 enum { N_OTHERS = sizeof others / sizeof *others };
 
 const struct at_content *at_content_at(int i) {

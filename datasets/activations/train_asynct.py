@@ -12,7 +12,7 @@ as a cosine to a tenth. What is random follows --seed and the step's number, so 
 
 Into --out: results.json (written anew after each part, so that a run that is killed leaves what it had), curve.csv (loss of
 both on the last batches and on held-out text), KIND_docs.safetensors (q, k, v of prompts) and KIND_docs_steps.safetensors (decode
-steps behind two of them), KIND = asynct, softmax. Into --work, once a minute: checkpoint.pt, all that --resume needs; it is large.
+steps behind two of them), KIND = asynct, softmax; with --stack-windows KIND_stack.npz (stack_values.py). Into --work, once a minute: checkpoint.pt, all that --resume needs; it is large.
 """
 import argparse
 import csv
@@ -32,6 +32,7 @@ from torch.nn import functional
 import asynct_measure as measure
 import asynct_decoder as model_of
 import docs_corpus
+import stack_values
 
 KINDS = ("asynct", "softmax")
 TINY = {"layers": 2, "hidden": 32, "h": 2, "hk": 1, "d": 16, "inter": 48, "context": 64}
@@ -259,6 +260,19 @@ def measure_and_record(trainer, held_out, facts):
         say("%s: losses %s" % (kind, json.dumps({n: x["nats_per_byte"] for n, x in found[kind]["loss"]["attention"].items()})))
 
 
+def write_stacks(trainer, held_out):
+    """KIND_stack.npz: the trained models and the first held-out windows that losses are measured on."""
+    windows = measure.windows_of(held_out, trainer.c.context, trainer.options.windows, "cpu")[:trainer.options.stack_windows]
+    for kind, model in trainer.models.items():
+        plain = {name: x.detach().cpu().float().numpy() for name, x in model.named_parameters()}
+        layers = [{name.split(".", 2)[2]: x for name, x in plain.items() if name.startswith("layers.%d." % n)}
+                  for n in range(trainer.c.layers)]
+        final = {name.split(".", 1)[1]: x for name, x in plain.items() if name.startswith("final.")}
+        stack_values.write(os.path.join(trainer.options.out, kind + "_stack.npz"),
+                           stack_values.stack_values(kind, plain["embedding"], layers, final, plain["head"], windows.numpy()))
+        say("%s: written for attest stack" % kind)
+
+
 def about(options, facts, train, held_out):
     device = torch.cuda.get_device_name() if options.device == "cuda" else "cpu"
     return {"device": device, "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"), "commit": options.commit,
@@ -283,6 +297,8 @@ def parse(argv):
     parser.add_argument("--size", choices=("full", "tiny"), default="full")
     parser.add_argument("--windows", type=int, default=128, help="held-out windows that are measured (default %(default)s)")
     parser.add_argument("--measure-batch", type=int, default=4)
+    parser.add_argument("--stack-windows", type=int, default=0, help="held-out windows of KIND_stack.npz, for attest stack --values "
+                        "(default: no such file; 115 MB each at the full size)")
     parser.add_argument("--save-every", type=float, default=60, help="seconds between checkpoints")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--commit", default="not given")
@@ -313,6 +329,8 @@ def main(argv=None):
                              "bytes": trainer.step * options.batch * trainer.c.context,
                              "seconds": round(trainer.seconds_before + elapsed(), 1),
                              "compiled": {k: trainer.run[k] is not None for k in KINDS}})
+    if options.stack_windows:
+        write_stacks(trainer, held_out)
     measure_and_record(trainer, held_out, facts)
     results.put("seconds", round(elapsed(), 1))
     say("done")

@@ -28,6 +28,13 @@ static const struct at_option options[] = {
     { "--replays", "N", "of the graph, to time (default 20)" },
     { "--against", "A=B,...|S",
       "a second graph, with these settings too or of another stack (its name), the two replayed in turns" },
+    { "--values", "F",
+      "inputs, weights and parameters from a file of tensors (safetensors, npz, HDF5, a folder of npy), named as "
+      "verify/stack/README.md says; the rest is drawn" },
+    { "--loss", "FLOW",
+      "with --values: cross entropy of the logits in FLOW, by kernels and in double; the file's tensor targets says "
+      "what was "
+      "right" },
     { "--judge", "N",
       "judge N layers alone, from the first on; the rest is launched, for --graph to compare with (default: all)" },
     { "--runner", "R", "cpu (default), cuda, or any command line that speaks the protocol" },
@@ -50,6 +57,7 @@ struct side {
     struct at_stack_plan plan;
     struct at_stack_outcome outcome;
     struct at_stack_graph *graph;
+    struct at_stack_given given;
     struct at_stack_replayed replayed; /* the last time, without its costs */
 };
 
@@ -103,8 +111,8 @@ static at_status read_stack(const struct at_args *args, const char *against, str
 
 /* The command that repeats the run: what changes its results. */
 static void write_repro(const struct at_args *args, struct command *c) {
-    static const char *const kept[] = { "--layers", "--set",  "--dtype",      "--sums",  "--use",
-                                        "--runner", "--also", "--model-rows", "--judge", "--seed" };
+    static const char *const kept[] = { "--layers", "--set",        "--dtype", "--sums", "--use",    "--runner",
+                                        "--also",   "--model-rows", "--judge", "--seed", "--values", "--loss" };
     size_t used = (size_t)snprintf(c->repro, sizeof c->repro, "attest stack %s", args->words[0]);
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
         const char *value = at_args_get(args, kept[i]);
@@ -137,6 +145,8 @@ static at_status read_options(const struct at_args *args, struct command *c) {
     if (written[1] && strcmp(written[1], "-") == 0)
         written[1] = NULL;
     AT_TRY(at_atomic_check_files(written, 2, NULL, 0));
+    if (at_args_has(args, "--loss") && !at_args_has(args, "--values"))
+        return AT_FAIL(AT_USAGE, "stack: found --loss, wanted --values with it, a file with " AT_STACK_TARGETS);
     AT_TRY(at_args_int(args, "--seed", 0, INT64_MAX, 0, &seed));
     AT_TRY(at_args_int(args, "--model-rows", 0, INT64_MAX, 64, &c->options.model_rows));
     c->options.quiet = at_args_has(args, "--quiet");
@@ -145,6 +155,7 @@ static at_status read_options(const struct at_args *args, struct command *c) {
     AT_TRY(at_args_int(args, "--judge", 1, INT64_MAX, 0, &c->options.judge_layers));
     write_repro(args, c);
     c->options.repro = c->repro;
+    c->options.loss = at_args_get(args, "--loss");
     c->n_sides = against ? 2 : 1;
     for (int s = 0; s < c->n_sides; s++) {
         struct side *side = &c->side[s];
@@ -185,15 +196,19 @@ static at_status write_files(const struct at_args *args, struct command *c) {
     const char *json = at_args_get(args, "--json"), *out = at_args_get(args, "--out");
     struct side *own = &c->side[0];
     const struct at_table *steps = at_stack_is_sequence(&own->stack) ? &at_stack_table_turns : &at_stack_table_steps;
-    const struct at_table_rows tables[] = { { steps, own->outcome.rows, own->outcome.n_rows },
-                                            { &at_stack_table_plan, c->plan_rows, c->n_plan_rows },
-                                            { &at_stack_table_graph, c->costs, c->n_costs } };
+    struct at_table_rows tables[4] = { { steps, own->outcome.rows, own->outcome.n_rows },
+                                       { &at_stack_table_plan, c->plan_rows, c->n_plan_rows } };
+    int n = 2;
+    if (own->outcome.loss.vocabulary)
+        tables[n++] = (struct at_table_rows){ &at_stack_table_loss, &own->outcome.loss, 1 };
+    if (own->graph)
+        tables[n++] = (struct at_table_rows){ &at_stack_table_graph, c->costs, c->n_costs };
     if (json)
         AT_TRY(at_stack_put_json(own->outcome.rows, own->outcome.n_rows, steps, json));
     if (!out)
         return AT_OK;
     AT_TRY(write_request(c, &own->outcome.record));
-    return at_archive_write_tables(tables, own->graph ? 3 : 2, &own->outcome.record, out);
+    return at_archive_write_tables(tables, n, &own->outcome.record, out);
 }
 
 static void put_head(const struct side *side) {
@@ -272,6 +287,7 @@ static at_status judge_sides(const struct at_args *args, struct command *c) {
         if (at_args_has(args, "--graph"))
             AT_TRY(at_stack_graph_open(c->options.runner_spec[0], &side->plan, &side->graph));
         c->options.graph = side->graph;
+        c->options.given = side->given.reader ? &side->given : NULL;
         AT_TRY(at_stack_run_turns(&side->plan, &side->stack, &c->options, &side->outcome));
     }
     return at_args_has(args, "--graph") ? replay(c) : AT_OK;
@@ -281,6 +297,12 @@ static void put_side(const struct side *side, int strict, int colour) {
     put_head(side);
     at_report_table_brief(&side->outcome.record, strict, colour, stdout);
     at_stack_put_turns(side->outcome.rows, side->outcome.n_rows, stdout);
+    if (side->given.reader)
+        printf("\nvalues: %d tensors of %s; %" PRId64
+               " inputs and weights of the stack are not among them and were drawn\n",
+               at_reader_count(side->given.reader), side->given.path, side->given.drawn);
+    if (side->outcome.loss.vocabulary)
+        at_stack_loss_put(&side->outcome.loss, stdout);
 }
 
 static at_status run_and_tell(const struct at_args *args, struct command *c, int *code) {
@@ -300,6 +322,21 @@ static at_status run_and_tell(const struct at_args *args, struct command *c, int
     return AT_OK;
 }
 
+/* Before anything runs: names that mean nothing, and a flow that is none. */
+static at_status open_values(const struct at_args *args, const struct command *c, struct side *side) {
+    const char *path = at_args_get(args, "--values");
+    if (!path)
+        return AT_OK;
+    if (at_stack_is_sequence(&side->stack))
+        return AT_FAIL(AT_USAGE, "stack: found --values with %s, a sequence of turns, wanted a stack that runs once",
+                       side->stack.name);
+    AT_TRY(at_stack_given_open(path, &side->plan, &side->given));
+    const int flow = c->options.loss ? at_stack_flow_find(&side->plan, c->options.loss) : -1;
+    if (c->options.loss && flow < 0)
+        return AT_FAIL(AT_USAGE, "stack: found --loss %s, wanted a flow of %s", c->options.loss, side->stack.name);
+    return flow < 0 ? AT_OK : at_stack_loss_check(&side->given, &side->plan.flows[flow]);
+}
+
 static at_status stack(const struct at_args *args, struct command *c, int *code) {
     AT_TRY(read_options(args, c));
     AT_TRY(open_runners(args, c));
@@ -308,6 +345,7 @@ static at_status stack(const struct at_args *args, struct command *c, int *code)
             return AT_FAIL(AT_USAGE, "stack: found --graph with %s, a sequence of turns, wanted a stack that runs once",
                            c->side[s].stack.name);
         AT_TRY(at_stack_plan_make(&c->side[s].plan));
+        AT_TRY(open_values(args, c, &c->side[s]));
     }
     AT_TRY(at_stack_plan_rows(&c->side[0].plan, &c->plan_rows));
     c->n_plan_rows = c->side[0].plan.n_steps;
@@ -330,6 +368,7 @@ static int run(const struct at_args *args) {
     free(c.costs);
     for (int s = 0; s < SIDES; s++) {
         at_stack_graph_close(c.side[s].graph);
+        at_stack_given_close(&c.side[s].given);
         at_stack_outcome_release(&c.side[s].outcome);
         at_stack_plan_release(&c.side[s].plan);
         at_stack_release(&c.side[s].stack);

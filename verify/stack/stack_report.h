@@ -34,8 +34,9 @@ void at_stack_put_sides(const struct at_stack_cost *rows, int64_t n, FILE *out);
 /* Powers of two between a magnitude and f16's largest number. */
 double at_stack_headroom(double largest);
 
-extern const struct at_table at_stack_table_steps, at_stack_table_turns, at_stack_table_plan, at_stack_table_graph;
+extern const struct at_table at_stack_table_steps, at_stack_table_turns, at_stack_table_plan, at_stack_table_graph,
+    at_stack_table_loss;
 extern const struct at_content at_content_stack_steps, at_content_stack_turns, at_content_stack_plan,
-    at_content_stack_graph;
+    at_content_stack_graph, at_content_stack_loss;
 
 #endif

@@ -256,6 +256,8 @@ static at_status run_step(struct run *run, int index, int64_t layer) {
     char current[128];
     AT_TRY_OUT(at_stack_case(run->plan, index, layer, &w.list));
     AT_TRY_OUT(at_case_build_around(&w.list.items[0], step_of(&w)->given, &w.data));
+    if (run->options->given)
+        AT_TRY_OUT(at_stack_given_step(run->options->given, step_of(&w), layer, &w.data.problem));
     AT_TRY_OUT(feed(&w));
     AT_TRY_OUT(at_stack_variant(run->plan, index, layer, &w.data.problem, &w.choice));
     AT_TRY_OUT(is_judged(run, step_of(&w)->text->part, layer) ? judge_and_measure(&w) : launch_alone(&w));
@@ -283,6 +285,8 @@ out:
 static at_status run_part(struct run *run, enum at_stack_part part, int64_t layer) {
     struct at_stack_kept *kept = run->options->kept;
     AT_TRY(at_stack_draw(run->plan, part, layer, run->values));
+    if (run->options->given)
+        AT_TRY(at_stack_given_flows(run->options->given, run->plan, part, layer, run->values));
     if (kept)
         AT_TRY(at_stack_kept_take(run->plan, part, layer, kept, run->values));
     if (run->options->graph)
@@ -322,6 +326,10 @@ at_status at_stack_run(const struct at_stack_plan *plan, const struct at_stack_o
     for (int64_t layer = 0; layer < plan->layers; layer++)
         AT_TRY_OUT(run_part(&run, AT_STACK_LAYERS, layer));
     AT_TRY_OUT(run_part(&run, AT_STACK_BEHIND, -1));
+    if (options->loss) {
+        const int flow = at_stack_flow_find(plan, options->loss);
+        AT_TRY_OUT(at_stack_loss_take(options->given, &plan->flows[flow], &run.values[flow], &outcome->loss));
+    }
     for (int part = AT_STACK_BEFORE; options->kept && part <= AT_STACK_BEHIND;
          part += AT_STACK_BEHIND - AT_STACK_BEFORE)
         AT_TRY_OUT(at_stack_kept_put(plan, (enum at_stack_part)part, -1, run.values, options->kept));

@@ -5,6 +5,7 @@
 
 #include "verify/result/record.h"
 #include "verify/stack/stack_graph.h"
+#include "verify/stack/stack_loss.h"
 
 /* One output of one step in one layer. */
 struct at_stack_row {
@@ -28,6 +29,8 @@ struct at_stack_options {
         judge_layers; /* so many from the first on; the rest, and what stands behind them, is launched alone. 0: all */
     struct at_stack_kept *kept;   /* caches of the turns before, and for the next; NULL: no sequence */
     struct at_stack_graph *graph; /* gets every input and step; NULL: none */
+    struct at_stack_given *given; /* tensors in the place of what is drawn; NULL: none */
+    const char *loss;             /* flow of logits, with targets among `given`; NULL: none */
     int quiet, threads;
 };
 
@@ -35,6 +38,7 @@ struct at_stack_outcome {
     struct at_run_record record; /* a result an output, of the judge */
     struct at_stack_row *rows;
     int64_t n_rows;
+    struct at_stack_loss loss; /* vocabulary 0: nobody asked */
 };
 
 /* The whole plan, step by step. Turn 0 begins *outcome, later ones add to it. */

@@ -48,6 +48,17 @@
     X(TEXT, variant,  variant,  "1", "variant")                                               \
     X(TEXT, shapes,   shapes,   "1", "tensors that flows are, with their shapes")             \
     X(F64,  work,     work,     "1", "multiply-adds")
+
+#define LOSS_FIELDS(X)                                                                              \
+    X(TEXT, flow,           flow,           "1",   "flow of the logits")                              \
+    X(I64,  windows,        windows,        "1",   "windows of tokens")                               \
+    X(I64,  tokens,         tokens,         "1",   "tokens with a class that was right")              \
+    X(I64,  vocabulary,     vocabulary,     "1",   "logits a token")                                  \
+    X(I64,  not_finite,     not_finite,     "1",   "tokens left out, as their loss is no number")     \
+    X(F64,  kernel,         kernel,         "nat", "mean cross entropy, by kernels")                  \
+    X(F64,  exact,          exact,          "nat", "the same of the run in double")                   \
+    X(F64,  difference,     difference,     "nat", "kernels less the run in double")                  \
+    X(F64,  standard_error, standard_error, "nat", "of the windows' mean difference; NaN: one window")
 /* clang-format on */
 
 #define FIELD(type, kind, name, member, units, meaning) \
@@ -72,6 +83,12 @@ static const struct at_field plan_fields[] = {
 #undef X
 };
 
+static const struct at_field loss_fields[] = {
+#define X(kind, name, member, units, meaning) FIELD(at_stack_loss, kind, name, member, units, meaning)
+    LOSS_FIELDS(X)
+#undef X
+};
+
 static const struct at_field *step_field(int i) {
     return i >= 0 && (size_t)i < sizeof step_fields / sizeof *step_fields ? &step_fields[i] : NULL;
 }
@@ -80,6 +97,9 @@ static const struct at_field *turn_field(int i) {
 }
 static const struct at_field *plan_field(int i) {
     return i >= 0 && (size_t)i < sizeof plan_fields / sizeof *plan_fields ? &plan_fields[i] : NULL;
+}
+static const struct at_field *loss_field(int i) {
+    return i >= 0 && (size_t)i < sizeof loss_fields / sizeof *loss_fields ? &loss_fields[i] : NULL;
 }
 
 const struct at_table at_stack_table_steps = {
@@ -110,6 +130,16 @@ const struct at_table at_stack_table_plan = {
     .row_bytes = sizeof(struct at_stack_plan_row),
 };
 
+const struct at_table at_stack_table_loss = {
+    .group = "stack_loss",
+    .parent = "studies",
+    .type = "attest.stack_loss",
+    .signal = "difference",
+    .row = "row: the logits of one run",
+    .field = loss_field,
+    .row_bytes = sizeof(struct at_stack_loss),
+};
+
 static void show_steps(const struct at_table_rows *rows, const struct at_run_record *record, FILE *out) {
     (void)record;
     at_stack_put_turns(rows->rows, rows->n, out);
@@ -118,6 +148,13 @@ static void show_steps(const struct at_table_rows *rows, const struct at_run_rec
 static void show_plan(const struct at_table_rows *rows, const struct at_run_record *record, FILE *out) {
     (void)record;
     at_stack_put_plan(rows->rows, rows->n, out);
+}
+
+static void show_loss(const struct at_table_rows *rows, const struct at_run_record *record, FILE *out) {
+    const struct at_stack_loss *loss = rows->rows;
+    (void)record;
+    for (int64_t i = 0; i < rows->n; i++)
+        at_stack_loss_put(&loss[i], out);
 }
 
 const struct at_content at_content_stack_steps = { .what = "errors of a stack",
@@ -129,6 +166,9 @@ const struct at_content at_content_stack_turns = { .what = "errors of a sequence
 const struct at_content at_content_stack_plan = { .what = "plan of a stack",
                                                   .table = &at_stack_table_plan,
                                                   .show_rows = show_plan };
+const struct at_content at_content_stack_loss = { .what = "loss of a stack",
+                                                  .table = &at_stack_table_loss,
+                                                  .show_rows = show_loss };
 
 /* ---- JSON ---- */
 
