@@ -1,7 +1,8 @@
 #!/bin/bash
 # On a GPU host, from the unpacked bundle: judges, times, and plays the kernels that must not bring a run down.
-# on_device.sh BUNDLE OUT [verify|bench|reproduce|study|record|sanitize|faults|fences ...]; faults and fences want a bundle that was
-# made with MUTANTS=1, the others take any.
+# on_device.sh BUNDLE OUT [verify|random|bench|reproduce|study|record|losses|sanitize|faults|fences ...]; faults and fences want a bundle
+# that was made with MUTANTS=1, the others take any. random draws its seed (AT_RANDOM cases, 20000). losses wants AT_DOCS=docs.xz of
+# docs_corpus.py and PyTorch: it trains the two models of datasets/activations and runs them through their stacks.
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
 bundle=$(realpath "$1") out=$2; shift 2
@@ -19,6 +20,19 @@ for part in "$@"; do
     case $part in
         verify) ./attest verify --runner cuda --cases "$cases" --strict --quiet --out "$out/verify.h5" > "$out/verify.txt" 2>&1
                 echo "exit $?"; tail -n 8 "$out/verify.txt"; rm -f "$out/verify.h5.jsonl" ;;
+        random) seed=$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')
+                ./attest verify --runner cuda --random "${AT_RANDOM:-20000}" --seed "$seed" --again 48 --quiet > "$out/random.txt" 2>&1
+                echo "exit $?, seed $seed"; tail -n 12 "$out/random.txt" ;;
+        losses) python3 datasets/activations/train_asynct.py --corpus "$AT_DOCS" --out "$out/trained" --work "$work" --seconds "${AT_SECONDS:-430}" \
+                    --windows 32 --stack-windows "${AT_WINDOWS:-4}" > "$out/train.txt" 2>&1
+                echo "exit $?"; tail -n 3 "$out/train.txt"
+                while read -r model arithmetic; do
+                    read -ra words <<< "$arithmetic"
+                    ./attest stack "${model}_model" --values "$out/trained/${model}_stack.npz" --set "b=${AT_WINDOWS:-4}" --loss logits \
+                        --runner cuda --quiet "${words[@]}" > "$work/loss.txt" 2>&1
+                    echo "$model $arithmetic: exit $?; $(grep -E '^(MODEL-EXACT|loss)' "$work/loss.txt" | tr '\n' ';')"
+                done < datasets/stacks/losses.txt 2>&1 | tee "$out/losses.txt"
+                rm -f "$out"/trained/*.npz ;;
         bench) ./attest bench "${AT_BENCH:-*}" --runner cuda --out "$out/bench.h5" > "$out/bench.txt" 2> "$out/bench.err"
                echo "exit $?"; tail -n 30 "$out/bench.txt" ;;
         reproduce) ./attest reproduce --runner cuda --out "$out/claims.h5" --json "$out/claims.json" > "$out/claims.txt" 2> "$out/claims.err"

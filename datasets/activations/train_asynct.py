@@ -36,6 +36,7 @@ import stack_values
 
 KINDS = ("asynct", "softmax")
 TINY = {"layers": 2, "hidden": 32, "h": 2, "hk": 1, "d": 16, "inter": 48, "context": 64}
+SMALL = {"layers": 4, "hidden": 256, "h": 4, "hk": 2, "d": 64, "inter": 512, "context": 256}  # minutes without a GPU
 WARM_UP, PACE_FROM, PACE_STEPS, SAY_EVERY = 100, 30, 30, 50
 PROMPTS, STEPS_BEHIND = (17, 48, 200), (0, 2, 1)  # tokens of a prompt, and decode steps behind it
 
@@ -76,7 +77,7 @@ class Trainer:
     """Both models, their optimizers, and where they are."""
 
     def __init__(self, options, train, held_out, results):
-        sizes = TINY if options.size == "tiny" else {}
+        sizes = {"tiny": TINY, "small": SMALL, "full": {}}[options.size]
         self.options, self.results, self.device = options, results, torch.device(options.device)
         self.dtype = torch.bfloat16 if self.device.type == "cuda" else torch.float32
         self.text = torch.from_numpy(numpy.frombuffer(train, numpy.uint8).copy()).to(self.device)
@@ -294,7 +295,7 @@ def parse(argv):
     parser.add_argument("--lr", type=float, default=1e-3)
     parser.add_argument("--dropout", type=float, default=0.1, help="of what a branch adds to the residual stream, in training")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--size", choices=("full", "tiny"), default="full")
+    parser.add_argument("--size", choices=("full", "small", "tiny"), default="full")
     parser.add_argument("--windows", type=int, default=128, help="held-out windows that are measured (default %(default)s)")
     parser.add_argument("--measure-batch", type=int, default=4)
     parser.add_argument("--stack-windows", type=int, default=0, help="held-out windows of KIND_stack.npz, for attest stack --values "

@@ -126,9 +126,12 @@ static inline at_pages_shape at_pages_shape_of(const struct at_sizes *z, int log
         const int64_t sums = at_pages_pieces(z->d, heads, log_cluster) * AT_PAGES_EACH * (int64_t)sizeof(float);
         return most * sums + (most + 1) * more * heads;
     };
-    /* The sums of 256 ranges have room in 8 blocks whatever the heads are; where two blocks have none, one is to be larger. */
-    const int least = 2 * bytes() <= SHARED ? 4 : 8;
-    while (4 * warps <= 1 << log_ranges && 2 * warps < ranges &&
+    /* The sums of 256 ranges have room in 8 blocks whatever the heads are, those of 512 in 16, which want as many warps; where two
+     * blocks have none, one is to be larger. */
+    const bool fits_8 =
+        most * at_pages_pieces(z->d, heads, 3) * AT_PAGES_EACH * 4 + (most + 1) * more * heads <= SHARED;
+    const int least = 2 * bytes() <= SHARED ? 4 : fits_8 ? 8 : 64;
+    while (4 * warps <= 1 << log_ranges && 2 * warps < ranges && warps < max_warps << MAX_LOG_CLUSTER &&
            (warps < least || 2 * rows * warps <= PROCESSORS * at_a_time))
         warps *= 2;
     /* Of blocks of eight warps of four heads a multiprocessor holds one: clusters of four that want nearly all have to wait. */

@@ -78,8 +78,11 @@ static at_status check_targets(const struct at_stack_given *given, const struct 
     int64_t meant = 0;
     for (int64_t i = 0; i < n; i++) {
         if (targets[i] < -1 || targets[i] >= loss->vocabulary)
-            return AT_FAIL(AT_USAGE, "%s: %s has %" PRId32 " at %" PRId64 ", wanted -1 (none) to %" PRId64, given->path,
-                           AT_STACK_TARGETS, targets[i], i, loss->vocabulary - 1);
+            return AT_FAIL(AT_USAGE,
+                           "%s: %s has %" PRId32 " at %" PRId64 ", wanted -1 (none) to %" PRId64 ": %s has %" PRId64
+                           " logits for each of %" PRId64 " %s",
+                           given->path, AT_STACK_TARGETS, targets[i], i, loss->vocabulary - 1, loss->flow,
+                           loss->vocabulary, n, AT_STACK_TARGETS);
         meant += targets[i] >= 0;
     }
     return meant ? AT_OK : AT_FAIL(AT_USAGE, "%s: %s has no class at all", given->path, AT_STACK_TARGETS);
