@@ -54,5 +54,6 @@ changed 'd["w_head"][:] = numpy.inf'
 wants 0 '63 tokens have none that is a number' "${model[@]}" --values "$scratch/changed.npz" --loss logits
 wants 2 'wanted a flow of asynct_model' "${model[@]}" --values "$scratch/asynct.npz" --loss logit
 wants 2 'wanted --values with it' "${model[@]}" --loss logits
+wants 2 'found --judge with --loss' "${model[@]}" --values "$scratch/asynct.npz" --loss logits --judge 1
 wants 2 'a sequence of turns, wanted a stack that runs once' "$attest" stack asynct_serve --values "$scratch/asynct.npz" --quiet
 wants 2 '/no/file.npz' "${model[@]}" --values /no/file.npz

@@ -153,6 +153,10 @@ static at_status read_options(const struct at_args *args, struct command *c) {
     c->options.threads = at_threads();
     AT_TRY(at_args_int(args, "--replays", 1, 100000, 20, &c->replays));
     AT_TRY(at_args_int(args, "--judge", 1, INT64_MAX, 0, &c->options.judge_layers));
+    if (c->options.judge_layers && at_args_has(args, "--loss"))
+        return AT_FAIL(AT_USAGE,
+                       "stack: found --judge with --loss, wanted all steps judged: there is no run in double behind "
+                       "those that are not");
     write_repro(args, c);
     c->options.repro = c->repro;
     c->options.loss = at_args_get(args, "--loss");
