@@ -29,7 +29,7 @@ for part in "$@"; do
                 while read -r model arithmetic; do
                     read -ra words <<< "$arithmetic"
                     ./attest stack "${model}_model" --values "$out/trained/${model}_stack.npz" --set "b=${AT_WINDOWS:-4}" --loss logits \
-                        --runner cuda --quiet "${words[@]}" > "$work/loss.txt" 2>&1
+                        --runner cuda --quiet "${words[@]}" < /dev/null > "$work/loss.txt" 2>&1
                     echo "$model $arithmetic: exit $?; $(grep -E '^(MODEL-EXACT|loss)' "$work/loss.txt" | tr '\n' ';')"
                 done < datasets/stacks/losses.txt 2>&1 | tee "$out/losses.txt"
                 rm -f "$out"/trained/*.npz ;;

@@ -1,7 +1,8 @@
 /* AsyncT decode by warps that own keys, 128 ranges of them: for few requests of some thousand keys.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Between 30_warp_pages_64 and 30_warp_pages_256: up to 64 warps for a row, which win where few requests have 2048 to 8192 keys.
+ * Between 30_warp_pages_64 and 30_warp_pages_256: up to 64 warps for a row. Some shapes with few rows want it, and some do not: the
+ * family's README has what was measured.
  *
  * Numerically: as 30_warp_pages, with 128 ranges.
  *

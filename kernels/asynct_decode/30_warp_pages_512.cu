@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * 30_warp_pages_256 has up to 128 warps for a row; here they are up to 256, sixteen in each of the sixteen blocks of a cluster, or
- * eight with twice as many ranges each where a warp has the registers of four heads: for one request or two of 16384 keys and more.
+ * eight with twice as many ranges each where a warp has the registers of four heads. Made for one request of 32768 keys.
  *
  * Numerically: as 30_warp_pages, with 512 ranges.
  *

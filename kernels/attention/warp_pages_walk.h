@@ -122,15 +122,14 @@ static inline at_pages_shape at_pages_shape_of(const struct at_sizes *z, int log
     const int64_t ranges = (z->capacity + AT_PAGES_STEP - 1) / AT_PAGES_STEP;
     const int64_t most = ranges < 1 << log_ranges ? ranges : 1 << log_ranges;
     int warps = 1, log_cluster = 0;
-    const auto bytes = [&] {
-        const int64_t sums = at_pages_pieces(z->d, heads, log_cluster) * AT_PAGES_EACH * (int64_t)sizeof(float);
+    const auto bytes_in = [&](int log_blocks) {
+        const int64_t sums = at_pages_pieces(z->d, heads, log_blocks) * AT_PAGES_EACH * (int64_t)sizeof(float);
         return most * sums + (most + 1) * more * heads;
     };
+    const auto bytes = [&] { return bytes_in(log_cluster); };
     /* The sums of 256 ranges have room in 8 blocks whatever the heads are, those of 512 in 16, which want as many warps; where two
      * blocks have none, one is to be larger. */
-    const bool fits_8 =
-        most * at_pages_pieces(z->d, heads, 3) * AT_PAGES_EACH * 4 + (most + 1) * more * heads <= SHARED;
-    const int least = 2 * bytes() <= SHARED ? 4 : fits_8 ? 8 : 64;
+    const int least = 2 * bytes() <= SHARED ? 4 : bytes_in(3) <= SHARED ? 8 : 64;
     while (4 * warps <= 1 << log_ranges && 2 * warps < ranges && warps < max_warps << MAX_LOG_CLUSTER &&
            (warps < least || 2 * rows * warps <= PROCESSORS * at_a_time))
         warps *= 2;

@@ -33,11 +33,12 @@ __device__ void at_gemm_mma_operands(const T *tile, int row, int column, bool of
                           AT_GEMM_MMA_VECTOR<T> * along);
 }
 
-/* Adds the products of a step to a warp's sums, 16 of them an instruction. */
-template <class T, class Sum>
-__device__ __forceinline__ void at_gemm_mma_multiply(const T *a, const T *b, Sum (&sums)[AT_GEMM_TILE / 8]) {
+/* The products of a step, as many an instruction as two 16-byte pieces of a row hold (16 of 16 bits, 32 of 8, 8 of 32):
+ * add(sum, rows, columns) for each of a warp's sums, rows and columns being operands as registers. */
+template <class T, class Sum, class F>
+__device__ __forceinline__ void at_gemm_mma_each(const T *a, const T *b, Sum (&sums)[AT_GEMM_TILE / 8], F add) {
     AT_UNROLL
-    for (int l = 0; l < AT_GEMM_STEP<T>; l += 16) {
+    for (int l = 0; l < AT_GEMM_STEP<T>; l += 2 * AT_GEMM_MMA_VECTOR<T>) {
         uint32_t rows[4];
         at_gemm_mma_operands(a, (int)threadIdx.x / 32 * 16, l, true, rows);
         AT_UNROLL
@@ -45,10 +46,18 @@ __device__ __forceinline__ void at_gemm_mma_multiply(const T *a, const T *b, Sum
             uint32_t r[4];
             at_gemm_mma_operands(b, 8 * i, l, false, r);
             const uint32_t low[2] = { r[0], r[1] }, high[2] = { r[2], r[3] };
-            sums[i].template add<T>(rows, low);
-            sums[i + 1].template add<T>(rows, high);
+            add(sums[i], rows, low);
+            add(sums[i + 1], rows, high);
         }
     }
+}
+
+/* Adds the products of a step to a warp's sums, 16 of them an instruction. */
+template <class T, class Sum>
+__device__ __forceinline__ void at_gemm_mma_multiply(const T *a, const T *b, Sum (&sums)[AT_GEMM_TILE / 8]) {
+    at_gemm_mma_each(a, b, sums, [](Sum &sum, const uint32_t(&rows)[4], const uint32_t(&columns)[2]) {
+        sum.template add<T>(rows, columns);
+    });
 }
 
 #endif

@@ -11,19 +11,9 @@
 /* Adds the products of a step to a warp's sums, 32 of them an instruction. Sum: float[4], or uint32_t[2] of f16. */
 template <class T, class Sum>
 __device__ __forceinline__ void at_gemm_fp8_multiply(const T *a, const T *b, Sum (&sums)[AT_GEMM_TILE / 8]) {
-    AT_UNROLL
-    for (int l = 0; l < AT_GEMM_STEP<T>; l += 32) {
-        uint32_t rows[4];
-        at_gemm_mma_operands(a, (int)threadIdx.x / 32 * 16, l, true, rows);
-        AT_UNROLL
-        for (int i = 0; i < AT_GEMM_TILE / 8; i += 2) {
-            uint32_t r[4];
-            at_gemm_mma_operands(b, 8 * i, l, false, r);
-            const uint32_t low[2] = { r[0], r[1] }, high[2] = { r[2], r[3] };
-            at_mma_16832(sums[i], rows, low, sums[i], T{});
-            at_mma_16832(sums[i + 1], rows, high, sums[i + 1], T{});
-        }
-    }
+    at_gemm_mma_each(a, b, sums, [](Sum &sum, const uint32_t(&rows)[4], const uint32_t(&columns)[2]) {
+        at_mma_16832(sum, rows, columns, sum, T{});
+    });
 }
 
 /* Why a problem is declined. */

@@ -31,19 +31,9 @@ __device__ void at_gemm_tf32_stage(const float *factor, int rows, int k, int fir
 /* Adds the products of a step to a warp's sums. */
 __device__ __forceinline__ void at_gemm_tf32_multiply(const float *a, const float *b,
                                                       float (&sums)[AT_GEMM_TILE / 8][4]) {
-    AT_UNROLL
-    for (int l = 0; l < AT_GEMM_STEP<float>; l += 8) {
-        uint32_t rows[4];
-        at_gemm_mma_operands(a, (int)threadIdx.x / 32 * 16, l, true, rows);
-        AT_UNROLL
-        for (int i = 0; i < AT_GEMM_TILE / 8; i += 2) {
-            uint32_t r[4];
-            at_gemm_mma_operands(b, 8 * i, l, false, r);
-            const uint32_t low[2] = { r[0], r[1] }, high[2] = { r[2], r[3] };
-            at_mma_1688(sums[i], rows, low, sums[i], at_tf32{});
-            at_mma_1688(sums[i + 1], rows, high, sums[i + 1], at_tf32{});
-        }
-    }
+    at_gemm_mma_each(a, b, sums, [](float(&sum)[4], const uint32_t(&rows)[4], const uint32_t(&columns)[2]) {
+        at_mma_1688(sum, rows, columns, sum, at_tf32{});
+    });
 }
 
 template <bool ROUNDED> __global__ void __launch_bounds__(AT_GEMM_THREADS, 1) at_gemm_tf32(at_gemm_view<float> v) {

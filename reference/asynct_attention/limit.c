@@ -283,6 +283,9 @@ double at_asynct_limit_out(const struct at_asynct_limit *limit, const struct at_
         in_range &= fabs(sum->o) + error < limit->out_end;
         error += limit->u_out * (fabs(sum->o) + error) + limit->eta_out;
     }
+    /* a V that is rounded to infinity makes NaN of a p of 0, too */
+    if (limit->declared && limit->pv.unit == AT_UNIT_TC_TF32_RNA)
+        in_range &= sum->v_max < at_format_info(AT_TF32)->end;
     error = (error + own) * (1 + 0x1p-30);
     return in_range && isfinite(error) && isfinite(sum->o) ? error : (double)INFINITY;
 }

@@ -291,7 +291,8 @@ static at_status check_pv(const struct at_numerics *n) {
         return AT_FAIL(AT_USAGE, "numerics: split=%d block=%d pv_chunk=%d, wanted split and block in whole chunks",
                        n->split, n->block, n->pv_chunk);
     AT_TRY(at_least("pv_spread", n->pv_spread, 0));
-    if (n->pv_spread && (!tensor_core || n->pv_chunk != 16 || n->pv_spread % 16 || n->split % n->pv_spread))
+    if (n->pv_spread &&
+        (!tensor_core || whole != 16 || n->pv_chunk != 16 || n->pv_spread % 16 || n->split % n->pv_spread))
         return AT_FAIL(
             AT_USAGE,
             "numerics: pv_spread=%d with pv_unit=%s pv_chunk=%d split=%d, wanted steps of 16 keys on a tensor "

@@ -134,7 +134,8 @@ static void score_errors(const struct at_softmax_limit *limit, const struct at_s
                          struct at_softmax_row *row, double *h) {
     double eta = 0;
     if (limit->declared) {
-        double largest = fmax(scores->q_max * fmax(1, fabs(limit->scale)), scores->k_max);
+        const double scaled = scores->q_max * fmax(1, fabs(limit->scale)) * (1 + limit->u_q) + limit->eta_q;
+        double largest = fmax(scaled, scores->k_max);
         eta = at_accumulate_error_within(&limit->qk, limit->d, largest).eta;
         if (limit->scale_on != AT_SCALE_ON_SCORE)
             row->in_range &= scores->q_max * fabs(limit->scale) * (1 + limit->u_q) < limit->q_end;
@@ -218,11 +219,19 @@ static double numerator_error(const struct at_softmax_limit *limit, const struct
     return error + limit->u_store * (fabs(sums->o) + error);
 }
 
+/* What an output has where it is no number: the class is the kernel's too, but where tf32 may have had a factor of an infinity as 0,
+ * or a number as infinity. */
+static double without_number(const struct at_softmax_limit *limit, const struct at_softmax_row *row) {
+    const int kept = !limit->declared || row->n == 0 ||
+                     ((row->in_range || !at_unit_is_tf32(limit->qk.unit)) && !at_unit_is_tf32(limit->pv.unit));
+    return kept ? 0 : (double)INFINITY;
+}
+
 double at_softmax_limit_o(const struct at_softmax_limit *limit, const struct at_softmax_row *row,
                           const struct at_softmax_sums *sums, double v_largest) {
     const double o = fabs(sums->o);
     if (row->n == 0 || !isfinite(o))
-        return 0;
+        return without_number(limit, row);
     if (!row->in_range || !(row->e_sum < 1))
         return INFINITY;
     double error = numerator_error(limit, row, sums, v_largest);
@@ -237,7 +246,7 @@ double at_softmax_limit_o(const struct at_softmax_limit *limit, const struct at_
 
 double at_softmax_limit_lse(const struct at_softmax_limit *limit, const struct at_softmax_row *row) {
     if (row->n == 0 || !isfinite(row->lse))
-        return 0;
+        return without_number(limit, row);
     const double flush = row->flush_sum / row->least, log_sum = fabs(row->lse - row->max);
     if (!row->in_range || !(row->e_sum + flush < 1))
         return INFINITY;

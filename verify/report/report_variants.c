@@ -22,6 +22,7 @@ struct at_tally {
     double worst;             /* error over limit; NaN: no limit anywhere */
     double resolves[TENSORS]; /* by output: 0, or the smallest scale error that some case of it would have seen */
     int64_t n_loose;          /* results that PASS with limits AT_LOOSE times those of f32 arithmetic */
+    int is_loose[TENSORS];    /* some of them are of this output */
     double loosest, need;     /* of these: the largest looseness, and of their errors over the limits of f32 */
 };
 
@@ -51,6 +52,8 @@ static void count_loose(struct at_tally *t, const struct at_result *r) {
         return;
     const double need = r->ratio_max * r->looseness;
     t->n_loose++;
+    if (r->tensor_index >= 0 && r->tensor_index < TENSORS)
+        t->is_loose[r->tensor_index] = 1;
     t->loosest = r->looseness > t->loosest ? r->looseness : t->loosest;
     t->need = need > t->need ? need : t->need;
 }
@@ -189,12 +192,12 @@ void at_put_unjudged(const struct at_tallies *t, FILE *out) {
     }
 }
 
-/* The worst of its outputs: the scale error that its sharpest case would have shown; 0: all would have been seen, or the claim is
- * none that is loose. */
+/* Of outputs with a loose claim the worst: the scale error that its sharpest case would have shown. 0: there is none, or that is
+ * small enough, or not known. */
 static double blind_to(const struct at_tally *t) {
     double worst = 0;
-    for (int i = 0; i < TENSORS && t->n_loose; i++)
-        worst = fmax(worst, t->resolves[i]);
+    for (int i = 0; i < TENSORS; i++)
+        worst = fmax(worst, t->is_loose[i] ? t->resolves[i] : 0);
     return worst > 1.0 / AT_SCALE_SEEN ? worst : 0;
 }
 

@@ -22,7 +22,7 @@ void at_tallies_release(struct at_tallies *tallies);
 void at_tallies_name(const struct at_tallies *tallies, int64_t i, char *text, size_t size);
 /* Variants that were never judged. */
 int64_t at_tallies_unjudged(const struct at_tallies *tallies);
-/* Variants with a loose claim and an output of which no case would have shown a uniform scale error of 1/AT_SCALE_SEEN. */
+/* Variants with a loose claim of an output, of which no case would have shown a uniform scale error of 1/AT_SCALE_SEEN. */
 int64_t at_tallies_blind(const struct at_tallies *tallies);
 /* A line for each variant, when there are more than a couple: results judged, right, failing, VACUOUS, declined, and the
  * largest error over limit. */

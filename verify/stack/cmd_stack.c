@@ -302,9 +302,9 @@ static void put_side(const struct side *side, int strict, int colour) {
     at_report_table_brief(&side->outcome.record, strict, colour, stdout);
     at_stack_put_turns(side->outcome.rows, side->outcome.n_rows, stdout);
     if (side->given.reader)
-        printf("\nvalues: %d tensors of %s; %" PRId64
-               " inputs and weights of the stack are not among them and were drawn\n",
-               at_reader_count(side->given.reader), side->given.path, side->given.drawn);
+        printf("\nvalues: %d tensors of %s; %" PRId64 " inputs and weights of the stack and %" PRId64
+               " parameters of its steps are not among them and were drawn\n",
+               at_reader_count(side->given.reader), side->given.path, side->given.drawn, side->given.parameters);
     if (side->outcome.loss.vocabulary)
         at_stack_loss_put(&side->outcome.loss, stdout);
 }

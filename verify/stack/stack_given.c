@@ -164,6 +164,7 @@ at_status at_stack_given_step(struct at_stack_given *given, const struct at_stac
         if (!is_given_by_name(step, t))
             continue;
         name_in(layer, step->text->name, step->op->tensors[t].name, name);
+        given->parameters += tensor->rank && at_tensor_count(tensor) > 0 && at_reader_find(given->reader, name) < 0;
         AT_TRY(take(given, name, tensor->format, tensor->rank ? at_tensor_count(tensor) : 0, tensor->data, NULL));
     }
     return AT_OK;

@@ -78,11 +78,8 @@ static at_status check_targets(const struct at_stack_given *given, const struct 
     int64_t meant = 0;
     for (int64_t i = 0; i < n; i++) {
         if (targets[i] < -1 || targets[i] >= loss->vocabulary)
-            return AT_FAIL(AT_USAGE,
-                           "%s: %s has %" PRId32 " at %" PRId64 ", wanted -1 (none) to %" PRId64 ": %s has %" PRId64
-                           " logits for each of %" PRId64 " %s",
-                           given->path, AT_STACK_TARGETS, targets[i], i, loss->vocabulary - 1, loss->flow,
-                           loss->vocabulary, n, AT_STACK_TARGETS);
+            return AT_FAIL(AT_USAGE, "%s: %s has %" PRId32 " at %" PRId64 ", wanted -1 (none) to %" PRId64, given->path,
+                           AT_STACK_TARGETS, targets[i], i, loss->vocabulary - 1);
         meant += targets[i] >= 0;
     }
     return meant ? AT_OK : AT_FAIL(AT_USAGE, "%s: %s has no class at all", given->path, AT_STACK_TARGETS);
@@ -99,10 +96,12 @@ static at_status load_targets(const struct at_stack_given *given, const struct a
     if (!file || file->format != AT_I32 || !file->supported || file->rank < 1 || file->rank > 2)
         return AT_FAIL(AT_USAGE, "%s: found no %s of i32 [windows, tokens], which --loss wants", given->path,
                        AT_STACK_TARGETS);
-    if (file->count < 1 || elements % file->count || elements / file->count < 2)
-        return AT_FAIL(AT_USAGE, "%s: %" PRId64 " %s, and %s has %" PRId64 " elements: wanted rows of logits for each",
-                       given->path, file->count, AT_STACK_TARGETS, flow->name, elements);
-    loss->vocabulary = elements / file->count;
+    loss->vocabulary = flow->shape.rank > 1 ? flow->shape.shape[flow->shape.rank - 1] : 0;
+    if (loss->vocabulary < 2 || file->count < 1 || file->count != elements / loss->vocabulary)
+        return AT_FAIL(AT_USAGE,
+                       "%s: %" PRId64 " %s, and %s has %" PRId64 " elements in rows of %" PRId64
+                       ": wanted a row of logits for each",
+                       given->path, file->count, AT_STACK_TARGETS, flow->name, elements, loss->vocabulary);
     loss->windows = file->rank == 2 ? file->shape[0] : 1;
     *length = file->count / loss->windows;
     *targets = malloc((size_t)file->count * sizeof **targets);

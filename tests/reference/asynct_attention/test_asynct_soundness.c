@@ -164,6 +164,13 @@ static void test_range_ends(void **state) {
     n = at_numerics_default();
     n.scale_on = AT_SCALE_ON_Q;
     assert_true(isinf(limit_of(INFINITY, 0, 1, AT_F32, &n)));
+    n = at_numerics_default();
+    n.pv_unit = AT_UNIT_TC_TF32_RNA;
+    n.pv_chunk = 8;
+    assert_true(isfinite(limit_of(1, -1, 0x1.ffdffep127, AT_F32, &n)));
+    assert_true(isinf(limit_of(1, -1, 0x1.ffep127, AT_F32, &n))); /* 0 times infinity */
+    n.pv_unit = AT_UNIT_TC_TF32;
+    assert_true(isfinite(limit_of(1, -1, 0x1.ffep127, AT_F32, &n)));
 }
 
 /* A V that is not finite where p is 0: without effect when skipped, without limit when multiplied. */

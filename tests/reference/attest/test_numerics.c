@@ -232,6 +232,7 @@ static void test_check(void **state) {
         { "pv_spread=-1", "pv_spread is -1" },
         { "pv_spread=64", "wanted steps of 16 keys" },
         { "pv_unit=tc_f32 pv_chunk=16 pv_spread=40", "wanted steps of 16 keys" },
+        { "pv_unit=tc_tf32 pv_chunk=16 pv_spread=64", "wanted steps of 16 keys" },
         { "pv_unit=tc_f32 pv_chunk=16 pv_spread=64 split=32", "whole groups in a range" },
         { "pv_unit=tc_f32 pv_chunk=16 pv_spread=64 split=128", "" },
         { "splits=-1", "splits is -1, wanted at least 0" },

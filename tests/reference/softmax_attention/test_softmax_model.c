@@ -288,6 +288,37 @@ static void test_zero_weights(void **state) {
     at_test_problem_release(&p);
 }
 
+static double limit_of_one(double q, double k, double v, double scale, int tensor, const char *text) {
+    struct at_test_problem p = make(1, 1, AT_F32);
+    struct at_numerics numerics = parse(text);
+    struct at_test_eval e;
+    p.problem.params.scale = (float)scale;
+    at_test_set(&p.problem, "q", 0, q);
+    at_test_set(&p.problem, "k", 0, k);
+    at_test_set(&p.problem, "v", 0, v);
+    at_assert_ok(at_test_eval_init(&p.problem, 1, &e));
+    at_assert_ok(op->evaluate(&p.problem, &numerics, 0, 1, &e.eval));
+    const double limit = e.eval.limit[tensor][0];
+    at_test_eval_release(&e);
+    at_test_problem_release(&p);
+    return limit;
+}
+
+/* An infinity times what tf32 has as 0 is NaN, and what it rounds to infinity is one: no limit. Elsewhere classes are kept. */
+static void test_ends_of_tf32(void **state) {
+    (void)state;
+    const double inf = (double)INFINITY;
+    at_assert_same(limit_of_one(0x1p-140, -inf, 1, 1, AT_SOFTMAX_LSE, "qk_unit=f32_fma"), 0.0);
+    at_assert_same(limit_of_one(0x1p-140, -inf, 1, 1, AT_SOFTMAX_LSE, "qk_unit=tc_tf32"), inf);
+    at_assert_same(limit_of_one(1, 1, inf, 1, AT_SOFTMAX_O, "pv_unit=f32_fma"), 0.0);
+    at_assert_same(limit_of_one(1, 1, inf, 1, AT_SOFTMAX_O, "pv_unit=tc_tf32 pv_chunk=8"), inf);
+    /* q is rounded to f32 by its scale before tf32 rounds it, here to infinity; without that step it would not be */
+    const char *rna = "qk_unit=tc_tf32_rna scale_on=q";
+    at_assert_same(limit_of_one(0x1.ffdffcp127, 0x1p-10, 1, 0x1.000002p0, AT_SOFTMAX_LSE, rna), inf);
+    at_assert_true(isfinite(limit_of_one(0x1.ffcp126, 0x1p-120, 1, 0x1.000002p0, AT_SOFTMAX_LSE, rna)),
+                   "far from the end");
+}
+
 /* f16 dot products past the end of range: no limit, and the ledger tells where it happened and what vanished. */
 static void test_range_and_ledger(void **state) {
     (void)state;
@@ -356,6 +387,7 @@ int main(void) {
         cmocka_unit_test(test_what_is_refused),
         cmocka_unit_test(test_specials),
         cmocka_unit_test(test_zero_weights),
+        cmocka_unit_test(test_ends_of_tf32),
         cmocka_unit_test(test_range_and_ledger),
         cmocka_unit_test(test_pv_range),
     };

@@ -322,6 +322,18 @@ static void test_half_would_not_do(void **state) {
     }
 }
 
+/* What rna rounds to infinity has no limit; the number below it has one, and so has what tf32 cuts. */
+static void test_rounded_to_infinity(void **state) {
+    (void)state;
+    struct at_order order = { .unit = AT_UNIT_TC_TF32_RNA, .lanes = 1, .input = AT_F32 };
+    const double first = 0x1.ffep127, below = 0x1.ffdffep127;
+    assert_true(isinf(at_tf32_operand(order.unit, first)) && isfinite(at_tf32_operand(order.unit, below)));
+    assert_true(at_accumulate_error_within(&order, 8, first).eta > at_format_info(AT_F32)->max);
+    assert_true(at_accumulate_error_within(&order, 8, below).eta < at_format_info(AT_F32)->max);
+    order.unit = AT_UNIT_TC_TF32;
+    assert_true(at_accumulate_error_within(&order, 8, at_format_info(AT_F32)->max).eta < at_format_info(AT_F32)->max);
+}
+
 /* One term: a fused step rounds once, a product and its addition twice. */
 static void test_one_term(void **state) {
     (void)state;
@@ -355,6 +367,7 @@ int main(void) {
         cmocka_unit_test(test_nothing_beyond),
         cmocka_unit_test(test_half_would_not_do),
         cmocka_unit_test(test_one_term),
+        cmocka_unit_test(test_rounded_to_infinity),
         cmocka_unit_test(test_half_eta_would_not_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
