@@ -6,6 +6,7 @@
 
 #include "tests/at_test.h"
 #include "tests/support/sample_record.h"
+#include "verify/report/report_summary.h"
 #include "verify/report/report_text.h"
 #include "verify/report/reports.h"
 
@@ -397,6 +398,38 @@ static void test_jsonl(void **state) {
     at_run_record_release(&record);
 }
 
+/* Two outputs of one variant, each on one case: the first with a loose claim, or the second, and what it would have shown. */
+static void test_blind_claims(void **state) {
+    (void)state;
+    static const struct {
+        double looseness[2], resolution[2];
+        int code;
+    } of[] = { { { 40, 1 }, { 0.01, 0.05 }, 0 }, /* the blind one is tight, the loose one sees */
+               { { 1, 40 }, { 0.01, 0.05 }, 1 },
+               { { 40, 40 }, { 0.01, 0.01 }, 0 },
+               { { 40, 40 }, { NAN, NAN }, 0 } };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct at_run_record record;
+        assert_true(at_sample_record(&record, 2));
+        for (int o = 0; o < 2; o++) {
+            struct at_result *r = &record.results[o];
+            r->state = AT_STATE_PASS;
+            snprintf(r->variant, sizeof r->variant, "50_mine");
+            snprintf(r->family, sizeof r->family, "asynct_decode");
+            r->tensor_index = o;
+            r->compared = 10;
+            r->ratio_max = 0.5;
+            r->looseness = of[i].looseness[o];
+            r->resolution = of[i].resolution[o];
+        }
+        assert_int_equal(at_report_exit_code(&record, 1), of[i].code);
+        assert_int_equal(at_report_exit_code(&record, 0), 0);
+        record.is_part = 1;
+        assert_int_equal(at_report_exit_code(&record, 1), 0);
+        at_run_record_release(&record);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),          cmocka_unit_test(test_cells),
@@ -404,7 +437,8 @@ int main(void) {
         cmocka_unit_test(test_long_cases),     cmocka_unit_test(test_by_variant),
         cmocka_unit_test(test_empty_and_many), cmocka_unit_test(test_long_names),
         cmocka_unit_test(test_text),           cmocka_unit_test(test_github),
-        cmocka_unit_test(test_junit),          cmocka_unit_test(test_jsonl),
+        cmocka_unit_test(test_blind_claims),   cmocka_unit_test(test_junit),
+        cmocka_unit_test(test_jsonl),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
