@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "attest/buffer.h"
-#include "tensor_core/accumulate.h"
 
 /* Kernels work by tiles: a request of one query takes each head's block as long as one of so many, however few its keys are. */
 enum { TILE_QUERIES = 32, TILE_KEYS = 16 };
@@ -78,8 +77,9 @@ static int is_tensor_core(enum at_unit unit) { return !takes_type(unit, AT_F64);
  * case. */
 static int declines(const struct at_numerics *declared, enum at_format dtype) {
     const struct at_numerics n = at_numerics_on(declared, dtype);
+    const int is_tf32 = n.pv_unit == AT_UNIT_TC_TF32 || n.pv_unit == AT_UNIT_TC_TF32_RNA;
     return !takes_type(n.qk_unit, dtype) || !takes_type(n.pv_unit, dtype) ||
-           (is_tensor_core(n.pv_unit) && !at_unit_is_tf32(n.pv_unit) && n.p != (int)dtype);
+           (is_tensor_core(n.pv_unit) && !is_tf32 && n.p != (int)dtype);
 }
 
 /* What costs follow from. */
