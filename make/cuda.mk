@@ -22,12 +22,10 @@ VENDOR_OBJ := $(call obj,$(VENDOR_VARIANTS))
 CUDA_FRAME := $(call obj,$(CUDA_SRC) $(RUNNER_SHARED_SRC) $(LAUNCH_SRC) kernels/launch/driver_abi.c kernels/device/tensor_box.c)
 $(BUILD)/gen/cuda_kernel_table.c: .always
 	$(Q)make/write_tables.sh kernels $(DEVICE_VARIANTS) $(VENDOR_VARIANTS) > $@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
-# What nvcc compiles a __device__ function to for the host is a call of exit(1), and it says nothing where host code in a
-# template calls one: the runner would end without a word.
 $(CUDA_DIR)/%.o: %.cu $(CUDA_STAMP)
 	$(call say,NVCC,$<)
 	$(Q)mkdir -p $(@D) && $(NVCC) $(NVCC_FLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
-	$(Q)! nm -u $@ | grep -qw exit || { rm -f $@; echo "$<: a __device__ function is compiled for the host: it is called there, or is neither inline nor static" >&2; exit 1; }
+	$(Q)make/host_object.sh $< $@
 $(call obj,$(CUDA_SRC) kernels/launch/driver_abi.c): PKG_CFLAGS += -isystem $(CUDA_HOME)/include
 # jansson reads launch files; its static archive, where there is one, lets the program be copied alone.
 JANSSON := $(or $(filter /%,$(shell $(CC) -print-file-name=libjansson.a)),$(shell pkg-config --libs jansson 2>/dev/null))

@@ -29,6 +29,11 @@ recorded() { # source, text: its rows of the record on the architectures that ar
         $1 == source && $3 in asked && $9 == text { print; seen[$3] }
         END { for (arch in asked) if (!(arch in seen)) exit 1 }' "$record"
 }
+host() { # source, object, flags: what the host runs of a source, refused as `make cuda` refuses it
+    local source=$1 object=$2; shift 2
+    "$nvcc" "$@" -gencode arch=compute_90a,code=compute_90a -c "$source" -o "$object" 2> "$object.log" || { cat "$object.log" >&2; return 1; }
+    make/host_object.sh "$source" "$object"
+}
 one() { # source, flags: the table's lines for it, in a file of its own
     local source=$1 arch virtual ptx digest rows=''; shift
     ptx=$work/${source//\//_}
@@ -38,6 +43,7 @@ one() { # source, flags: the table's lines for it, in a file of its own
     for arch in $archs; do
         virtual=compute_80; [[ $arch == sm_90a ]] && virtual=compute_90a
         [[ -e "$ptx.$virtual" ]] || "$nvcc" "$@" -gencode "arch=$virtual,code=$virtual" -ptx "$source" -o "$ptx.$virtual" 2> "$ptx.log" || { cat "$ptx.log" >&2; return 1; }
+        [[ $arch != sm_90a ]] || host "$source" "$ptx.o" "$@" || return 1
         "$ptxas" -arch="$arch" -v "$ptx.$virtual" -o /dev/null 2> "$ptx.log" || { echo "$source for $arch:"; cat "$ptx.log"; return 1; } >&2
         awk -v source="$source" -v arch="$arch" -v text="$digest" '
             /Compiling entry function/ { split($0, part, "\047"); entry = part[2] }
@@ -49,7 +55,7 @@ one() { # source, flags: the table's lines for it, in a file of its own
     c++filt -p < "$ptx.raw" | sed 's/(anonymous namespace):://g' > "$ptx.tsv"
     [[ -z "$rows" ]] || diff <(sort <<< "$rows") <(sort "$ptx.tsv") || { echo "resources: $source: not as it is in $record"; return 1; } >&2
 }
-export -f one text recorded; export nvcc ptxas archs work record release
+export -f one host text recorded; export nvcc ptxas archs work record release
 # A kernel that is refused ends xargs with an error, and so the script.
 git ls-files 'kernels/*.cu' ':!kernels/*/examples/*' | xargs -P "$(nproc)" -I{} bash -euo pipefail -c 'one "$@"' _ {} "$@"
 {

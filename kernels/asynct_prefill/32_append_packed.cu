@@ -159,7 +159,8 @@ template <int D> struct filter_of_3_taps {
 /* ---- ranges ---- */
 
 /* Channel 0 of what range `range` of `ranges` leaves for a token and a query head. */
-static __device__ float *partial_of(const at_asynct_view<T> &a, int token, int head, float *partials, int ranges, int range) {
+static __device__ float *partial_of(const at_asynct_view<T> &a, int token, int head, float *partials, int ranges,
+                                    int range) {
     return partials + (((int64_t)token * a.h + head) * ranges + range) * a.d;
 }
 

@@ -15,7 +15,8 @@ struct at_tma_softmax_walk : at_tma_consumer<T, D, at_sum_f32, at_tma_softmax<T,
 
     /* Everything but the epilogue: q is given back behind the last product. */
     __device__ void walk(const at_tma_work_room<T, D> &room) {
-        this->first_turn();
+        if (this->span.first < this->span.last) /* else it stays for the next walk */
+            this->first_turn();
         this->walk_whole(this->span.last);
         this->walk_masked(this->span.last);
         this->release(room.q_empty());

@@ -2,7 +2,8 @@
 
     attest bench 'softmax_prefill/*' --runner 'python3 triton_softmax.py' --peer 'python3 ../peers/torch_peers.py'
 
-One launch for all requests, whose lengths may differ. P is rounded to the inputs' format. `bench` is there for times alone."""
+One launch for all requests, whose lengths may differ. P is rounded to the inputs' format. A key that a query must not
+see has the weight 0, and 0 times a NaN of its v is NaN: attest says so on `nonfinite` cases. `bench` is there for times alone."""
 import sys
 
 from attest_runner import kernel, serve, torch_of, Unsupported
@@ -50,18 +51,20 @@ def attend(q, k, v, query_start, seq_lens, key_start, o, lse, scale, h, hk, d, C
             weights = weights * factor + tl.sum(p, 1)
             sums = tl.dot(p.to(v.dtype.element_ty), tl.load(v + at, mask=inside, other=0.0), sums * factor[:, None])
             top = higher
-        some = weights > 0.0  # a query without keys: zeros, and -inf
+        some = weights != 0.0  # a query without keys: zeros, and -inf
         tl.store(o + at_q, (sums / tl.where(some, weights, 1.0)[:, None]).to(o.dtype.element_ty), mask=there)
         tl.store(lse + (first + row) * h + head, tl.where(some, top + tl.log(weights), -float("inf")), mask=row < queries)
 
 
-def triton_flash(job, q, k, v, query_start, seq_lens, o, lse, *, scale, causal, key_start=None, bench=None):
+def triton_flash(job, q, query_start, seq_lens, o, lse, *, scale, causal, k=None, v=None, key_start=None, bench=None):
     """online softmax, 64 queries a program"""
     if key_start is None:
         raise Unsupported("keys in pages")
     device, size = "cpu" if INTERPRETED else "cuda", job.size
     if size["d"] > 256:
         raise Unsupported("d=%d: wanted up to 256" % size["d"])
+    if k is None:  # of a batch without a key there is no k and no v
+        k = v = q[:0, :size["hk"]]
     q, k, v, starts, lengths, slots = (torch_of(t).to(device) for t in (q, k, v, query_start, seq_lens, key_start))
     longest = max((starts[1:] - starts[:-1]).tolist(), default=0)
     grid = (triton.cdiv(longest, 64), len(lengths), size["h"])
