@@ -9,6 +9,7 @@
 set -euo pipefail
 nvcc=$1 out=$2; shift 2
 ptxas=$(dirname "$(realpath "$nvcc")")/ptxas
+host_object=$(dirname "$(realpath "$0")")/host_object.sh
 archs=${AT_ARCHS:-sm_80 sm_86 sm_89 sm_90 sm_90a sm_100 sm_120}
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 
@@ -32,7 +33,7 @@ recorded() { # source, text: its rows of the record on the architectures that ar
 host() { # source, object, flags: what the host runs of a source, refused as `make cuda` refuses it
     local source=$1 object=$2; shift 2
     "$nvcc" "$@" -gencode arch=compute_90a,code=compute_90a -c "$source" -o "$object" 2> "$object.log" || { cat "$object.log" >&2; return 1; }
-    make/host_object.sh "$source" "$object"
+    "$host_object" "$source" "$object"
 }
 one() { # source, flags: the table's lines for it, in a file of its own
     local source=$1 arch virtual ptx digest rows=''; shift
@@ -55,7 +56,7 @@ one() { # source, flags: the table's lines for it, in a file of its own
     c++filt -p < "$ptx.raw" | sed 's/(anonymous namespace):://g' > "$ptx.tsv"
     [[ -z "$rows" ]] || diff <(sort <<< "$rows") <(sort "$ptx.tsv") || { echo "resources: $source: not as it is in $record"; return 1; } >&2
 }
-export -f one host text recorded; export nvcc ptxas archs work record release
+export -f one host text recorded; export nvcc ptxas host_object archs work record release
 # A kernel that is refused ends xargs with an error, and so the script.
 git ls-files 'kernels/*.cu' ':!kernels/*/examples/*' | xargs -P "$(nproc)" -I{} bash -euo pipefail -c 'one "$@"' _ {} "$@"
 {

@@ -13,6 +13,8 @@ for word in "$@"; do [[ $word == *.cu ]] && source=$word; done
 if [[ " $* " == *' -E '* ]]; then
     echo '# 1 "/usr/include/theirs.h"'; echo "int theirs_$RANDOM;" # no part of what is ours
     echo "# 1 \"$source\""; cat "$source"
+elif [[ " $* " == *' -c '* ]]; then
+    echo "void exit(int); void f(void); void f(void) { $(sed -n 's/^calls //p' "$source") }" | gcc -x c -c - -o "${!#}"
 else
     echo "$source" >> compiled; cp "$source" "${!#}"
 fi
@@ -41,6 +43,9 @@ sed -i 's/^registers .*/registers 99/' "$other"
 run 0 'sources compiled' record.tsv
 grep -qxF "$other" compiled || fail "$other has changed and was not compiled"
 [[ $(awk -F '\t' -v source="$other" '$1 == source && $4 == 99' out.tsv | wc -l) == 2 ]] || fail "the rows of what has changed"
+# A host that would run a __device__ function is refused, as `make cuda` refuses it.
+echo 'calls exit(1);' >> "$other"
+run 123 "$other: a __device__ function is compiled for the host" record.tsv
 git checkout -q -- kernels
 PATCH=2 run 0 '30 sources compiled' record.tsv
 # A source that the record has on one architecture alone is not in it.
