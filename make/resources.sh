@@ -1,10 +1,10 @@
 #!/bin/bash
 # Compiles every CUDA kernel for every architecture and records what each takes: registers, shared memory, stack, spills.
 # resources.sh NVCC OUT.tsv FLAGS...: the table; what spills is printed, and a kernel that an architecture refuses is an
-# error, as is a spill on sm_90a, which measurements are of. Architectures: AT_ARCHS, by default the PTX of compute_80
-# for each that nvcc knows, and sm_90a itself. The last column names what was compiled: the source and this project's headers
-# as nvcc reads them, and its release. AT_RECORD=FILE.tsv: sources that are in it as they are now are not compiled again, but
-# for one in 16, whose rows must be those of the record.
+# error, as are a spill on sm_90a, which measurements are of, and host code that calls a __device__ function. Architectures:
+# AT_ARCHS, by default the PTX of compute_80 for each that nvcc knows, and sm_90a itself. The last column names what was compiled:
+# the source and this project's headers as nvcc reads them, and its release. AT_RECORD=FILE.tsv: sources that are in it as they are
+# now are not compiled again, but for one in 16, whose rows must be those of the record.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 nvcc=$1 out=$2; shift 2

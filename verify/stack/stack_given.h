@@ -18,8 +18,8 @@ struct at_stack_given {
     const char *path; /* borrowed */
     struct at_reader *reader;
     int64_t drawn; /* inputs and weights that the file lacks, each layer's its own */
-    int64_t
-        parameters; /* of steps that have run: tensors that no flow feeds and the file lacks; so their case made them */
+    /* Of steps that have run: tensors that no flow feeds and the file lacks, so that their case made them. */
+    int64_t parameters;
 };
 
 /* AT_USAGE for a tensor whose name means nothing in this plan, with the nearest that does. */

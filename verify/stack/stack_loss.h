@@ -6,7 +6,8 @@
 #include "verify/stack/stack_given.h"
 
 /* Nats a token, of logits by kernels and by the run in double on the same stored weights and inputs; the difference is over
- * all tokens, its standard error that of the mean over windows (rows of targets), each counting alike; NaN for one. Tokens whose loss is no number by either are left out, and counted. */
+ * all tokens, its standard error that of the mean over windows (rows of targets), each counting alike; NaN for one. Tokens
+ * whose loss is no number by either are left out, and counted. */
 struct at_stack_loss {
     char flow[AT_STACK_NAME];
     int64_t windows, tokens, vocabulary, not_finite;
