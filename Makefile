@@ -96,7 +96,7 @@ TEMPLATE_TABLE := $(BUILD)/gen/template_table.c
 
 obj = $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(BUILD)/%,$(1))) $(patsubst %.c,%.o,$(filter $(BUILD)/%,$(1)))
 # Loops that are written to vectorise, which gcc does from -O3 on. Private: build_info.h names OPT.
-$(call obj,$(FAST_SRC) reference/attest/format.c reference/asynct_attention/rows.c reference/tensor_core/fdpa.c $(SIMT_SRC) $(wildcard reference/special/*.c)): private OPT := $(OPT) -O3
+$(call obj,$(FAST_SRC) reference/attest/format.c reference/asynct_attention/rows.c reference/gemm/element.c reference/tensor_core/fdpa.c $(SIMT_SRC) $(wildcard reference/special/*.c)): private OPT := $(OPT) -O3
 # Known to these alone: elsewhere the same source gives the same object in every checkout.
 $(call obj,datasets/language/datasets_dir.c $(TEST_SRC)): private DEFS += -DAT_SOURCE_DIR='"$(CURDIR)"' -DAT_BUILD_DIR='"$(abspath $(BUILD))"'
 LIBS := $(BUILD)/libexport.a $(BUILD)/libverify.a $(BUILD)/libplots.a $(BUILD)/libdatasets.a $(BUILD)/libfast.a $(BUILD)/libreference.a

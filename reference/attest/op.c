@@ -5,6 +5,10 @@
 #include <math.h>
 #include <string.h>
 
+void *at_op_prepare(const struct at_problem *problem) {
+    return problem->op->prepare ? problem->op->prepare(problem) : NULL;
+}
+
 int at_op_tensor_index(const struct at_op *op, const char *name) {
     for (int i = 0; i < op->n_tensors; i++)
         if (op->tensors[i].name[0] == name[0] && strcmp(op->tensors[i].name, name) == 0) /* asked for every row */

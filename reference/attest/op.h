@@ -131,6 +131,7 @@ struct at_eval {
     double *value[AT_MAX_TENSORS];
     double *limit[AT_MAX_TENSORS];
     struct at_ledger *ledger;
+    const void *prepared; /* what the operator's prepare() made of this problem, or NULL */
     /* Intermediates of a row (attention): n values over its visible keys, for the stages score,
      * scaled, gate_in and p. Called in ascending key order, one call per stage and row. */
     void (*trace)(void *context, int64_t row, enum at_stage stage, int64_t n, const double *values);
@@ -233,6 +234,11 @@ struct at_op {
     at_status (*decoy)(const struct at_problem *problem, const struct at_numerics *numerics, int decoy, int64_t row0,
                        int64_t row1, struct at_eval *eval);
 
+    /* NULL: nothing is gained. What evaluate, model and decoy decode at every call, decoded once for a caller of many, who
+     * hands it back as at_eval.prepared as long as the inputs stay as they are; freed with free(). NULL where there is no
+     * memory: they work without. */
+    void *(*prepare)(const struct at_problem *problem);
+
     /* NULL: the result is values. Of an operator that moves bits (AT_KIND_COPY, and others in part): the codes of output
      * tensor `tensor`, in its format, payloads of NaNs and signs of zeros as they must be. computed[i], 0 before, becomes 1
      * where element i is computed and has no code to ask for. */
@@ -279,6 +285,8 @@ struct at_op {
 const struct at_op *at_op_find(const char *name);
 int at_op_count(void);
 const struct at_op *at_op_at(int i);
+/* What its prepare() makes of a problem, NULL if it has none; for the caller to free(). */
+void *at_op_prepare(const struct at_problem *problem);
 
 /* Index of the tensor called `name` in op->tensors, -1 if none; of the first that is filled so. */
 int at_op_tensor_index(const struct at_op *op, const char *name);

@@ -132,7 +132,8 @@ at_status at_gemm_decoy(const struct at_problem *p, const struct at_numerics *nu
     const int64_t end = row1 < z->m ? row1 : z->m, first = row0 < end ? row0 : end;
     const int64_t behind = end < z->m && first < end; /* HIDDEN_K_ADDED reads the row after the last */
     (void)numerics;
-    double *a = at_gemm_rows(p, first, end - first + behind), *b = at_gemm_columns(p);
+    double *a = at_gemm_rows(p, first, end - first + behind), *own_b = NULL;
+    const double *b = eval->prepared ? eval->prepared : (own_b = at_gemm_columns(p));
     if (!a || !b)
         AT_FAIL_OUT(AT_NO_MEMORY, "no memory for factors of %lld", (long long)z->k);
     for (int64_t row = first; eval->value[AT_GEMM_D] && row < end; row++)
@@ -142,6 +143,6 @@ at_status at_gemm_decoy(const struct at_problem *p, const struct at_numerics *nu
         AT_TRY_OUT(amax(p, fault, b, eval));
 out:
     free(a);
-    free(b);
+    free(own_b);
     return status;
 }

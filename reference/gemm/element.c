@@ -2,7 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "attest/clones.h"
 #include "gemm/gemm.h"
 
 static double *values(int64_t n) { return calloc((size_t)(n > 0 ? n : 1), sizeof(double)); }
@@ -67,6 +69,45 @@ struct at_gemm_element at_gemm_element(const struct at_problem *p, const double 
     }
     e.value = e.sum * at_gemm_factor(p) + e.addend;
     return e;
+}
+
+void at_gemm_lay_abreast(const struct at_problem *p, const double *b, int64_t j, double *abreast) {
+    const struct at_gemm_own z = at_gemm_own_of(p);
+    for (int64_t l = 0; l < z.k; l++)
+        for (int64_t c = 0; c < AT_GEMM_ABREAST; c++)
+            abreast[l * AT_GEMM_ABREAST + c] = j + c < z.n ? b[(j + c) * z.k + l] : 0;
+}
+
+/* A vector type, since gcc 13 leaves a loop over eight local sums scalar. */
+typedef double columns __attribute__((vector_size(AT_GEMM_ABREAST * sizeof(double)), aligned(8)));
+typedef int64_t column_bits __attribute__((vector_size(AT_GEMM_ABREAST * sizeof(double)), aligned(8)));
+
+/* Each column's sums in the order of its products. */
+AT_CLONES static void sums_abreast(int64_t k, const double *a, const double *abreast, double *sum, double *size) {
+    columns s = { 0 }, m = { 0 };
+    for (int64_t l = 0; l < k; l++) {
+        const columns product = a[l] * *(const columns *)(abreast + l * AT_GEMM_ABREAST);
+        s += product;
+        m += (columns)((column_bits)product & INT64_MAX); /* magnitudes */
+    }
+    memcpy(sum, &s, sizeof s);
+    memcpy(size, &m, sizeof m);
+}
+
+void at_gemm_elements(const struct at_problem *p, const double *a, const double *b, const double *abreast, int64_t j,
+                      struct at_gemm_element out[AT_GEMM_ABREAST]) {
+    const struct at_gemm_own z = at_gemm_own_of(p);
+    const double factor = at_gemm_factor(p);
+    double sum[AT_GEMM_ABREAST], size[AT_GEMM_ABREAST];
+    sums_abreast(z.k, a, abreast, sum, size);
+    for (int64_t c = 0; c < AT_GEMM_ABREAST && j + c < z.n; c++) {
+        if (!isfinite(size[c])) { /* a product is infinite or NaN */
+            out[c] = at_gemm_element(p, a, b + (j + c) * z.k, j + c);
+            continue;
+        }
+        out[c] = (struct at_gemm_element){ .sum = sum[c], .size = size[c], .addend = at_gemm_addend(p, j + c) };
+        out[c].value = out[c].sum * factor + out[c].addend;
+    }
 }
 
 void at_gemm_note(struct at_ledger *ledger, int64_t i, int64_t j, double sum, double value) {

@@ -90,45 +90,77 @@ static double largest_of(int64_t n, const double *x) {
     return largest;
 }
 
-/* One row of d. */
-static void evaluate_row(const struct at_problem *p, const struct at_gemm_declared *declared, const double *a,
-                         const double *b, int64_t i, struct at_eval *eval) {
+/* What is done with each element; largest: of the magnitudes of both its vectors. */
+typedef void at_gemm_taken(void *context, int64_t i, int64_t j, const struct at_gemm_element *element, double largest);
+
+/* Every element of rows [row0, row1), columns in turns of AT_GEMM_ABREAST. b: all columns. */
+static at_status each_element(const struct at_problem *p, const double *b, int64_t row0, int64_t row1,
+                              at_gemm_taken *take, void *context) {
+    at_status status = AT_OK;
     const struct at_gemm_own z = at_gemm_own_of(p);
-    const int64_t n = z.n, k = z.k;
-    const double largest_a = largest_of(k, a);
-    for (int64_t j = 0; j < n; j++) {
-        const struct at_gemm_element e = at_gemm_element(p, a, b + j * k, j);
-        if (eval->value[AT_GEMM_D])
-            eval->value[AT_GEMM_D][i * n + j] = e.value;
-        if (eval->ledger)
-            at_gemm_note(eval->ledger, i, j, e.sum, e.value);
-        if (eval->limit[AT_GEMM_D])
-            eval->limit[AT_GEMM_D][i * n + j] =
-                at_gemm_limit(p, declared, &e, fmax(largest_a, largest_of(k, b + j * k)));
+    const int64_t rows = row0 < row1 ? row1 - row0 : 0;
+    double *a = at_gemm_rows(p, rows ? row0 : 0, rows),
+           *abreast = malloc(((size_t)z.k + 1) * AT_GEMM_ABREAST * sizeof *abreast),
+           *largest_a = calloc((size_t)rows + 1, sizeof *largest_a);
+    if (!a || !abreast || !largest_a)
+        AT_FAIL_OUT(AT_NO_MEMORY, "no memory for factors of %lld", (long long)z.k);
+    for (int64_t i = 0; i < rows; i++)
+        largest_a[i] = largest_of(z.k, a + i * z.k);
+    for (int64_t j = 0; j < z.n; j += AT_GEMM_ABREAST) {
+        const int64_t count = z.n - j < AT_GEMM_ABREAST ? z.n - j : AT_GEMM_ABREAST;
+        double largest_b[AT_GEMM_ABREAST] = { 0 };
+        struct at_gemm_element e[AT_GEMM_ABREAST];
+        at_gemm_lay_abreast(p, b, j, abreast);
+        for (int64_t c = 0; c < count; c++)
+            largest_b[c] = largest_of(z.k, b + (j + c) * z.k);
+        for (int64_t i = 0; i < rows; i++) {
+            at_gemm_elements(p, a + i * z.k, b, abreast, j, e);
+            for (int64_t c = 0; c < count; c++)
+                take(context, row0 + i, j + c, &e[c], fmax(largest_a[i], largest_b[c]));
+        }
     }
+out:
+    free(a);
+    free(abreast);
+    free(largest_a);
+    return status;
+}
+
+struct taking {
+    const struct at_problem *problem;
+    const struct at_gemm_declared *declared; /* or NULL */
+    struct at_eval *eval;
+    struct at_gemm_most most; /* of amax */
+};
+
+static void take_of_d(void *context, int64_t i, int64_t j, const struct at_gemm_element *e, double largest) {
+    const struct taking *t = context;
+    const int64_t at = i * at_gemm_own_of(t->problem).n + j;
+    if (t->eval->value[AT_GEMM_D])
+        t->eval->value[AT_GEMM_D][at] = e->value;
+    if (t->eval->ledger)
+        at_gemm_note(t->eval->ledger, i, j, e->sum, e->value);
+    if (t->eval->limit[AT_GEMM_D])
+        t->eval->limit[AT_GEMM_D][at] = at_gemm_limit(t->problem, t->declared, e, largest);
+}
+
+static void take_of_amax(void *context, int64_t i, int64_t j, const struct at_gemm_element *e, double largest) {
+    struct taking *t = context;
+    (void)i, (void)j;
+    at_gemm_raise(&t->most, e->value,
+                  t->eval->limit[AT_GEMM_AMAX] ? at_gemm_error(t->problem, t->declared, e, largest) : 0);
 }
 
 /* The row behind those of d: the largest magnitude of all. */
-static at_status evaluate_amax(const struct at_problem *p, const struct at_gemm_declared *declared, const double *b,
-                               struct at_eval *eval) {
-    const struct at_gemm_own z = at_gemm_own_of(p);
-    struct at_gemm_most most = { 0 };
-    for (int64_t i = 0; i < z.m; i++) {
-        double *a = at_gemm_rows(p, i, 1);
-        if (!a)
-            return AT_FAIL(AT_NO_MEMORY, "no memory for a row of %lld", (long long)z.k);
-        const double largest_a = largest_of(z.k, a);
-        for (int64_t j = 0; j < z.n; j++) {
-            const struct at_gemm_element e = at_gemm_element(p, a, b + j * z.k, j);
-            const double largest = eval->limit[AT_GEMM_AMAX] ? fmax(largest_a, largest_of(z.k, b + j * z.k)) : 0;
-            at_gemm_raise(&most, e.value, eval->limit[AT_GEMM_AMAX] ? at_gemm_error(p, declared, &e, largest) : 0);
-        }
-        free(a);
-    }
+static at_status evaluate_amax(const double *b, struct taking *t) {
+    enum { ROWS = 64 }; /* decoded at a time */
+    struct at_eval *eval = t->eval;
+    for (int64_t i = 0, m = at_gemm_own_of(t->problem).m; i < m; i += ROWS)
+        AT_TRY(each_element(t->problem, b, i, i + ROWS < m ? i + ROWS : m, take_of_amax, t));
     if (eval->value[AT_GEMM_AMAX])
-        eval->value[AT_GEMM_AMAX][0] = most.value;
+        eval->value[AT_GEMM_AMAX][0] = t->most.value;
     if (eval->limit[AT_GEMM_AMAX])
-        eval->limit[AT_GEMM_AMAX][0] = at_gemm_amax_limit(declared, &most);
+        eval->limit[AT_GEMM_AMAX][0] = at_gemm_amax_limit(t->declared, &t->most);
     return AT_OK;
 }
 
@@ -138,20 +170,21 @@ static at_status evaluate(const struct at_problem *p, const struct at_numerics *
     struct at_gemm_declared declared;
     if (numerics)
         AT_TRY(at_gemm_declare(p, numerics, &declared));
-    const struct at_gemm_own z = at_gemm_own_of(p);
-    const int64_t end = row1 < z.m ? row1 : z.m;
-    double *a = at_gemm_rows(p, row0 < end ? row0 : 0, row0 < end ? end - row0 : 0), *b = at_gemm_columns(p);
-    if (!a || !b)
-        AT_FAIL_OUT(AT_NO_MEMORY, "no memory for factors of %lld", (long long)z.k);
-    for (int64_t row = row0; row < end; row++)
-        evaluate_row(p, numerics ? &declared : NULL, a + (row - row0) * z.k, b, row, eval);
-    if (row1 > z.m)
-        AT_TRY_OUT(evaluate_amax(p, numerics ? &declared : NULL, b, eval));
+    const int64_t m = at_gemm_own_of(p).m;
+    struct taking t = { .problem = p, .declared = numerics ? &declared : NULL, .eval = eval };
+    double *own_b = NULL;
+    const double *b = eval->prepared ? eval->prepared : (own_b = at_gemm_columns(p));
+    if (!b)
+        AT_FAIL_OUT(AT_NO_MEMORY, "no memory for factors of %lld", (long long)at_gemm_own_of(p).k);
+    AT_TRY_OUT(each_element(p, b, row0, row1 < m ? row1 : m, take_of_d, &t));
+    if (row1 > m)
+        AT_TRY_OUT(evaluate_amax(b, &t));
 out:
-    free(a);
-    free(b);
+    free(own_b);
     return status;
 }
+
+static void *prepare(const struct at_problem *p) { return at_gemm_columns(p); }
 
 static enum at_format own_format(const struct at_problem *p, int tensor) {
     return tensor == AT_GEMM_BIAS && at_gemm_own_of(p).bias == AT_GEMM_BIAS_F32 ? AT_F32
@@ -255,6 +288,7 @@ const struct at_op at_op_gemm = {
     .row_span = row_span,
     .row_work = row_work,
     .evaluate = evaluate,
+    .prepare = prepare,
     .model = at_gemm_model,
     .decoy = at_gemm_decoy,
 };

@@ -114,7 +114,8 @@ at_status at_gemm_model(const struct at_problem *p, const struct at_numerics *nu
     AT_TRY(at_gemm_declare(p, numerics, &declared));
     if (numerics->free_order)
         return AT_FAIL(AT_UNSUPPORTED, "free_order=1: the variant declares no order of summation to follow");
-    double *a = at_gemm_rows(p, row0 < end ? row0 : 0, row0 < end ? end - row0 : 0), *b = at_gemm_columns(p);
+    double *a = at_gemm_rows(p, row0 < end ? row0 : 0, row0 < end ? end - row0 : 0), *own_b = NULL;
+    const double *b = eval->prepared ? eval->prepared : (own_b = at_gemm_columns(p));
     if (!a || !b)
         AT_FAIL_OUT(AT_NO_MEMORY, "no memory for factors of %lld", (long long)z.k);
     for (int64_t row = row0; row < end; row++)
@@ -123,6 +124,6 @@ at_status at_gemm_model(const struct at_problem *p, const struct at_numerics *nu
         AT_TRY_OUT(model_amax(p, &declared, b, eval));
 out:
     free(a);
-    free(b);
+    free(own_b);
     return status;
 }

@@ -42,10 +42,14 @@ static at_status evaluate_chunk(void *context, int64_t begin, int64_t end, int w
 
 at_status at_evaluate_rows(const struct at_problem *problem, const struct at_numerics *numerics,
                            enum at_evaluation what, int threads, struct at_eval *eval) {
-    struct evaluation e = { problem, numerics, what, eval, PTHREAD_MUTEX_INITIALIZER };
+    struct at_eval mine = *eval;
+    struct evaluation e = { problem, numerics, what, &mine, PTHREAD_MUTEX_INITIALIZER };
+    void *prepared = at_op_prepare(problem);
+    mine.prepared = prepared;
     int64_t rows = problem->op->rows(problem), chunk = rows / ((int64_t)threads * 8) + 1;
     at_status status = at_parallel(rows, chunk, threads, evaluate_chunk, &e);
     pthread_mutex_destroy(&e.merge);
+    free(prepared);
     return status;
 }
 
@@ -199,11 +203,12 @@ struct some_rows {
     const struct at_numerics *numerics;
     struct at_judgement *j;
     const int64_t *rows;
+    const void *prepared;
 };
 
 static at_status model_one(void *context, int64_t begin, int64_t end, int worker) {
     const struct some_rows *s = context;
-    struct at_eval eval = { 0 };
+    struct at_eval eval = { .prepared = s->prepared };
     (void)worker;
     memcpy(eval.value, s->j->model, sizeof eval.value);
     memcpy(eval.limit, s->j->interval, sizeof eval.limit);
@@ -224,8 +229,9 @@ static void mark_row(const struct at_answer *a, int64_t row, struct at_judgement
 static at_status model_some(struct at_answer *a, const struct at_numerics *numerics, int threads, int64_t n,
                             uint64_t seed, struct at_judgement *j) {
     at_status status = AT_OK;
-    struct some_rows s = { a, numerics, j, NULL };
+    struct some_rows s = { a, numerics, j, NULL, NULL };
     int64_t *rows = calloc((size_t)n + 1, sizeof *rows), kept = 0;
+    void *prepared = NULL;
     if (!rows)
         return AT_FAIL(AT_NO_MEMORY, "no memory for %lld rows", (long long)n);
     for (int o = 0; o < a->n_outputs; o++) {
@@ -243,9 +249,11 @@ static at_status model_some(struct at_answer *a, const struct at_numerics *numer
         mark_row(a, rows[kept - 1], j);
     }
     s.rows = rows;
+    s.prepared = prepared = at_op_prepare(a->problem);
     j->model_is_part = 1;
     status = at_parallel(kept, 1, threads, model_one, &s);
 out:
+    free(prepared);
     free(rows);
     return status;
 }

@@ -128,12 +128,13 @@ struct own_decoys {
     struct at_answer *a;
     const struct at_numerics *numerics;
     double *whole[AT_MAX_TENSORS]; /* as large as the outputs: op->decoy writes rows in place */
+    const void *prepared;
     int decoy;
 };
 
 static at_status own_chunk(void *context, int64_t begin, int64_t end, int worker) {
     struct own_decoys *w = context;
-    struct at_eval eval = { 0 };
+    struct at_eval eval = { .prepared = w->prepared };
     (void)worker;
     memcpy(eval.value, w->whole, sizeof w->whole);
     /* Neighbouring rows go together: an operator decodes the keys they share once a call. */
@@ -158,7 +159,8 @@ static void gather(const struct at_answer *a, int t, const double *whole, double
 
 static at_status make_own(struct at_answer *a, const struct at_numerics *numerics, int threads) {
     at_status status = AT_OK;
-    struct own_decoys w = { .a = a, .numerics = numerics };
+    void *prepared = at_op_prepare(a->problem);
+    struct own_decoys w = { .a = a, .numerics = numerics, .prepared = prepared };
     for (int o = 0; o < a->n_outputs; o++) { /* NOLINT(clang-analyzer-unix.Malloc): outputs are different tensors */
         int t = a->outputs[o];
         w.whole[t] = calloc((size_t)a->count[t] + 1, sizeof(double));
@@ -174,6 +176,7 @@ static at_status make_own(struct at_answer *a, const struct at_numerics *numeric
 out:
     for (int t = 0; t < AT_MAX_TENSORS; t++)
         free(w.whole[t]);
+    free(prepared);
     return status;
 }
 

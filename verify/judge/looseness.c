@@ -86,6 +86,7 @@ at_status at_looseness(const struct at_answer *a, const struct at_numerics *nume
                        double looseness[AT_MAX_TENSORS]) {
     const struct at_numerics tightest = plain(numerics);
     struct at_eval loose = { .ledger = NULL }, tight = { .ledger = NULL };
+    void *prepared = NULL;
     int64_t rows[ROWS];
     at_status status = AT_OK;
     for (int t = 0; t < AT_MAX_TENSORS; t++)
@@ -93,6 +94,7 @@ at_status at_looseness(const struct at_answer *a, const struct at_numerics *nume
     const int n = numerics->free_order && !a->problem->op->bits ? choose(a, rows) : 0;
     if (n == 0)
         return AT_OK;
+    loose.prepared = tight.prepared = prepared = at_op_prepare(a->problem);
     status = limits_of(a, numerics, rows, n, &loose);
     if (status == AT_OK)
         status = limits_of(a, &tightest, rows, n, &tight);
@@ -105,5 +107,6 @@ at_status at_looseness(const struct at_answer *a, const struct at_numerics *nume
     }
     release(&loose);
     release(&tight);
+    free(prepared);
     return status;
 }

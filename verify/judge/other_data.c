@@ -56,8 +56,12 @@ static at_status evaluate(const struct at_job *j, const struct at_problem *p, st
         }
     }
     at_status status = AT_OK;
+    void *prepared = at_op_prepare(p);
+    r->eval.prepared = prepared;
     for (int i = 0; i < r->n && status == AT_OK; i++)
         status = p->op->evaluate(p, &j->numerics, r->row[i], r->row[i] + 1, &r->eval);
+    r->eval.prepared = NULL;
+    free(prepared);
     if (status != AT_USAGE && status != AT_UNSUPPORTED)
         return status;
     at_error_clear(); /* a declaration that does not fit: the judgement says so, and nothing is accused here */
