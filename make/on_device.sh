@@ -1,11 +1,13 @@
 #!/bin/bash
 # On a GPU host, from the unpacked bundle: judges, times, and plays the kernels that must not bring a run down.
-# on_device.sh BUNDLE OUT [verify|random|bench|reproduce|study|record|losses|sanitize|faults|fences ...]; faults and fences want a bundle
-# that was made with MUTANTS=1, the others take any. random draws its seed (AT_RANDOM cases, 20000). losses wants AT_DOCS=docs.xz of
-# docs_corpus.py and PyTorch: it trains the two models of datasets/activations and runs them through their stacks.
+# on_device.sh BUNDLE OUT [verify|random|bench|reproduce|study|record|train|losses|sanitize|faults|fences ...]; faults and fences want a bundle
+# that was made with MUTANTS=1, the others take any. random draws its seed (AT_RANDOM cases, 20000). train wants AT_DOCS=docs.xz of
+# docs_corpus.py and PyTorch: it trains the two models of datasets/activations. losses runs what it left in AT_TRAINED (default: a
+# folder beside the temporary ones) through their stacks.
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
 bundle=$(realpath "$1") out=$2; shift 2
+trained=${AT_TRAINED:-${TMPDIR:-/tmp}/attest_trained} # stays: the weights are large, and two commands may be what time allows
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 mkdir -p "$out"; out=$(realpath "$out")
 tar -C "$work" -xf "$bundle" 2> /dev/null || # tar wants the program xz, Python does not
@@ -23,16 +25,17 @@ for part in "$@"; do
         random) seed=$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')
                 ./attest verify --runner cuda --random "${AT_RANDOM:-20000}" --seed "$seed" --again 48 --quiet > "$out/random.txt" 2>&1
                 echo "exit $?, seed $seed"; tail -n 12 "$out/random.txt" ;;
-        losses) python3 datasets/activations/train_asynct.py --corpus "$AT_DOCS" --out "$out/trained" --work "$work" --seconds "${AT_SECONDS:-430}" \
-                    --windows 32 --stack-windows "${AT_WINDOWS:-4}" > "$out/train.txt" 2>&1
-                echo "exit $?"; tail -n 3 "$out/train.txt"
-                while read -r model arithmetic; do
-                    read -ra words <<< "$arithmetic"
-                    ./attest stack "${model}_model" --values "$out/trained/${model}_stack.npz" --set "b=${AT_WINDOWS:-4}" --loss logits \
-                        --runner cuda --quiet "${words[@]}" < /dev/null > "$work/loss.txt" 2>&1
-                    echo "$model $arithmetic: exit $?; $(grep -E '^(MODEL-EXACT|loss)' "$work/loss.txt" | tr '\n' ';')"
-                done < datasets/stacks/losses.txt 2>&1 | tee "$out/losses.txt"
-                rm -f "$out"/trained/*.npz ;;
+        train) python3 datasets/activations/train_asynct.py --corpus "$AT_DOCS" --out "$trained" --work "$work" \
+                   --seconds "${AT_SECONDS:-430}" --windows 32 --stack-windows "${AT_WINDOWS:-4}" > "$out/train.txt" 2>&1
+               echo "exit $?"; tail -n 3 "$out/train.txt"; cp "$trained"/results.json "$trained"/curve.csv "$out" ;;
+        losses) while read -r number model words; do # a few at a time: half of a stack's time is one thread's
+                    printf '%s\0' "$number" "$model" "$words"
+                done < <(nl -b a datasets/stacks/losses.txt) |
+                    AT_DIR=$trained AT_OUT=$work xargs -0 -n 3 -P "$((($(nproc) + 3) / 4))" bash -c 'read -ra words <<< "$2"
+                    ./attest stack "$1_model" --values "$AT_DIR/$1_stack.npz" --set "b=${AT_WINDOWS:-4}" --loss logits \
+                        --runner cuda --quiet "${words[@]}" < /dev/null > "$AT_OUT/loss_$0.txt" 2>&1
+                    echo "$1 $2: exit $?; $(grep -E "^(MODEL-EXACT|loss)" "$AT_OUT/loss_$0.txt" | tr "\n" ";")"' | tee "$out/losses.txt"
+                cat "$work"/loss_*.txt > "$out/stacks.txt" ;;
         bench) ./attest bench "${AT_BENCH:-*}" --runner cuda --out "$out/bench.h5" > "$out/bench.txt" 2> "$out/bench.err"
                echo "exit $?"; tail -n 30 "$out/bench.txt" ;;
         reproduce) ./attest reproduce --runner cuda --out "$out/claims.h5" --json "$out/claims.json" > "$out/claims.txt" 2> "$out/claims.err"
