@@ -139,7 +139,7 @@ static at_status read_family(struct line_words *line, const char *name) {
         for (int i = 0; i < n; i++)
             names[i] = at_family_at(i)->name;
         const char *nearest = at_nearest_name(name, names, n);
-        return AT_FAIL(AT_USAGE, "%s: found '%.64s', wanted a kernel family%s%s%s (attest list operators)", line->where,
+        return AT_FAIL(AT_USAGE, "%s: found '%.64s', wanted a kernel family%s%s%s (attest list families)", line->where,
                        name, nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
     }
     line->op = at_op_find(line->family->op);

@@ -56,6 +56,9 @@ static at_status decoy_row(void *context, const struct at_asynct_input *in) {
     int64_t n = in->row.visible;
     n += x->kind == AT_ASYNCT_HIDDEN_KEY_ADDED && n < in->row.keys;
     n -= x->kind == AT_ASYNCT_LAST_KEY_DROPPED && n > 0;
+    n = x->kind == AT_ASYNCT_MASK_MISSING    ? in->row.keys
+        : x->kind == AT_ASYNCT_MASK_TOP_LEFT ? at_attn_visible_top_left(x->problem, &in->row)
+                                             : n;
     struct at_asynct_head head;
     at_asynct_head_init(x->problem, in->row.head, &head);
     if (x->kind == AT_ASYNCT_NO_SCALE)

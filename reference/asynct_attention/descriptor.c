@@ -48,6 +48,9 @@ static const struct at_decoy_spec decoys[AT_ASYNCT_DECOYS] = {
     [AT_ASYNCT_GATE_UNCLAMPED] = { "gate_unclamped", "the gate has no ends" },
     [AT_ASYNCT_V_SWAPPED] = { "v_swapped", "neighbouring rows of V are exchanged" },
     [AT_ASYNCT_HALO_FORGOTTEN] = { "halo_forgotten", "the FIR's history restarts in each split of the keys" },
+    [AT_ASYNCT_MASK_MISSING] = { "mask_missing", "every query sees every key" },
+    [AT_ASYNCT_MASK_TOP_LEFT] = { "mask_top_left", "query i sees keys 0 to i: the causal mask begins at the first key, "
+                                                   "where it should end at the last" },
 };
 
 static at_status check_flag(const char *name, int32_t value) {

@@ -44,6 +44,12 @@ struct at_attn_row at_attn_row(const struct at_problem *problem, int64_t row) {
     return at;
 }
 
+int64_t at_attn_visible_top_left(const struct at_problem *problem, const struct at_attn_row *row) {
+    if (!problem->params.causal)
+        return row->visible;
+    return row->query < row->keys ? row->query + 1 : row->keys;
+}
+
 int64_t at_attn_slot(const struct at_problem *problem, int64_t request, int64_t t) {
     const struct at_sizes *sizes = &problem->sizes;
     if (sizes->page == 0)

@@ -31,6 +31,9 @@ struct at_attn_row {
 
 /* Row index = token * h + head. Finds the request by binary search. */
 struct at_attn_row at_attn_row(const struct at_problem *problem, int64_t row);
+/* Keys that a row sees under a causal mask which begins at the request's first key: query i sees keys 0 to i. It is the mask
+ * meant here, which ends at the last key, where a request has as many queries as keys. `visible` without a mask. */
+int64_t at_attn_visible_top_left(const struct at_problem *problem, const struct at_attn_row *row);
 /* Slot of key t of a request; t < seq_lens. */
 int64_t at_attn_slot(const struct at_problem *problem, int64_t request, int64_t t);
 /* Element index of the first of d values of key t for kv_head, in k or v. */

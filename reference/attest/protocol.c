@@ -119,6 +119,8 @@ at_status at_variant_format(int index, const struct at_variant_text *variant, st
 #undef X
     if (variant->mutant_of[0])
         at_line_text(line, "mutant_of", variant->mutant_of);
+    if (variant->untimed)
+        at_line_i64(line, "timed", 0);
     return at_line_end(line);
 }
 
@@ -132,6 +134,10 @@ at_status at_variant_parse(const struct at_message *message, int index, struct a
 #undef X
     if (!variant->family[0] || !variant->name[0])
         return AT_FAIL(AT_PROTOCOL, "variant %d has no family or no name", index);
+    if (at_message_get(message, "timed")) {
+        AT_TRY(at_message_i64(message, "timed", 0, 1, &found));
+        variant->untimed = !found;
+    }
     return at_message_get(message, "mutant_of")
                ? at_message_text(message, "mutant_of", variant->mutant_of, sizeof variant->mutant_of)
                : AT_OK;

@@ -108,6 +108,7 @@ const struct at_scalar *at_takes_lacks(const char *takes, const struct at_proble
 struct at_variant_text {
     char family[64], name[96], path[160], sha256[65], summary[256], source[64], numerics[640];
     char mutant_of[160]; /* family/name that it was made of, by a fault; "": it is no mutant */
+    int untimed;         /* it refuses every job with timings */
 };
 at_status at_variant_format(int index, const struct at_variant_text *variant, struct at_line *line);
 /* `index` is the one expected next: variants are announced in order, without gaps. */

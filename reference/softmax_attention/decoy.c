@@ -21,7 +21,9 @@
  *   bias_sign              slope (place of the query - key)
  *   bias_of_key            slope t: o is right, lse is not
  *   bias_before_cap        cap tanh((scale q.k + bias) / cap)
- * (right without a softcap, or a bias)
+ *   (right without a softcap, or a bias)
+ *   mask_missing           all keys of the request
+ *   mask_top_left          a causal row sees keys 0 .. i of its request's query i, as PyTorch's is_causal has it
  * A maximum that is not subtracted is no decoy: in exact arithmetic it changes nothing. */
 #include <math.h>
 #include <string.h>
@@ -180,6 +182,8 @@ static void go_wrong(struct wrong *w, int decoy, const struct at_numerics *numer
     case AT_SOFTMAX_BIAS_SIGN:
     case AT_SOFTMAX_BIAS_OF_KEY:
     case AT_SOFTMAX_BIAS_BEFORE_CAP:
+    case AT_SOFTMAX_MASK_MISSING:
+    case AT_SOFTMAX_MASK_TOP_LEFT:
     case AT_SOFTMAX_DECOYS:
         right(w);
     }
@@ -217,18 +221,20 @@ static struct at_softmax_form form_of(const struct at_problem *problem, const st
     return form;
 }
 
-static int64_t keys_of(const struct at_attn_row *at, int decoy) {
+static int64_t keys_of(const struct at_problem *problem, const struct at_attn_row *at, int decoy) {
     if (decoy == AT_SOFTMAX_LAST_KEY_DROPPED && at->visible > 0)
         return at->visible - 1;
     if (decoy == AT_SOFTMAX_HIDDEN_KEY_ADDED && at->visible < at->keys)
         return at->visible + 1;
-    return at->visible;
+    return decoy == AT_SOFTMAX_MASK_MISSING    ? at->keys
+           : decoy == AT_SOFTMAX_MASK_TOP_LEFT ? at_attn_visible_top_left(problem, at)
+                                               : at->visible;
 }
 
 static at_status decoy_row(const struct at_problem *problem, const struct at_numerics *numerics, int decoy,
                            int64_t index, struct at_eval *eval, struct at_softmax_work *work) {
     const struct at_attn_row at = at_attn_row(problem, index);
-    struct wrong w = { .work = work, .n = keys_of(&at, decoy) };
+    struct wrong w = { .work = work, .n = keys_of(problem, &at, decoy) };
     w.form = form_of(problem, &at, decoy);
     AT_TRY(at_softmax_load(problem, &at, w.n, work));
     w.o = work->channel;

@@ -35,6 +35,8 @@ static const struct at_decoy_spec decoys[] = {
     [AT_SOFTMAX_BIAS_SIGN]              = { "bias_sign",              "the bias has the other sign" },
     [AT_SOFTMAX_BIAS_OF_KEY]            = { "bias_of_key",            "the bias is of the key's place alone" },
     [AT_SOFTMAX_BIAS_BEFORE_CAP]        = { "bias_before_cap",        "the bias is added before the cap" },
+    [AT_SOFTMAX_MASK_MISSING]           = { "mask_missing",           "every query sees every key" },
+    [AT_SOFTMAX_MASK_TOP_LEFT]          = { "mask_top_left",          "query i sees keys 0 to i: the causal mask begins at the first key, where it should end at the last" },
 };
 
 #define PLACE(member) AT_OWN_PLACE(at_softmax_own, member)

@@ -47,11 +47,31 @@ struct rows {
 
 static int is_wanted(const struct bench *b, const struct at_plan_case *item, int variant) {
     const struct at_bench_request *request = b->request;
-    return !request->wanted || request->wanted(request->context, item->c, at_runner_variant(b->runner, variant));
+    const struct at_variant *v = at_runner_variant(b->runner, variant);
+    return !v->untimed && (!request->wanted || request->wanted(request->context, item->c, v));
 }
 
 static int is_of(const struct at_variant *v, const struct at_family *family) {
     return family && strcmp(v->family, family->name) == 0;
+}
+
+/* Selected variants that are not asked, each said once: judging them first would take minutes for no time at all. */
+static int say_untimed(const struct bench *b) {
+    const int all = at_runner_variant_count(b->runner);
+    int n = 0;
+    for (int v = 0; v < all; v++) {
+        int is_selected = 0;
+        for (int64_t i = 0; i < b->plan.n_items && !is_selected && at_runner_variant(b->runner, v)->untimed; i++)
+            for (int k = 0; k < b->plan.items[i].n_variants; k++)
+                is_selected |= b->plan.items[i].variants[k] == v;
+        if (is_selected)
+            fprintf(stderr,
+                    "attest: not timed: %s/%s: its runner takes no timings of it (Python: a function with bench=None, "
+                    "which returns attest_runner_cuda.time_cuda())\n",
+                    at_runner_variant(b->runner, v)->family, at_runner_variant(b->runner, v)->name);
+        n += is_selected;
+    }
+    return n;
 }
 
 static int count_wanted(const struct bench *b, const struct at_plan_case *item) {
@@ -341,13 +361,16 @@ out:
 static at_status run_plan(struct bench *b) {
     struct at_progress progress = { 0 };
     at_status status = AT_OK;
+    const int untimed = say_untimed(b);
     int64_t n = 0, peers = 0;
     for (int64_t i = 0; i < b->plan.n_items; i++) {
         n += count_rows(b, &b->plan.items[i]);
         peers += count_peers(b, &b->plan.items[i]);
     }
     if (n == 0)
-        return AT_FAIL(AT_NOT_FOUND, "bench: no case meets a selected variant; datasets/bench/ has the cases");
+        return untimed
+                   ? AT_FAIL(AT_NOT_FOUND, "bench: none of the selected variants takes timings")
+                   : AT_FAIL(AT_NOT_FOUND, "bench: no case meets a selected variant; datasets/bench/ has the cases");
     if (b->request->peer && peers == 0)
         return AT_FAIL(AT_NOT_FOUND,
                        "bench: --peer: no variant of it is of the family of a selected case, or of its peers'");

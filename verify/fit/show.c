@@ -109,8 +109,12 @@ void at_fit_put_text(const struct at_fit *fit) {
     else {
         put_declaration(fit, &fit->best, text);
         if (fit->distance.far > 0)
-            printf("  none fits; the nearest: %s\n  %" PRId64 " of %" PRId64 " elements are off\n", text,
-                   fit->distance.off, fit->distance.looked_at);
+            printf("  none fits; the nearest: %s\n  %" PRId64 " of %" PRId64 " elements are off\n"
+                   "  without an order: numerics=\"free_order=1%s\" is held to limits alone; attest verify says "
+                   "whether it "
+                   "keeps them\n",
+                   text, fit->distance.off, fit->distance.looked_at,
+                   at_op_find(fit->layout.family->op)->declares >> AT_FIELD_p & 1 ? " p=input" : "");
         else
             printf("  numerics=\"%s\"\n", text);
         put_alike(fit);

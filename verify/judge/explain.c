@@ -9,24 +9,38 @@
 #include "attest/attention.h"
 #include "verify/judge/hint.h"
 
-/* A wrong kernel rounds too: agreement with a decoy is within twice the limit and four units in the last place. */
-static int agrees(const struct at_evidence *e, int decoy) {
-    const struct at_answer *a = e->answer;
+/* A wrong kernel rounds too: agreement with a decoy is within twice the limit and four units in the last place. A wrong element
+ * has to be nearer to the decoy than to the right value, or a decoy close to that would pass for the cause of every small error. */
+static int element_agrees(const struct at_evidence *e, int64_t i, double decoy, int is_wrong) {
     const struct at_comparison *c = e->comparison;
-    int64_t at = 0;
+    const double got = at_tensor_get(c->got, i), limit = c->limit[i] < INFINITY ? c->limit[i] : 0;
+    if (isfinite(decoy) != isfinite(got))
+        return 0;
+    if (!isfinite(decoy))
+        return 1;
+    if (is_wrong && isfinite(c->want[i]) && fabs(got - decoy) >= fabs(got - c->want[i]))
+        return 0;
+    return fabs(got - decoy) <= 2 * limit + 4 * at_ulp(c->got->format, decoy);
+}
+
+/* Rows of the decoys' sample with a wrong element, 0 where the output does not agree with the decoy: on every row of the sample,
+ * or, if `in_part`, on those. */
+static int64_t agreeing_rows(const struct at_evidence *e, int decoy, int in_part) {
+    const struct at_answer *a = e->answer;
+    int64_t at = 0, rows = 0;
     for (int64_t s = 0; s < a->n_sample; s++) {
-        int64_t first, count;
+        int64_t first, count, wrong = 0;
         a->problem->op->row_span(a->problem, e->tensor, a->sample[s], &first, &count);
-        for (int64_t i = first; i < first + count; i++, at++) {
-            double want = a->decoys[decoy].value[e->tensor][at], got = at_tensor_get(c->got, i);
-            double limit = c->limit[i] < INFINITY ? c->limit[i] : 0;
-            if (isfinite(want) != isfinite(got))
+        for (int64_t i = first; i < first + count; i++)
+            wrong += at_compare_rejects(e->comparison, i);
+        rows += wrong > 0;
+        for (int64_t i = first; i < first + count && (wrong || !in_part); i++)
+            if (!element_agrees(e, i, a->decoys[decoy].value[e->tensor][at + i - first],
+                                at_compare_rejects(e->comparison, i)))
                 return 0;
-            if (isfinite(want) && !(fabs(got - want) <= 2 * limit + 4 * at_ulp(c->got->format, want)))
-                return 0;
-        }
+        at += count;
     }
-    return at > 0;
+    return rows;
 }
 
 /* Lowest and highest value of one coordinate over the wrong elements. */
@@ -71,15 +85,50 @@ static void where_wrong(const struct at_evidence *e, char *text, size_t size) {
     }
 }
 
+/* A decoy that the whole output agrees with, else one that all its wrong rows agree with. */
+static int looks_like(const struct at_evidence *e, char *text, size_t size) {
+    for (int in_part = 0; in_part < 2; in_part++)
+        for (int d = 0; d < e->answer->n_decoys; d++) {
+            if (e->decoys->fate[d] == AT_DECOY_INERT || !agreeing_rows(e, d, in_part))
+                continue;
+            snprintf(text, size, "; looks like %s%s: %s", e->answer->decoys[d].name, in_part ? " in these rows" : "",
+                     e->answer->decoys[d].meaning);
+            return 1;
+        }
+    return 0;
+}
+
+/* What all wrong elements have in common. */
+static int shared_trait(const struct at_evidence *e, char *text, size_t size) {
+    const struct at_comparison *c = e->comparison;
+    const struct at_problem *p = e->answer->problem;
+    const double normal = ldexp(1, at_format_info(c->got->format)->emin);
+    int64_t flushed = 0, idle = 0, wrong = 0;
+    for (int64_t row = 0; row < e->answer->rows; row++) {
+        int64_t first, count;
+        const int works = !p->op->row_work || p->op->row_work(p, row) > 0;
+        p->op->row_span(p, e->tensor, row, &first, &count);
+        for (int64_t i = first; i < first + count; i++) {
+            if (!at_compare_rejects(c, i))
+                continue;
+            wrong++;
+            flushed += at_tensor_get(c->got, i) == 0 && fabs(c->want[i]) < normal && c->want[i] != 0;
+            idle += !works;
+        }
+    }
+    if (!wrong || (flushed < wrong && idle < wrong))
+        return 0;
+    snprintf(text, size, "; %s",
+             flushed == wrong ? "each is 0 where a subnormal number is due: small results are flushed"
+                              : "all in rows that have nothing to sum, of queries that see no key");
+    return 1;
+}
+
 void at_explain_wrong(const struct at_evidence *e, char *text, size_t size) {
     where_wrong(e, text, size);
     size_t at = strlen(text);
-    for (int d = 0; d < e->answer->n_decoys; d++)
-        if (e->decoys->fate[d] != AT_DECOY_INERT && agrees(e, d)) {
-            snprintf(text + at, size - at, "; looks like %s: %s", e->answer->decoys[d].name,
-                     e->answer->decoys[d].meaning);
-            return;
-        }
+    if (shared_trait(e, text + at, size - at) || looks_like(e, text + at, size - at))
+        return;
     const struct at_comparison *c = e->comparison;
     int64_t nan_only = 0;
     char hint[160];

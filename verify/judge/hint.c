@@ -36,6 +36,40 @@ static int wrong_rows(const struct at_evidence *e, int64_t row[ROWS]) {
     return n;
 }
 
+/* Every element of those rows is within the limits of a declaration without an order. */
+static int allows(const struct at_evidence *e, const struct at_numerics *neighbour, const int64_t *row, int n,
+                  double *value, double *limit) {
+    const struct at_problem *p = e->answer->problem;
+    struct at_eval eval = { 0 };
+    eval.value[e->tensor] = value;
+    eval.limit[e->tensor] = limit;
+    for (int r = 0; r < n; r++) {
+        int64_t first = 0, count = 0;
+        if (p->op->evaluate(p, neighbour, row[r], row[r] + 1, &eval) != AT_OK)
+            return 0;
+        p->op->row_span(p, e->tensor, row[r], &first, &count);
+        for (int64_t i = first; i < first + count; i++)
+            if (!(fabs(at_tensor_get(e->comparison->got, i) - e->comparison->want[i]) <= limit[i]))
+                return 0;
+    }
+    return n > 0;
+}
+
+/* Of limits alone: most kernels round P to the format of their inputs, and who declares none is held to P in f32. Not any
+ * looser format: its limits would take faults, too. */
+static int hint_limits(const struct at_evidence *e, const int64_t *row, int n, double *value, double *limit, char *text,
+                       size_t size) {
+    const struct at_problem *p = e->answer->problem;
+    struct at_numerics rounded = *e->numerics;
+    if (!(p->op->declares >> AT_FIELD_p & 1) || e->numerics->p != AT_F32 || p->dtype == AT_F32)
+        return 0;
+    rounded.p = p->dtype;
+    if (!allows(e, &rounded, row, n, value, limit))
+        return 0;
+    return snprintf(text, size, "within the limits of p=%s; p=input says that P has the format of the inputs",
+                    at_format_info(p->dtype)->name) > 0;
+}
+
 /* Every element of those rows is the neighbour's, to the bit or within its interval, and enough of them say something. */
 static int gives(const struct at_evidence *e, const struct at_numerics *neighbour, const int64_t *row, int n,
                  double *value, double *interval) {
@@ -63,12 +97,15 @@ void at_hint_declaration(const struct at_evidence *e, char *text, size_t size) {
     const struct at_op *op = e->answer->problem->op;
     int64_t row[ROWS];
     text[0] = 0;
-    if (!e->judgement->has_model || e->numerics->free_order || !op->model || e->comparison->bits)
+    const int limits_alone = e->numerics->free_order;
+    if (e->comparison->bits || (!limits_alone && (!e->judgement->has_model || !op->model)))
         return;
     const int n = wrong_rows(e, row);
     double *value = n ? calloc((size_t)e->comparison->count + 1, sizeof *value) : NULL;
     double *interval = n ? calloc((size_t)e->comparison->count + 1, sizeof *interval) : NULL;
-    for (size_t f = 0; value && interval && !text[0] && f < sizeof fields / sizeof *fields; f++) {
+    if (value && interval && limits_alone)
+        hint_limits(e, row, n, value, interval, text, size);
+    for (size_t f = 0; value && interval && !limits_alone && !text[0] && f < sizeof fields / sizeof *fields; f++) {
         struct at_neighbours near = { 0 };
         const struct at_numerics_field field = at_numerics_field_at(fields[f]);
         if (op->declares >> fields[f] & 1)

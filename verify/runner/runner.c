@@ -77,6 +77,11 @@ static at_status find_program(struct at_runner *runner) {
                            known[i].remedy);
         return runner->spec[n] ? make_command(runner, runner->spec + n) : AT_OK;
     }
+    const size_t bytes = strlen(runner->spec);
+    if (bytes > 3 && strcmp(runner->spec + bytes - 3, ".py") == 0 && access(runner->spec, R_OK) == 0 &&
+        access(runner->spec, X_OK) != 0)
+        return AT_FAIL(AT_USAGE, "runner %s: a file of Python that is no program, wanted --runner 'python3 %s'",
+                       runner->spec, runner->spec);
     return AT_OK;
 }
 
@@ -156,7 +161,10 @@ static at_status end_badly(struct at_runner *runner, at_status status, at_status
     snprintf(why, sizeof why, "%s", at_error_message());
     at_child_end(&runner->child, status == AT_CRASHED ? crash_grace : 0, fate, sizeof fate);
     if (status == AT_CRASHED)
-        return AT_FAIL(as, "runner %.80s ended with %s, %s", runner->spec, fate, doing);
+        return AT_FAIL(as, "runner %.80s ended with %s, %s%s", runner->spec, fate, doing,
+                       strcmp(fate, "exit code 0") == 0 && !runner->greeting.variants
+                           ? "; one in Python calls attest_runner.serve() at its end"
+                           : "");
     return AT_FAIL(as, "%s, %s", why, doing);
 }
 

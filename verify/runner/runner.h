@@ -24,6 +24,7 @@ struct at_variant {
     char summary[256], source[64];
     char sha256[65];     /* of the variant's source file, "" if the runner does not say */
     char mutant_of[160]; /* family/name that it was made of, by a fault; "": it is no mutant */
+    int untimed;         /* it says that it takes no timings */
     struct at_numerics numerics;
 };
 

@@ -45,6 +45,8 @@ class Unsupported(Exception):
 # ---- number formats ------------------------------------------------------------------------------
 STORAGE = {"f64": np.float64, "f32": np.float32, "tf32": np.float32, "f16": np.float16, "i32": np.int32,
            "bf16": np.uint16, "e4m3": np.uint8, "e5m2": np.uint8}
+LONG_NAMES = {"bfloat16": "bf16", "half": "f16", "float16": "f16", "fp16": "f16", "float": "f32", "float32": "f32", "fp32": "f32",
+              "float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2"}
 # What numpy has no type for: significand bits with the hidden one, exponent of the least normal number, code of an infinity
 # (of the NaN where there is none), code of the NaN; place of the sign, zero bits below the code.
 NARROW = {"bf16": (8, -126, 0x7F80, 0x7FC0, 15, 0), "e4m3": (4, -6, 0x7F, 0x7F, 7, 0), "e5m2": (3, -14, 0x7C, 0x7E, 7, 0),
@@ -163,7 +165,7 @@ def put(t, values):
 def torch_of(t):
     """A tensor as PyTorch's, over the same memory: of bfloat16 and float8, too; copy_() into it rounds as PyTorch does."""
     import torch  # pylint: disable=import-outside-toplevel
-    if not t.coded():
+    if not isinstance(t, Tensor) or not t.coded():
         return torch.from_numpy(np.asarray(t))
     name = {"bf16": "bfloat16", "e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2"}[t.format]
     if not hasattr(torch, name):
@@ -215,6 +217,13 @@ class Job:
         return [name for name, t in self.tensors.items() if t.role != "in"]
 
 
+def _no_keys(q, name, job):
+    """What stands for a tensor that attest leaves out, since no request has a key."""
+    t = np.zeros((0, job.size["hk"], job.size["d"]), q.dtype).view(Tensor)
+    t.format, t.name, t.role = q.format, name, "in"
+    return t
+
+
 def requests(job):
     """The requests of an attention's job, one after the other, whatever the layout of keys. Each has q, k, v, o and, where the
     operator has one, lse: [query, head, channel], [key, kv head, channel], lse [query, head]. q, o and lse are views to write
@@ -235,7 +244,7 @@ def requests(job):
         behind = np.arange(end - first)[::-1] if job.param.get("causal") else np.zeros(end - first, int)
         seen = np.maximum(keys - behind, 0)
         part = {name: t[name][first:end] for name in ("q", "o", "lse") if name in t}
-        part.update({name: t[name][slots] if name in t else np.zeros((0, job.size["hk"], job.size["d"])) for name in ("k", "v")})
+        part.update({name: t[name][slots] if name in t else _no_keys(t["q"], name, job) for name in ("k", "v")})
         yield types.SimpleNamespace(index=i, slots=slots, group=group, seen=seen, visible=np.arange(keys) < seen[:, None], **part)
 
 
@@ -253,16 +262,29 @@ class _Kernel:
             self.path, self.sha256 = "", ""
         self.summary = summary or (inspect.getdoc(function) or "").split("\n")[0]
         self.source = source or os.path.basename(self.path)
+        self.has_returned = False
         self.parameters = inspect.signature(function).parameters.values()
         self.takes_all = any(p.kind == p.VAR_KEYWORD for p in self.parameters)
         for p in self.parameters:
             if p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL):
                 raise TypeError("%s() takes %s by its place; arguments come by name" % (name, p))
+        for unknown in (x for x in self.dtypes if x not in STORAGE):
+            near = difflib.get_close_matches(unknown, STORAGE, 1, 0.3)
+            raise ValueError("dtypes=%r of %s: %s is none of %s%s" % (dtypes, name, unknown, " ".join(STORAGE),
+                             "; did you mean %s?" % LONG_NAMES.get(unknown, near[0] if near else "bf16")))
         for what, text in (("family", family), ("variant", name)):
             if not re.fullmatch(r"[A-Za-z0-9_.-]{1,60}", text):
                 raise ValueError("%s=%r: wanted up to 60 letters, digits, _, . and -" % (what, text))
         if len(numerics.encode()) > 639:
             raise ValueError("numerics of %s: %d bytes, there is room for 639" % (name, len(numerics.encode())))
+
+    def see_result(self, result, job):
+        """Nobody looks at it: said once, since outputs that were returned and not written are found DIRTY without a word of why."""
+        if result is not None and not self.has_returned:
+            self.has_returned = True
+            print("attest_runner: %s() returned a value, which nobody looks at: outputs are written in place, put(%s, ...)" % (
+                self.function.__name__, job.outputs()[0]), file=sys.stderr)
+        return {}
 
     def arguments(self, job):
         """What the function takes, by name; a TypeError that says what there is where a name is not to be had."""
@@ -280,7 +302,7 @@ class _Kernel:
         return taken
 
     def _no_such_name(self, name, job):
-        near = difflib.get_close_matches(name, job.names, 1)
+        near = [t for t in job.tensors if name.startswith(t)] or difflib.get_close_matches(name, job.names, 1)
         advice = "did you mean %s?" % near[0] if near else "what only some jobs have wants a default, %s=None." % name
         return "%s() takes %s, which this job of %s does not have: %s Tensors: %s. Parameters: %s. Sizes: %s" % (
             self.function.__name__, name, job.op, advice, *(" ".join(x) for x in (job.tensors, job.param, job.size)))
@@ -307,12 +329,20 @@ def _clip(text, size):
     return text.encode(errors="replace")[:size].decode(errors="ignore")
 
 
-def _reason(error):
-    """The last line of a traceback, and where in the user's code that was."""
+def _reason(error, path):
+    """The first line of an error, and where in the user's file that was: the last of its lines on the way, which may have led
+    through libraries."""
     lines = [line for line in "".join(traceback.format_exception_only(type(error), error)).split("\n") if line.strip()]
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename != __file__]
-    where = " (%s line %d)" % (os.path.basename(frames[-1].filename), frames[-1].lineno) if frames else ""
-    return _clip(lines[-1].strip(), 511 - len(where.encode())) + where
+    own, others, cause = [], [], error
+    while cause is not None:
+        frames = [f for f in traceback.extract_tb(cause.__traceback__) if f.filename != __file__]
+        own += [f for f in frames if path and os.path.exists(f.filename) and os.path.samefile(f.filename, path)]
+        others += frames
+        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
+    frame = (own or others or [None])[-1]
+    where = " (%s line %d)" % (os.path.basename(frame.filename), frame.lineno) if frame else ""
+    said = lines[-1] if isinstance(error, SyntaxError) else lines[0]
+    return _clip(said.strip(), 511 - len(where.encode())) + where
 
 
 def _times(result):
@@ -351,7 +381,8 @@ class _Conversation:
                  variants=len(KERNELS), **({"takes": self.takes} if self.takes else {}))
         for i, k in enumerate(KERNELS):
             self.say("variant", index=i, family=k.family, name=k.name, path=_clip(k.path, 159), sha256=k.sha256,
-                     summary=_clip(k.summary, 255), source=_clip(k.source, 63), numerics=k.numerics)
+                     summary=_clip(k.summary, 255), source=_clip(k.source, 63), numerics=k.numerics,
+                     **({} if k.takes_all or "bench" in (p.name for p in k.parameters) else {"timed": 0}))
         self.say("ready")
 
     def open(self, single):
@@ -375,21 +406,20 @@ class _Conversation:
                 sys.exit(0)  # attest is gone
         elif int(single["memory"]) != len(self.block):
             self.block = mmap.mmap(self.fd, int(single["memory"]))
-        job = Job(fields, self.block)
+        job, chosen = Job(fields, self.block), KERNELS[int(single["variant"])]
         signal.setitimer(signal.ITIMER_REAL, job.timeout + 5)  # ends a job that hangs where nobody is left to do it
         try:
-            chosen = KERNELS[job.variant]
             self.decline(chosen, job)
             arguments = chosen.arguments(job) if job.outputs() else None
             start = time.monotonic()
             result = chosen.function(**arguments) if arguments is not None else None  # else there is nothing to write
             seconds = time.monotonic() - start
-            times = _times(result) if job.names["bench"] else {}
+            times = _times(result) if job.names["bench"] else chosen.see_result(result, job)
         except Unsupported as error:
             return self.say("unsupported", id=job.id, reason=_clip(str(error) or "declined", 511))
         except Exception as error:  # pylint: disable=broad-except  # whatever a function raises is that job's
             traceback.print_exc()
-            return self.say("failed", id=job.id, reason=_reason(error))
+            return self.say("failed", id=job.id, reason=_reason(error, chosen.path))
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
         self.say("done", id=job.id, seconds=seconds.hex(), bytes=0 if self.fd is not None else len(self.block), **times)
@@ -398,7 +428,7 @@ class _Conversation:
     def decline(self, chosen, job):
         """What no function is called for."""
         if job.names["bench"] and "bench" not in (p.name for p in chosen.parameters):
-            raise Unsupported("this function is not for timings: it does not take bench")
+            raise Unsupported("this function is not for timings: it takes no bench=None, and returns no attest_runner_cuda.time_cuda(...)")
         if job.unknown_format:
             raise Unsupported(job.unknown_format)
         if chosen.dtypes and job.dtype not in chosen.dtypes:

@@ -75,6 +75,33 @@ static void test_keys_dropped_and_added(void **state) {
     at_test_problem_release(&made);
 }
 
+/* No mask; and one of as many keys as there are queries, which begins where the request does. */
+static void test_masks(void **state) {
+    (void)state;
+    struct at_test_problem made, twin;
+    make(&made, 1, 0);
+    make(&twin, 0, 0);
+    double *right = run(&made.problem, -1, NULL), *all = run(&twin.problem, -1, NULL);
+    double *missing = run(&made.problem, AT_ASYNCT_MASK_MISSING, NULL);
+    double *top_left = run(&made.problem, AT_ASYNCT_MASK_TOP_LEFT, NULL);
+    double *unmasked = run(&twin.problem, AT_ASYNCT_MASK_TOP_LEFT, NULL);
+    assert_equal(missing, all, 6 * WIDTH);
+    assert_equal(unmasked, all, 6 * WIDTH);
+    for (int request = 0; request < 2; request++)
+        ((int32_t *)made.problem.tensors[AT_ATTN_SEQ_LENS].data)[request] = 3;
+    double *few = run(&made.problem, -1, NULL);
+    assert_equal(top_left, few, 6 * WIDTH);
+    assert_true(differing(missing, right, 6 * WIDTH) > WIDTH && differing(top_left, right, 6 * WIDTH) > 3 * WIDTH);
+    free(right);
+    free(all);
+    free(missing);
+    free(top_left);
+    free(unmasked);
+    free(few);
+    at_test_problem_release(&made);
+    at_test_problem_release(&twin);
+}
+
 static void test_no_scale(void **state) {
     (void)state;
     struct at_test_problem made;
@@ -282,6 +309,7 @@ static void test_unknown_decoy(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_keys_dropped_and_added),
+        cmocka_unit_test(test_masks),
         cmocka_unit_test(test_no_scale),
         cmocka_unit_test(test_fir),
         cmocka_unit_test(test_pooled_tap),

@@ -76,6 +76,27 @@ static void test_keys(void **state) {
     at_test_problem_release(&p);
 }
 
+/* No mask; and one of as many keys as there are queries, which begins where the request does. */
+static void test_masks(void **state) {
+    (void)state;
+    struct at_test_problem p = make(1), twin = make(0);
+    expect_twin(&p, AT_SOFTMAX_MASK_MISSING, &twin, 2);
+    p = make(1);
+    twin = make(1);
+    ((int32_t *)twin.problem.tensors[AT_ATTN_SEQ_LENS].data)[0] = 2;
+    expect_twin(&p, AT_SOFTMAX_MASK_TOP_LEFT, &twin, 2);
+    p = make(0); /* without a mask both are right */
+    struct at_test_eval right = run(&p.problem, -1, 0);
+    for (int decoy = AT_SOFTMAX_MASK_MISSING; decoy <= AT_SOFTMAX_MASK_TOP_LEFT; decoy++) {
+        struct at_test_eval got = run(&p.problem, decoy, 0);
+        same_row(&got, &right, 0);
+        same_row(&got, &right, 1);
+        at_test_eval_release(&got);
+    }
+    at_test_eval_release(&right);
+    at_test_problem_release(&p);
+}
+
 static void test_scale(void **state) {
     (void)state;
     struct at_test_problem p = make(0), twin = make(0);
@@ -287,6 +308,7 @@ static void test_short_rows(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_masks),
         cmocka_unit_test(test_scale),
         cmocka_unit_test(test_swapped_values),
         cmocka_unit_test(test_base),
