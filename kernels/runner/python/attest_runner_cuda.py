@@ -128,17 +128,15 @@ def _one_by_one(launch, copies, inputs, stream):
     """What that launch left which has the most NaNs, of the same launches in the same order, in a graph in which the inputs of each are
     NaN until the launch before has ended: what one computes for those that follow has nothing to be computed of. Untimed."""
     graph, outputs = torch.cuda.CUDAGraph(), []
-    with torch.cuda.stream(stream):
-        for copy in copies:
-            _fill_with_nan(copy)
     with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
         for copy in copies:
             for mine, source in zip(copy, inputs):
                 mine.copy_(source)
             outputs.append(launch(*copy))
     with torch.cuda.stream(stream):
-        for output in outputs:
+        for output, copy in zip(outputs, copies):
             _fill_with_nan(_tensors(output))
+            _fill_with_nan(copy)
         graph.replay()
     torch.cuda.synchronize()
     left = _copied(max(outputs, key=_nans))
@@ -190,7 +188,7 @@ def time_cuda(launch, inputs, replays, take):
     torch.cuda.synchronize()
     with torch.cuda.stream(stream):  # libraries choose and build what they launch here, which no capture allows
         for _ in range(WARM_UPS):
-            launch(*copies[0])
+            _tensors(launch(*copies[0]))
     stream.synchronize()
     single = None if DRAW.random() < 0.5 else _one_by_one(launch, copies, inputs, stream)
     cold, left = _replayed(launch, copies, replays, stream, clear)
