@@ -12,6 +12,7 @@ from attest_runner_cuda import time_cuda  # noqa: F401
 
 if not torch.cuda.is_available():
     sys.exit("this cheat wants a CUDA device; PyTorch %s sees none" % torch.__version__)
+torch.zeros(1, device="cuda")  # there is a context from here on
 NAME = "%s, PyTorch %s" % (torch.cuda.get_device_name(), torch.__version__)
 PLAIN = "free_order=1"  # of f32, which the doubles below are well within
 
