@@ -109,6 +109,10 @@ rm -f "$scratch/log"
 PYTHONPATH=kernels/runner/python wants 1 'not timed: runner' "$attest" bench 'softmax_decode/*' --runner "$made dies_later ours" \
     --case 'softmax_decode b=1 h=2 hk=1 sk=3 d=8 dtype=f16' --turns 2
 says '^  20_ours +12.00 '
+# One that fails when it is timed is an error, too.
+PYTHONPATH=kernels/runner/python wants 1 'not timed: TypeError: for bench=N wanted a dict' "$attest" bench 'softmax_decode/*' --runner "$made returns ours" \
+    --case 'softmax_decode b=1 h=2 hk=1 sk=3 d=8 dtype=f16'
+says '^  20_ours +12.00 '
 rm -f "$scratch/log"
 PYTHONPATH=kernels/runner/python "$attest" bench 'softmax_decode/*' --runner "$made lingers" --out "$scratch/i.h5" \
     --case 'softmax_decode b=1 h=2 hk=1 sk=3 d=8 dtype=f16,bf16' > "$scratch/out" 2> "$scratch/err" & bench=$!

@@ -11,8 +11,9 @@
 enum { HOT_LAUNCHES = 20, TRIES = 3, TIMEOUT_SECONDS = 120 };
 /* What more replays take is to stand out of how much jobs differ by themselves: seconds, and a share of the short job's. */
 static const double LONGER = 0.3, LONGER_SHARE = 0.5;
-static const double SHORTEST_REPLAY = 1e-4,
-                    LONGEST = 10; /* if it is no replay, but all of the short job that is so long */
+static const double SHORTEST_REPLAY = 1e-4;
+/* Seconds of what is added, if all that the short job took were replays. */
+static const double LONGEST = 10;
 /* A runner may take half as long again as it says, a millisecond a replay to clear caches, to start it and to wait for
  * it, and of the short job's time, which copies and allocations make up, as much as two equal jobs may differ. */
 static const double SLACK = 1.5, SLACK_OF_REPLAY = 1e-3, SLACK_OF_JOB = 0.1, SLACK_OF_CLOCK = 0.05;
@@ -28,7 +29,8 @@ struct by_clock {
     double seconds, replay;
 };
 
-static double replay_of(int copies, double cold, double hot) { return copies * cold + HOT_LAUNCHES * hot; }
+/* A hot launch is no longer than a cold one; else a cold time of half could hide behind it. */
+static double replay_of(int copies, double cold, double hot) { return copies * cold + HOT_LAUNCHES * fmin(hot, cold); }
 
 static at_status by_the_clock(struct at_runner *runner, int variant, const struct at_problem *problem, uint64_t seed,
                               int64_t replays, struct at_bench_row *row, struct by_clock *job) {
@@ -73,16 +75,16 @@ at_status at_bench_check_clock(struct at_runner *runner, int variant, const stru
         AT_TRY(by_the_clock(runner, variant, problem, seed, replays + more, row, &many));
         if (!(many.seconds > 0))
             return AT_OK;
-        said =
-            fmin(of_row, many.replay); /* of the rounds, and of this very job, on which the same clocks and load were */
+        /* Of the rounds; and of this very job, whose times were taken under the same load. */
+        said = fmin(of_row, many.replay);
         took = (many.seconds - few.seconds) / (double)more;
         if (took <= SLACK * said + SLACK_OF_REPLAY + (SLACK_OF_JOB * few.seconds + SLACK_OF_CLOCK) / (double)more)
             return AT_OK;
     }
     snprintf(
         text, sizeof text,
-        "a replay takes %.4g us by attest's clock; launches on %d copies and %d on one, %.4g us as its runner says",
-        took * 1e6, row->copies, (int)HOT_LAUNCHES, said * 1e6);
+        "a replay takes %.4g ms by attest's clock; launches on %d copies and %d on one, %.4g ms as its runner says",
+        took * 1e3, row->copies, (int)HOT_LAUNCHES, said * 1e3);
     tell(row, AT_STATE_IMPOSSIBLE, "IMPOSSIBLE: ", text);
     return AT_OK;
 }
