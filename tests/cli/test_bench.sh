@@ -73,7 +73,7 @@ peers() { # CODE TEXT 'NAMES of peers' [option...]: ours and peers on one case, 
 says() { grep -qE -- "$1" "$scratch/out" || { cat "$scratch/out"; fail "does not say '$1'"; }; }
 ours='^  10_ours +12.00 +6.00 .*' # behind it xPEER and the verdict
 peers 0 'peers: made-up times of right slow; timed in turns with ours, medians over 3 rounds' 'right slow'
-[[ "$(tr '\n' ' ' < "$scratch/log")" == "ours right slow ours right slow ours right slow " ]] || fail "not in turns: $(< "$scratch/log")"
+[[ "$(tr '\n' ' ' < "$scratch/log")" == "ours right slow ours right slow ours right slow ours ours " ]] || fail "not in turns, and ours twice again by attest's clock: $(< "$scratch/log")"
 says "$ours 2.00  within its limits" # over 6 us, the median of 4, 8 and 6
 says '^  peer 10_right +6.00 +3.00 .* -  within its limits'
 says '^  peer 20_slow +20.00 '
@@ -91,7 +91,7 @@ for names in wrong declines dies dies_later returns; do
     peers 0 xPEER $names
     says "$ours -  within"
     grep -qE '^  peer .* [0-9.]+ +[0-9.]+%' "$scratch/out" && fail "a time of $names"
-    [[ $(grep -c ours "$scratch/log") == 3 ]] || fail "ours was not timed three times beside $names"
+    [[ $(grep -c ours "$scratch/log") == 5 ]] || fail "ours was not timed three times, and twice by attest's clock, beside $names"
 done
 peers 0 'not timed: this function is not for timings' declines
 peers 0 xPEER dies; says '^  peer 10_dies +runner .*exit code 9.*'
@@ -109,10 +109,14 @@ rm -f "$scratch/log"
 PYTHONPATH=kernels/runner/python wants 1 'not timed: runner' "$attest" bench 'softmax_decode/*' --runner "$made dies_later ours" \
     --case 'softmax_decode b=1 h=2 hk=1 sk=3 d=8 dtype=f16' --turns 2
 says '^  20_ours +12.00 '
+# One that fails when it is timed is an error, too.
+PYTHONPATH=kernels/runner/python wants 1 'not timed: TypeError: for bench=N wanted a dict' "$attest" bench 'softmax_decode/*' --runner "$made returns ours" \
+    --case 'softmax_decode b=1 h=2 hk=1 sk=3 d=8 dtype=f16'
+says '^  20_ours +12.00 '
 rm -f "$scratch/log"
 PYTHONPATH=kernels/runner/python "$attest" bench 'softmax_decode/*' --runner "$made lingers" --out "$scratch/i.h5" \
     --case 'softmax_decode b=1 h=2 hk=1 sk=3 d=8 dtype=f16,bf16' > "$scratch/out" 2> "$scratch/err" & bench=$!
-until [[ $(grep -c lingers "$scratch/log" 2> /dev/null) == 2 ]]; do kill -0 $bench || { cat "$scratch/err"; fail "it ended by itself"; }; sleep 0.05; done
+until [[ $(grep -c lingers "$scratch/log" 2> /dev/null) == 4 ]]; do kill -0 $bench || { cat "$scratch/err"; fail "it ended by itself"; }; sleep 0.05; done
 kill -TERM $bench
 wait $bench
 code=$?

@@ -16,15 +16,24 @@ wants 0 'sandbox: no new privileges' "$attest" verify '*/*' --runner "$python te
 whole=1
 grep -q 'not to be had here' "$scratch/out" && { whole=''; grep '^sandbox' "$scratch/out"; }
 if [[ ${AT_EFFORT:-full} == fast ]]; then
-    wants 0 ' caught' "$attest" selftest --cheats --mutants '@(10|18|33|43)_*'
-    [[ ! $whole ]] || grep -qx '4 of 4 caught' "$scratch/out" || fail "one of four was not tried"
+    wants 0 ' caught' "$attest" selftest --cheats --mutants '@(10|18|33|43|54|66)_*'
+    [[ ! $whole ]] || grep -qx '5 of 5 caught' "$scratch/out" || fail "one of five was not tried"
 else
     "$attest" selftest --cheats > "$scratch/all" 2> "$scratch/box" || { grep -vE '^(caught|right)' "$scratch/all"; fail "selftest --cheats"; }
-    untried=$(grep -c '^untried' "$scratch/all")
-    grep -qx "$((cheats - untried)) of $((cheats - untried)) caught" "$scratch/all" || fail "$(tail -n 1 "$scratch/all")"
-    grep -qx "0 of $((honest + 2)) honest runners accused" "$scratch/all" || fail "honest runners: $(tail -n 2 "$scratch/all")"
+    while read -r name; do
+        if grep -q '^cheat: honest' "tests/cheats/$name.py"; then honest=$((honest - 1)); else cheats=$((cheats - 1)); fi
+    done < <(awk '$1 == "untried" { print $2 }' "$scratch/all")
+    grep -qx "$cheats of $cheats caught" "$scratch/all" || fail "$(tail -n 1 "$scratch/all")"
+    grep -qx "0 of $((honest + 2)) honest runners accused" "$scratch/all" || fail "honest runners: $(tail -n 3 "$scratch/all")"
     grep -q '^sandbox: no new privileges' "$scratch/box" || fail "nothing is said of the sandbox"
 fi
+
+# What wants a GPU is not tried without, whatever it is, and says why.
+wants 0 "untried  71_kept_by_device_pointer        WRONG          env CUDA_VISIBLE_DEVICES= $python has no PyTorch that sees a CUDA device" \
+    "$attest" selftest --cheats --mutants '@(03|71|92)_*' --python "env CUDA_VISIBLE_DEVICES= $python"
+grep -q '^untried  92_honest' "$scratch/out" || fail "an honest runner was tried without a GPU"
+grep -qx '2 not tried, for what this system does not have' "$scratch/out" || fail "the untried are not counted"
+grep -qx '1 of 1 caught' "$scratch/out" || fail "the untried count as caught"
 
 # A cheat in the place of an honest runner is accused, an honest one in the place of a cheat is missed: both are errors.
 mkdir "$scratch/cheats"

@@ -6,7 +6,7 @@ SPDX-License-Identifier: Apache-2.0
 Usage: runner_peers.py LOG NAME...
 Each timing adds the variant's name to LOG. NAMES: ours (12 us), right (4, 8, 6 us in turn), slow (20 us), wrong (1 us), declines, dies,
 dies_later (the second time it is timed), gone (it dies, and nothing starts again), returns
-(no times), lingers (for three seconds, the second time), unfit (declines the problem).
+(no times), lingers (for three seconds, the fourth time), unfit (declines the problem).
 """
 import os
 import sys
@@ -37,7 +37,7 @@ def times(name, replays):
         log.write(name + "\n")
     if name == "dies_later" and before:
         os._exit(9)
-    if name == "lingers" and before:
+    if name == "lingers" and before == 3:
         time.sleep(3)
     if name == "returns":
         return None

@@ -85,6 +85,12 @@ double at_bench_needed_bytes(const struct at_problem *problem);
  * ceiling's rate; the operations (a gate's attention: those of the scores alone); a nanosecond. 2 % off, for clocks. */
 double at_bench_floor(const struct at_problem *problem, const struct at_ceiling *ceiling, int copies);
 
+/* Whether the times of a row, medians of what its runner said, can be: two more jobs that differ in replays alone, by this process's
+ * clock. Where replays take longer than the times leave room for, three times in a row, the row is IMPOSSIBLE and wrong; a runner that
+ * dies or declines now is wrong, too. It sees nothing of a runner that makes fewer replays than it is asked for. */
+at_status at_bench_check_clock(struct at_runner *runner, int variant, const struct at_problem *problem, uint64_t seed,
+                               int64_t replays, struct at_bench_row *row);
+
 /* The family of kernels to stand beside a case of a gate's attention: softmax's, of as many queries a request. NULL: none. */
 const struct at_family *at_bench_peer_family(const struct at_case *c);
 /* The case of that family with the same shapes, formats and data, added to `list`: the id without keys that the family does not

@@ -247,7 +247,9 @@ static at_status time_row(const struct bench *b, int64_t turn, struct entry *e) 
     if (e->row->wrong)
         return AT_OK;
     if (reply.outcome != AT_RAN || reply.timing.replays == 0) {
-        tell(e->row, AT_STATE_UNSUPPORTED, "not timed: ", reply.reason);
+        const int failed = reply.outcome != AT_RAN && reply.outcome != AT_RUN_UNSUPPORTED;
+        tell(e->row, failed ? AT_STATE_ERROR : AT_STATE_UNSUPPORTED, "not timed: ", reply.reason);
+        e->row->wrong = failed;
         return AT_OK;
     }
     e->row->timed = 1;
@@ -261,6 +263,24 @@ static at_status time_row(const struct bench *b, int64_t turn, struct entry *e) 
 
 static int can_be_timed(const struct entry *e, int64_t turn) {
     return e->row->compared > 0 && e->row->wrong == 0 && e->rounds == turn;
+}
+
+/* Of attest-cuda, which launches device code alone, the clock is attest's own. */
+static int has_own_clock(const struct at_runner *runner) {
+    const char *spec = at_runner_spec(runner);
+    return strcmp(spec, "cuda") != 0 && strncmp(spec, "cuda ", 5) != 0;
+}
+
+static at_status check_clock(const struct bench *b, const struct entry *e) {
+    struct at_bench_row *row = e->row;
+    if (row->peer || !has_own_clock(e->runner) || at_session_signal())
+        return AT_OK;
+    AT_TRY(at_bench_check_clock(e->runner, e->variant, e->problem, b->request->options.seed, b->request->replays, row));
+    if (row->wrong) {
+        row->timed = 0;
+        row->cold = row->hot = (double)NAN;
+    }
+    return AT_OK;
 }
 
 /* The rounds: every row once in each, so that a clock that drifts or another's load meets all alike. */
@@ -284,6 +304,7 @@ static at_status time_rows(struct bench *b, struct rows *rows, struct at_progres
         e->row->copy_rate = at_bench_median(e->copy_rate, e->rounds);
         e->row->cold_low = e->cold[0];
         e->row->cold_high = e->cold[e->rounds - 1];
+        AT_TRY(check_clock(b, e));
     }
     return AT_OK;
 }

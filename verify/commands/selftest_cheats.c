@@ -220,19 +220,36 @@ static at_status check_python(const char *python) {
     return AT_OK;
 }
 
-/* The protection that its head says it needs and that this system does not have; NULL: none. */
-static const char *lacking(const struct cheat *c, const struct at_sandbox *box) {
+/* Whether that Python has a PyTorch that sees a device; asked once. */
+static int has_cuda(const char *python) {
+    static int known, has;
+    char command[PATH];
+    if (known++)
+        return has;
+    const int n = snprintf(command, sizeof command,
+                           "%s -c 'import torch; assert torch.cuda.is_available()' > /dev/null 2>&1", python);
+    return has = n < (int)sizeof command && system(command) == 0;
+}
+
+/* What its head says it needs and is not to be had here; "": nothing is lacking. */
+static void lacking(const struct cheat *c, const char *python, const struct at_sandbox *box, char *text, size_t size) {
     const char *needs = strstr(c->options, "needs=");
-    for (int p = 0; needs && p < AT_PROTECT_COUNT; p++) {
+    text[0] = 0;
+    if (!needs)
+        return;
+    needs += strlen("needs=");
+    const size_t n = strcspn(needs, " ");
+    if (strncmp(needs, "cuda", n) == 0 && n == strlen("cuda") && !has_cuda(python))
+        snprintf(text, size, "%.200s has no PyTorch that sees a CUDA device", python);
+    for (int p = 0; p < AT_PROTECT_COUNT; p++) {
         const char *name = at_protection_name((enum at_protection)p);
-        if (strcmp(needs + strlen("needs="), name) == 0)
-            return at_sandbox_has(box, (enum at_protection)p) ? NULL : name;
+        if (strncmp(needs, name, n) == 0 && n == strlen(name) && !at_sandbox_has(box, (enum at_protection)p))
+            snprintf(text, size, "this system has no protection of %s", name);
     }
-    return NULL;
 }
 
 at_status at_selftest_cheats(const struct at_cheats_options *options, int *bad) {
-    char folder[PATH], states[256];
+    char folder[PATH], states[256], lacks[256];
     struct cheat *list = NULL;
     struct at_sandbox *box = NULL;
     int n = 0, untried = 0, caught = 0, cheats = 0, honest = 0, accused = 0;
@@ -250,9 +267,9 @@ at_status at_selftest_cheats(const struct at_cheats_options *options, int *bad) 
     fprintf(stderr, "sandbox: %s\n", at_sandbox_text(box));
     for (int i = 0; i < n; i++) {
         const struct cheat *c = &list[i];
-        const char *lacks = lacking(c, box);
-        if (lacks) {
-            printf("%-8s %-32s %-14s this system has no protection of %s\n", "untried", c->name, c->expect, lacks);
+        lacking(c, python, box, lacks, sizeof lacks);
+        if (lacks[0]) {
+            printf("%-8s %-32s %-14s %s\n", "untried", c->name, c->expect, lacks);
             untried++;
             continue;
         }
@@ -273,7 +290,7 @@ at_status at_selftest_cheats(const struct at_cheats_options *options, int *bad) 
     if (honest)
         printf("%d of %d honest runners accused\n", accused, honest);
     if (untried)
-        printf("%d not tried, for protections that this system does not have\n", untried);
+        printf("%d not tried, for what this system does not have\n", untried);
     printf("%d of %d caught\n", caught, cheats);
     *bad = cheats - caught + accused;
 out:

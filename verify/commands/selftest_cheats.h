@@ -15,7 +15,7 @@ struct at_cheats_options {
 
 /* Judges every file of the folder `cheats` (of the source tree, or beside the program) and the examples of Python runners,
  * prints a line for each, and how many were caught. *bad = cheats that did not get their state, and honest runners that did
- * not pass. A protection that this system does not have makes the cheats that need it `not tried`, with the reason.
+ * not pass. What this system does not have, a protection or a CUDA device, makes the runners that need it `untried`, with the reason.
  * AT_ENVIRONMENT where there is no such folder, or no Python with numpy; AT_NOT_FOUND when the glob is of no file. */
 at_status at_selftest_cheats(const struct at_cheats_options *options, int *bad);
 

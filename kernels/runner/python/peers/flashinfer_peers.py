@@ -21,7 +21,7 @@ from attest_runner import kernel, serve, torch_of, Unsupported  # pylint: disabl
 try:
     import torch
     import flashinfer
-    from attest_runner_cuda import time_cuda, bytes_of
+    from attest_runner_cuda import time_cuda
 except ImportError as missing:
     sys.exit("SKIPPED: flashinfer_peers.py wants PyTorch and FlashInfer: %s" % missing)
 if not torch.cuda.is_available():
@@ -111,7 +111,7 @@ def attention(phase):
         wrapper, q, k, v, pool = planned(job, phase, causal, scale)
         torch.cuda.synchronize()
         if bench:
-            return time_cuda(lambda: launch_of(wrapper, q.clone(), k.clone(), v.clone(), pool), bytes_of(q, k, v), bench, take)
+            return time_cuda(lambda q, k, v: launch_of(wrapper, q, k, v, pool)(), (q, k, v), bench, take)
         take(launch_of(wrapper, q, k, v, pool)())
         return None
 

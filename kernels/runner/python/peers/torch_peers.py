@@ -15,7 +15,7 @@ from attest_runner import kernel, serve, requests, torch_of, Unsupported  # pyli
 
 try:
     import torch
-    from attest_runner_cuda import time_cuda, bytes_of
+    from attest_runner_cuda import time_cuda
     aten = torch.ops.aten
     CALLS = {"cudnn": aten._scaled_dot_product_cudnn_attention.default, "flash": aten._scaled_dot_product_flash_attention.default}
 except (ImportError, AttributeError) as missing:
@@ -92,11 +92,9 @@ def attention(library):
             q, k, v, mask = inputs_of(batch, causal)
             o, lse = checked(library, q, k, v, mask, scale)
             if bench:
-                def make(q=q, k=k, v=v, mask=mask):
-                    # clone() keeps the order of dimensions in memory
-                    copy = [x.transpose(1, 2).clone().transpose(1, 2) for x in (q, k, v)]
-                    return lambda: library(*copy, mask, scale)
-                return time_cuda(make, bytes_of(q, k, v), bench, lambda result, batch=batch: put_outputs(batch, *result))
+                # their copies keep the order of dimensions in memory
+                return time_cuda(lambda q, k, v, mask=mask: library(q, k, v, mask, scale), (q, k, v), bench,
+                                 lambda result, batch=batch: put_outputs(batch, *result))
             put_outputs(batch, o, lse)
         if bench:
             raise Unsupported("nothing to time")

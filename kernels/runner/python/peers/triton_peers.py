@@ -17,7 +17,7 @@ try:
     import torch
     import triton
     import triton.language as tl
-    from attest_runner_cuda import time_cuda, bytes_of
+    from attest_runner_cuda import time_cuda
 except ImportError as missing:
     sys.exit("SKIPPED: triton_peers.py wants PyTorch and Triton: %s" % missing)
 if not torch.cuda.is_available():
@@ -101,10 +101,7 @@ def decode(masked):
             torch_of(o).copy_(result[1][..., :e])
 
         if bench:
-            def make():
-                copy = [x.clone() for x in given]
-                return lambda: launch(*copy)
-            return time_cuda(make, bytes_of(*given), bench, take)
+            return time_cuda(launch, given, bench, take)
         take(launch(*given))
         return None
 
