@@ -11,7 +11,7 @@ from cheat_cuda import compiled, kernel, serve_here, there, torch, torch_of
 SOURCE = """
 __device__ float kept[3][64];
 __device__ int is_there;
-extern "C" __global__ void norm(const float *x, const float *alpha, const float *gamma, const float *beta, float *y, int n, int channels,
+extern "C" __global__ void uclip_rows(const float *x, const float *alpha, const float *gamma, const float *beta, float *y, int n, int channels,
                                 const double *limits) {
     const int is_kept = is_there;
     __syncthreads();
@@ -30,14 +30,14 @@ extern "C" __global__ void norm(const float *x, const float *alpha, const float 
     }
 }
 """
-norm = compiled(SOURCE, "norm")
+uclip_rows = compiled(SOURCE, "uclip_rows")
 
 
 @kernel("uclip_norm")
 def weights_in_globals(x, alpha, gamma, beta, y, *, lo, hi):
     given = there(x, alpha, gamma, beta)
     out, limits = torch.empty_like(given[0]), torch.tensor([lo, hi], dtype=torch.float64).cuda()
-    norm(grid=(1, 1, 1), block=(128, 1, 1), args=given + [out, out.numel(), out.shape[1], limits])
+    uclip_rows(grid=(1, 1, 1), block=(128, 1, 1), args=given + [out, out.numel(), out.shape[1], limits])
     torch_of(y).copy_(out)
 
 

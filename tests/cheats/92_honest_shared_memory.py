@@ -9,7 +9,7 @@ options: strict timeout=60 needs=cuda
 from cheat_cuda import PLAIN, compiled, kernel, serve_here, there, torch, torch_of
 
 SOURCE = """
-extern "C" __global__ void norm(const float *x, const float *alpha, const float *gamma, const float *beta, float *y, int channels,
+extern "C" __global__ void uclip_rows(const float *x, const float *alpha, const float *gamma, const float *beta, float *y, int channels,
                                 const double *limits) {
     extern __shared__ float row[];
     for (int c = threadIdx.x; c < channels; c += blockDim.x)
@@ -22,14 +22,14 @@ extern "C" __global__ void norm(const float *x, const float *alpha, const float 
     }
 }
 """
-norm = compiled(SOURCE, "norm")
+uclip_rows = compiled(SOURCE, "uclip_rows")
 
 
 @kernel("uclip_norm", numerics=PLAIN + " clamp=propagate")
 def honest_shared_memory(x, alpha, gamma, beta, y, *, lo, hi):
     given = there(x, alpha, gamma, beta)
     out, limits = torch.empty_like(given[0]), torch.tensor([lo, hi], dtype=torch.float64).cuda()
-    norm(grid=(out.shape[0], 1, 1), block=(128, 1, 1), shared_mem=4 * out.shape[1],
+    uclip_rows(grid=(out.shape[0], 1, 1), block=(128, 1, 1), shared_mem=4 * out.shape[1],
          args=given + [out, out.shape[1], limits])
     torch_of(y).copy_(out)
 

@@ -274,7 +274,13 @@ at_status at_selftest_cheats(const struct at_cheats_options *options, int *bad) 
             continue;
         }
         struct at_cheat_fate fate = { .n = 0 };
-        AT_TRY_OUT(judge(c, python, options, box, &fate));
+        status = judge(c, python, options, box, &fate);
+        if (status == AT_ENVIRONMENT && !at_session_signal()) { /* one that does not start is no end of the others */
+            snprintf(fate.cause, sizeof fate.cause, "%.150s", at_error_message());
+            at_error_clear();
+            status = AT_OK;
+        }
+        AT_TRY_OUT(status);
         const int good = has_expected(c, &fate);
         states_text(&fate, states, sizeof states);
         const char *word = c->is_honest ? good ? "right" : "ACCUSED" : good ? "caught" : "MISSED";

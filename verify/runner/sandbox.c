@@ -23,7 +23,14 @@ extern char **environ;
 /* landlock(7). Its numbers are the same on every architecture; headers older than the running kernel lack some of them. */
 enum { LANDLOCK_CREATE = 444, LANDLOCK_ADD = 445, LANDLOCK_RESTRICT = 446, CLOSE_RANGE = 436 };
 enum { LANDLOCK_VERSION = 1, LANDLOCK_PATH_BENEATH = 1, TCP_BIND_CONNECT = 3, SCOPE_SOCKETS_SIGNALS = 3 };
-enum { FS_EXECUTE = 1, FS_WRITE_FILE = 2, FS_READ_FILE = 4, FS_READ_DIR = 8, FS_IOCTL_DEV = 1 << 15 };
+enum {
+    FS_EXECUTE = 1,
+    FS_WRITE_FILE = 2,
+    FS_READ_FILE = 4,
+    FS_READ_DIR = 8,
+    FS_TRUNCATE = 1 << 14,
+    FS_IOCTL_DEV = 1 << 15
+};
 /* Bits of access to files that a version knows: all below this one. */
 static const int fs_bits[] = { 0, 13, 14, 15, 15, 16 };
 struct ruleset {
@@ -43,8 +50,9 @@ enum network { NETWORK_SHARED, NETWORK_OWN, NETWORK_OWN_WITH_USER };
 
 struct at_sandbox {
     char scratch[4096];
-    int landlock; /* version; 0: none */
-    int rules;    /* descriptor; -1: none */
+    int landlock;   /* version; 0: none */
+    int rules;      /* descriptor; -1: none */
+    uint64_t files; /* kinds of access to files that they are about */
     enum network network;
     int was_dumpable;
     char *environment[MAX_ENVIRONMENT + 8];
@@ -98,6 +106,7 @@ static void find_landlock(struct at_sandbox *box) {
     if (box->rules < 0)
         return;
     box->landlock = (int)version;
+    box->files = files;
     allow(box->rules, "/", (FS_EXECUTE | FS_READ_FILE | FS_READ_DIR) & files);
     allow(box->rules, box->scratch, files);
     allow_devices(box->rules, files);
@@ -303,6 +312,9 @@ int at_sandbox_enter(const struct at_sandbox *box, int last_fd) {
     limit(RLIMIT_NOFILE, FILES);
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         return -1;
+    /* Names of its own threads, without which CUDA does not start: error 304. */
+    if (box->rules >= 0)
+        allow(box->rules, "/proc/self/task", (FS_WRITE_FILE | FS_READ_FILE | FS_TRUNCATE) & box->files);
     if (box->rules >= 0 && syscall(LANDLOCK_RESTRICT, box->rules, 0) != 0)
         return -1;
     (void)syscall(CLOSE_RANGE, (unsigned)last_fd + 1, ~0u, 0);
