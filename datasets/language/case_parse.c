@@ -134,13 +134,10 @@ static at_status read_word(struct line_words *line, char *text) {
 static at_status read_family(struct line_words *line, const char *name) {
     line->family = at_family_find(name);
     if (!line->family) {
-        const char *names[MAX_KEYS];
-        int n = at_family_count() < MAX_KEYS ? at_family_count() : MAX_KEYS;
-        for (int i = 0; i < n; i++)
-            names[i] = at_family_at(i)->name;
-        const char *nearest = at_nearest_name(name, names, n);
-        return AT_FAIL(AT_USAGE, "%s: found '%.64s', wanted a kernel family%s%s%s (attest list families)", line->where,
-                       name, nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+        char advice[256];
+        at_family_advice(name, advice, sizeof advice);
+        return AT_FAIL(AT_USAGE, "%s: found '%.64s', wanted a kernel family%s (attest list families)", line->where,
+                       name, advice);
     }
     line->op = at_op_find(line->family->op);
     return line->op ? AT_OK

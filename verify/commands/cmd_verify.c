@@ -84,6 +84,18 @@ static at_status read_last_failed(const struct at_args *args, struct at_session_
     return o->out ? at_atomic_check_apart(o->out, o->last_failed) : AT_OK;
 }
 
+/* Who has a function in a file takes the file for what is to be judged. */
+static at_status check_globs(const struct at_args *args) {
+    for (int i = 0; i < args->n_words; i++) {
+        const size_t n = strlen(args->words[i]);
+        if (n > 3 && strcmp(args->words[i] + n - 3, ".py") == 0 && access(args->words[i], F_OK) == 0)
+            return AT_FAIL(AT_USAGE,
+                           "found %s, a file of Python, where a GLOB of variants stands: wanted --runner 'python3 %s'",
+                           args->words[i], args->words[i]);
+    }
+    return AT_OK;
+}
+
 static at_status read_options(const struct at_args *args, struct at_session_options *o) {
     int64_t seed, jobs;
     const char *text;
@@ -190,7 +202,9 @@ static int run(const struct at_args *args) {
     struct at_run_record record;
     struct at_stream stream = { 0 };
     const char *lines = at_args_get(args, "--jsonl");
-    at_status status = read_options(args, &o);
+    at_status status = check_globs(args);
+    if (status == AT_OK)
+        status = read_options(args, &o);
     if (status == AT_OK)
         status = check_files(args);
     if (status == AT_OK && lines)

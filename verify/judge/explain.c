@@ -14,10 +14,8 @@
 static int element_agrees(const struct at_evidence *e, int64_t i, double decoy, int is_wrong) {
     const struct at_comparison *c = e->comparison;
     const double got = at_tensor_get(c->got, i), limit = c->limit[i] < INFINITY ? c->limit[i] : 0;
-    if (isfinite(decoy) != isfinite(got))
-        return 0;
-    if (!isfinite(decoy))
-        return 1;
+    if (!isfinite(decoy) || !isfinite(got))
+        return (isnan(decoy) && isnan(got)) || decoy == got;
     if (is_wrong && isfinite(c->want[i]) && fabs(got - decoy) >= fabs(got - c->want[i]))
         return 0;
     return fabs(got - decoy) <= 2 * limit + 4 * at_ulp(c->got->format, decoy);

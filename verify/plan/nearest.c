@@ -129,6 +129,8 @@ int at_glob_nearest(const char *glob, const char *more, const char *const *names
 
 /* ---- variants ---- */
 
+enum { FEW = 5 }; /* variants that an error names */
+
 at_status at_no_variant(const struct at_runner *runner, const char *glob) {
     const int n = at_runner_variant_count(runner);
     char(*names)[192] = calloc((size_t)n + 1, sizeof *names), near[256] = "";
@@ -139,9 +141,14 @@ at_status at_no_variant(const struct at_runner *runner, const char *glob) {
         list[i] = names[i];
     }
     const int found = names && list && at_glob_nearest(glob, "/*", list, n, "/_", near, sizeof near);
+    char all[512] = "; `attest list kernels` names all";
+    for (int i = 0; names && n <= FEW && i < n; i++) { /* of somebody's own runner */
+        const size_t at = i ? strlen(all) : 0;
+        snprintf(all + at, sizeof all - at, "%s%s", i ? ", " : "; it has ", names[i]);
+    }
     const at_status status =
-        AT_FAIL(AT_NOT_FOUND, "no variant of runner %s matches '%s'%s%s%s; `attest list kernels` names all",
-                at_runner_device(runner), glob, found ? "; nearest is '" : "", near, found ? "'" : "");
+        AT_FAIL(AT_NOT_FOUND, "no variant of runner %s matches '%s'%s%s%s%s", at_runner_device(runner), glob,
+                found ? "; nearest is '" : "", near, found ? "'" : "", all);
     free(list);
     free(names);
     return status;

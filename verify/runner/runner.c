@@ -3,6 +3,7 @@
 #include "verify/runner/runner.h"
 
 #include "attest/env.h"
+#include "attest/names.h"
 #include "attest/program_dir.h"
 #include "verify/runner/runner_wire.h"
 
@@ -182,6 +183,19 @@ static at_status check_same(const struct at_greeting *before, const struct at_gr
     return AT_OK;
 }
 
+/* Said when it is opened: no case ever meets them, and nothing else would say why. */
+static void say_strangers(const struct at_runner *runner) {
+    for (int i = 0; i < runner->greeting.n; i++) {
+        const struct at_variant *v = &runner->greeting.variants[i];
+        char advice[256];
+        if (at_family_find(v->family))
+            continue;
+        at_family_advice(v->family, advice, sizeof advice);
+        fprintf(stderr, "attest: runner %.80s has %s/%s, and there is no family %s%s\n", runner->spec, v->family,
+                v->name, v->family, advice);
+    }
+}
+
 static at_status start(struct at_runner *runner) {
     const char *const shell[] = { "/bin/sh", "-c", runner->command, NULL };
     const char *const program[] = { runner->program, NULL };
@@ -196,6 +210,7 @@ static at_status start(struct at_runner *runner) {
     runner->transport = greeting.transport;
     if (!runner->greeting.variants) {
         runner->greeting = greeting;
+        say_strangers(runner);
         return AT_OK;
     }
     status = check_same(&runner->greeting, &greeting);

@@ -330,8 +330,8 @@ def _clip(text, size):
 
 
 def _reason(error, path):
-    """The first line of an error, and where in the user's file that was: the last of its lines on the way, which may have led
-    through libraries."""
+    """What an error says, in one line, and where in the user's file that was: the last of its lines on the way, which may have
+    led through libraries."""
     lines = [line for line in "".join(traceback.format_exception_only(type(error), error)).split("\n") if line.strip()]
     own, others, cause = [], [], error
     while cause is not None:
@@ -341,8 +341,7 @@ def _reason(error, path):
         cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
     frame = (own or others or [None])[-1]
     where = " (%s line %d)" % (os.path.basename(frame.filename), frame.lineno) if frame else ""
-    said = lines[-1] if isinstance(error, SyntaxError) else lines[0]
-    return _clip(said.strip(), 511 - len(where.encode())) + where
+    return _clip(" | ".join(line.strip() for line in lines), 511 - len(where.encode())) + where
 
 
 def _times(result):

@@ -300,7 +300,7 @@ static void test_short_rows(void **state) {
         at_assert_same(got.eval.value[AT_SOFTMAX_LSE][1], (double)-INFINITY);
         at_test_eval_release(&got);
     }
-    at_assert_fails(op->decoy(&p.problem, NULL, op->n_decoys, 0, 1, &right.eval), AT_USAGE, "no decoy 16");
+    at_assert_fails(op->decoy(&p.problem, NULL, op->n_decoys, 0, 1, &right.eval), AT_USAGE, "no decoy 18");
     at_test_eval_release(&right);
     at_test_problem_release(&p);
 }

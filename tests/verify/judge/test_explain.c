@@ -85,6 +85,56 @@ static void looks_like_a_decoy(void **state) {
     assert_non_null(strstr(explain(&s), "looks like gamma"));
 }
 
+/* A fault of some rows is named where all of these are the decoy's; a decoy that is no nearer than the right value is no cause. */
+static void looks_like_a_decoy_in_part(void **state) {
+    (void)state;
+    static struct at_scene s;
+    at_scene_set_up(&s, AT_WITH_LIMIT);
+    for (int i = 4; i < 8; i++) /* row 1 of 4 */
+        s.data[i] = (float)s.decoy[1][i];
+    assert_string_equal(explain(&s),
+                        "4 of 16 elements wrong; only token 0; only head 1; looks like beta in these rows: a fault");
+    s.data[9] = -100; /* another row, wrong in another way */
+    assert_null(strstr(explain(&s), "looks"));
+    at_scene_set_up(&s, AT_WITH_LIMIT);
+    for (int i = 0; i < AT_SCENE_N; i++) {
+        s.decoy[0][i] =
+            s.want[i] + 0.75; /* within twice the limit of what is got, and no nearer than the right value */
+        s.data[i] = (float)(s.want[i] - 0.7);
+    }
+    assert_string_equal(explain(&s), "16 of 16 elements wrong");
+    for (int i = 0; i < AT_SCENE_N; i++)
+        s.data[i] = (float)(s.want[i] + 0.7);
+    assert_string_equal(explain(&s), "16 of 16 elements wrong; looks like alpha: a fault");
+}
+
+static double no_work_in_row_0(const struct at_problem *p, int64_t row) {
+    (void)p;
+    return row == 0 ? 0 : 1;
+}
+
+/* Small results that became 0, and rows that sum nothing. */
+static void shared_traits(void **state) {
+    (void)state;
+    static struct at_scene s;
+    at_scene_set_up(&s, AT_WITH_LIMIT);
+    for (int i = 0; i < AT_SCENE_N; i++)
+        s.limit[i] = 0;
+    s.want[5] = 0x1p-130;
+    s.data[5] = 0;
+    assert_non_null(strstr(explain(&s), "; each is 0 where a subnormal number is due: small results are flushed"));
+    s.want[5] = 0x1p-126; /* normal */
+    assert_null(strstr(explain(&s), "flushed"));
+    at_scene_set_up(&s, AT_WITH_LIMIT);
+    struct at_op op = *s.problem.op;
+    op.row_work = no_work_in_row_0;
+    s.problem.op = &op;
+    s.data[1] = NAN;
+    assert_non_null(strstr(explain(&s), "; all in rows that have nothing to sum, of queries that see no key"));
+    s.data[4] = NAN;
+    assert_null(strstr(explain(&s), "nothing to sum"));
+}
+
 static void not_a_number(void **state) {
     (void)state;
     static struct at_scene s;
@@ -101,6 +151,8 @@ int main(void) {
         cmocka_unit_test(wrong_elements_are_placed),
         cmocka_unit_test(counts_as_the_comparison_does),
         cmocka_unit_test(looks_like_a_decoy),
+        cmocka_unit_test(looks_like_a_decoy_in_part),
+        cmocka_unit_test(shared_traits),
         cmocka_unit_test(not_a_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
