@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attest/family_advice.h"
 #include "attest/names.h"
 
 enum { LINE_BYTES = 16384, MAX_KEYS = 64, MAX_PRODUCT = 4096 };

@@ -3,10 +3,7 @@
 #include "attest/names.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
-
-#include "attest/op.h"
 
 /* Longer words are not misspelt names; they get no suggestion. */
 enum { LONGEST = 64 };
@@ -65,23 +62,4 @@ const char *at_name_past_number(const char *name, const char *prefix, size_t lea
         return NULL;
     const size_t digits = strspn(name + n, "0123456789");
     return digits >= least_digits ? name + n + digits : NULL;
-}
-
-void at_family_advice(const char *name, char *text, size_t size) {
-    const char *names[128];
-    const int n = at_family_count() < 128 ? at_family_count() : 128;
-    size_t at = 0;
-    text[0] = 0;
-    for (int i = 0; i < n; i++) {
-        names[i] = at_family_at(i)->name;
-        if (strcmp(at_family_at(i)->op, name) != 0 || at >= size)
-            continue;
-        if (at == 0)
-            at += (size_t)snprintf(text, size, "; %.64s is an operator; its families are", name);
-        if (at < size)
-            at += (size_t)snprintf(text + at, size - at, " %s", names[i]);
-    }
-    const char *nearest = text[0] ? NULL : at_nearest_name(name, names, n);
-    if (nearest)
-        snprintf(text, size, "; did you mean %s?", nearest);
 }

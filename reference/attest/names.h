@@ -14,8 +14,4 @@ const char *at_nearest_name(const char *wanted, const char *const *names, int n)
 /* What stands in `name` behind `prefix` and a number of at least so many digits; NULL when it does not begin so. */
 const char *at_name_past_number(const char *name, const char *prefix, size_t least_digits);
 
-/* What stands behind the name of a family that there is not: "; did you mean softmax_prefill?", "; softmax_attention is an operator;
- * its families are softmax_decode softmax_prefill", or "". */
-void at_family_advice(const char *name, char *text, size_t size);
-
 #endif

@@ -3,7 +3,7 @@
 #include "verify/runner/runner.h"
 
 #include "attest/env.h"
-#include "attest/names.h"
+#include "attest/family_advice.h"
 #include "attest/program_dir.h"
 #include "verify/runner/runner_wire.h"
 
