@@ -79,6 +79,11 @@ torch=${AT_TORCH_PYTHON:-$python} # a Python that has PyTorch 2
 if "$torch" -c 'import torch; torch.nn.functional.scaled_dot_product_attention' 2> /dev/null; then
     wants 0 'the same in PyTorch' "$torch" tests/python/runner_formats.py "$BUILD/tests/support/make_format_codes" 1000
     wants 0 'exit 0' "$attest" verify 'softmax_*/*' --runner "$torch $examples/torch_sdpa.py" --cases 'smoke:softmax_prefill*' --strict
+    if "$torch" -c 'import triton' 2> /dev/null; then
+        TRITON_INTERPRET=1 wants 0 '2 PASS' "$attest" verify 'softmax_*/*' --runner "$torch $examples/triton_minimal.py" --case 'softmax_prefill b=3 h=4 hk=2 sq=40/7/0 sk=40/9/33 d=64 causal=1 dtype=f16'
+    else
+        echo "no Triton for $torch: its example is not run"
+    fi
 else
     echo "no PyTorch 2 for $torch: its example is not run"
     wants 3 'SKIPPED: torch_sdpa.py wants PyTorch 2' "$attest" verify 'softmax_*/*' --runner "$torch $examples/torch_sdpa.py" --cases 'smoke:softmax_prefill*'
