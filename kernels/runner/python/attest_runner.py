@@ -405,9 +405,10 @@ class _Conversation:
                 sys.exit(0)  # attest is gone
         elif int(single["memory"]) != len(self.block):
             self.block = mmap.mmap(self.fd, int(single["memory"]))
-        job, chosen = Job(fields, self.block), KERNELS[int(single["variant"])]
+        job, chosen = Job(fields, self.block), None
         signal.setitimer(signal.ITIMER_REAL, job.timeout + 5)  # ends a job that hangs where nobody is left to do it
         try:
+            chosen = KERNELS[job.variant]
             self.decline(chosen, job)
             arguments = chosen.arguments(job) if job.outputs() else None
             start = time.monotonic()
@@ -418,7 +419,7 @@ class _Conversation:
             return self.say("unsupported", id=job.id, reason=_clip(str(error) or "declined", 511))
         except Exception as error:  # pylint: disable=broad-except  # whatever a function raises is that job's
             traceback.print_exc()
-            return self.say("failed", id=job.id, reason=_reason(error, chosen.path))
+            return self.say("failed", id=job.id, reason=_reason(error, chosen.path if chosen else ""))
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
         self.say("done", id=job.id, seconds=seconds.hex(), bytes=0 if self.fd is not None else len(self.block), **times)
