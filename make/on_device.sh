@@ -25,9 +25,12 @@ for part in "$@"; do
         random) seed=$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')
                 ./attest verify --runner cuda --random "${AT_RANDOM:-20000}" --seed "$seed" --again 48 --quiet > "$out/random.txt" 2>&1
                 echo "exit $?, seed $seed"; tail -n 12 "$out/random.txt" ;;
-        train) python3 datasets/activations/train_asynct.py --corpus "$AT_DOCS" --out "$trained" --work "$work" \
+        train) rm -rf "$trained"
+               python3 datasets/activations/train_asynct.py --corpus "$AT_DOCS" --out "$trained" --work "$work" \
                    --seconds "${AT_SECONDS:-430}" --windows 32 --stack-windows "${AT_WINDOWS:-4}" > "$out/train.txt" 2>&1
-               echo "exit $?"; tail -n 3 "$out/train.txt"; cp "$trained"/results.json "$trained"/curve.csv "$out" ;;
+               code=$?
+               echo "exit $code"; tail -n 3 "$out/train.txt"
+               (( code )) || cp "$trained"/results.json "$trained"/curve.csv "$out" ;;
         losses) while read -r number model words; do # a few at a time: half of a stack's time is one thread's
                     printf '%s\0' "$number" "$model" "$words"
                 done < <(nl -b a datasets/stacks/losses.txt) |

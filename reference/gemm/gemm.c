@@ -99,6 +99,8 @@ static at_status each_element(const struct at_problem *p, const double *b, int64
     at_status status = AT_OK;
     const struct at_gemm_own z = at_gemm_own_of(p);
     const int64_t rows = row0 < row1 ? row1 - row0 : 0;
+    if (rows == 0)
+        return AT_OK;
     double *a = at_gemm_rows(p, rows ? row0 : 0, rows),
            *abreast = malloc(((size_t)z.k + 1) * AT_GEMM_ABREAST * sizeof *abreast),
            *largest_a = calloc((size_t)rows + 1, sizeof *largest_a);

@@ -57,6 +57,11 @@ mkdir "$scratch/datasets_alone"
 wants 3 'the cheats are not installed' env AT_DATASETS="$scratch/datasets_alone" "$scratch/attest" selftest --cheats
 wants 3 'no Python with numpy' "$attest" selftest --cheats --python /bin/false
 
+# A command of one program is the process that may name its threads, as CUDA does; with words for its environment, too.
+for before in '' 'MINE=1 '; do
+    wants 0 'PASS' "$attest" verify '*/*' --runner "$before$python tests/cheats/67_honest_thread_names.py" --case 'uclip_norm tokens=9 channels=64 dtype=f32' --sandbox
+done
+
 # What catches a cheat, left out: then it passes.
 passes() { # STATE CHEAT options
     local state=$1 name=$2; shift 2

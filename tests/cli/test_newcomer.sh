@@ -46,7 +46,7 @@ cause top_left 'looks like mask_top_left: query i sees keys 0 to i'
 cause one_row 'looks like mask_missing in these rows'
 judge scale > "$scratch/lines"
 grep -q 'looks like' "$scratch/lines" && { cat "$scratch/lines"; fail "a scale that is 5 % off is named as another fault"; }
-cause bf16 'hint: within the limits of p=bf16; p=input says that P has the format of the inputs' 'sq=20 sk=200'
+cause bf16 "hint: the first wrong rows are within the limits of p=bf16; p=input says that P has the inputs' format" 'sq=20 sk=200'
 cause nan 'all in rows that have nothing to sum, of queries that see no key' 'sq=5 sk=3'
 wants 0 'exit 0' judge right 'sq=5 sk=0'
 AT_RUNNER_STDERR=1 wants 0 'attest_runner: mine() returned a value, which nobody looks at: outputs are written in place, put(o, ...)' judge returns
@@ -61,7 +61,7 @@ wants 4 'has softmax_prefil/01_f, and there is no family softmax_prefil; did you
 wants 4 'softmax_attention is an operator; its families are softmax_decode' one '@kernel("softmax_attention")' 'def f(o): pass' 'serve()'
 wants 3 'bfloat16 is none of f64 f32 tf32 f16 i32 bf16 e4m3 e5m2; did you mean bf16?' one '@kernel("uclip_norm", dtypes="bfloat16")' 'def f(y): pass' 'serve()'
 wants 3 'one in Python calls attest_runner.serve() at its end' one '@kernel("uclip_norm")' 'def f(y): pass'
-wants 1 'did you mean x?' one '@kernel("uclip_norm")' 'def f(xs, y): pass' 'serve()'
+wants 1 'did you mean x?' one '@kernel("uclip_norm")' 'def f(input, y): pass' 'serve()'
 wants 1 'ValueError: first | second (one.py line 4)' one '@kernel("uclip_norm")' 'def f(y):' '    raise ValueError("first\nsecond")' 'serve()'
 wants 1 '(one.py line 4)' one '@kernel("uclip_norm")' 'def f(y):' '    __import__("json").loads("{")' 'serve()'
 wants 2 'none of the selected variants takes timings' "$attest" bench 'softmax_prefill/*' --runner "$python $scratch/mine.py right" --case 'softmax_prefill b=1 h=2 hk=1 sq=5 sk=9 d=32 dtype=bf16'

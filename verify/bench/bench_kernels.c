@@ -268,7 +268,7 @@ static int can_be_timed(const struct entry *e, int64_t turn) {
 /* Of attest-cuda, which launches device code alone, the clock is attest's own. */
 static int has_own_clock(const struct at_runner *runner) {
     const char *spec = at_runner_spec(runner);
-    return strcmp(spec, "cuda") != 0 && strncmp(spec, "cuda ", 5) != 0;
+    return strcmp(spec, "cuda") != 0 && strncmp(spec, "cuda --", 7) != 0;
 }
 
 static at_status check_clock(const struct bench *b, const struct entry *e) {

@@ -83,16 +83,15 @@ static void where_wrong(const struct at_evidence *e, char *text, size_t size) {
     }
 }
 
-/* A decoy that the whole output agrees with, else one that all its wrong rows agree with. */
-static int looks_like(const struct at_evidence *e, char *text, size_t size) {
-    for (int in_part = 0; in_part < 2; in_part++)
-        for (int d = 0; d < e->answer->n_decoys; d++) {
-            if (e->decoys->fate[d] == AT_DECOY_INERT || !agreeing_rows(e, d, in_part))
-                continue;
-            snprintf(text, size, "; looks like %s%s: %s", e->answer->decoys[d].name, in_part ? " in these rows" : "",
-                     e->answer->decoys[d].meaning);
-            return 1;
-        }
+/* A decoy that the whole output agrees with; in part: that all its wrong rows agree with. */
+static int looks_like(const struct at_evidence *e, int in_part, char *text, size_t size) {
+    for (int d = 0; d < e->answer->n_decoys; d++) {
+        if (e->decoys->fate[d] == AT_DECOY_INERT || !agreeing_rows(e, d, in_part))
+            continue;
+        snprintf(text, size, "; looks like %s%s: %s", e->answer->decoys[d].name, in_part ? " in these rows" : "",
+                 e->answer->decoys[d].meaning);
+        return 1;
+    }
     return 0;
 }
 
@@ -104,7 +103,7 @@ static int shared_trait(const struct at_evidence *e, char *text, size_t size) {
     int64_t flushed = 0, idle = 0, wrong = 0;
     for (int64_t row = 0; row < e->answer->rows; row++) {
         int64_t first, count;
-        const int works = !p->op->row_work || p->op->row_work(p, row) > 0;
+        const int works = p->op->kind != AT_KIND_ATTENTION || p->op->row_work(p, row) > 0;
         p->op->row_span(p, e->tensor, row, &first, &count);
         for (int64_t i = first; i < first + count; i++) {
             if (!at_compare_rejects(c, i))
@@ -125,7 +124,8 @@ static int shared_trait(const struct at_evidence *e, char *text, size_t size) {
 void at_explain_wrong(const struct at_evidence *e, char *text, size_t size) {
     where_wrong(e, text, size);
     size_t at = strlen(text);
-    if (shared_trait(e, text + at, size - at) || looks_like(e, text + at, size - at))
+    if (looks_like(e, 0, text + at, size - at) || shared_trait(e, text + at, size - at) ||
+        looks_like(e, 1, text + at, size - at))
         return;
     const struct at_comparison *c = e->comparison;
     int64_t nan_only = 0;

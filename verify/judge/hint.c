@@ -61,12 +61,13 @@ static int hint_limits(const struct at_evidence *e, const int64_t *row, int n, d
                        size_t size) {
     const struct at_problem *p = e->answer->problem;
     struct at_numerics rounded = *e->numerics;
-    if (!(p->op->declares >> AT_FIELD_p & 1) || e->numerics->p != AT_F32 || p->dtype == AT_F32)
+    if (!(p->op->declares >> AT_FIELD_p & 1) || e->numerics->p != AT_F32 || (p->dtype != AT_F16 && p->dtype != AT_BF16))
         return 0;
     rounded.p = p->dtype;
     if (!allows(e, &rounded, row, n, value, limit))
         return 0;
-    return snprintf(text, size, "within the limits of p=%s; p=input says that P has the format of the inputs",
+    return snprintf(text, size,
+                    "the first wrong rows are within the limits of p=%s; p=input says that P has the inputs' format",
                     at_format_info(p->dtype)->name) > 0;
 }
 

@@ -167,8 +167,7 @@ void at_atomic_abandon(struct at_atomic_file *file) {
 at_status at_atomic_check(const char *path) {
     struct at_atomic_file file;
     if (strcmp(path, "-") == 0) /* or a file of that name is in the way of everyone's next command */
-        return AT_FAIL(AT_USAGE,
-                       "found -, wanted the name of a file (./- is one); results come to stdout with --jsonl -");
+        return AT_FAIL(AT_USAGE, "found -, wanted the name of a file (./- is one)");
     AT_TRY(at_atomic_open(path, &file));
     at_atomic_abandon(&file);
     return AT_OK;

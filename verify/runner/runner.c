@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verify/runner/runner.h"
 
+#include "attest/buffer.h"
 #include "attest/env.h"
 #include "attest/family_advice.h"
 #include "attest/program_dir.h"
@@ -9,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,8 +67,17 @@ static at_status make_command(struct at_runner *runner, const char *arguments) {
     return AT_OK;
 }
 
+/* A simple command takes the shell's place, where the shell would start it as a child: signals then meet the runner itself, and
+ * what the sandbox allows a process about its own threads is allowed it. "" where the command is more than that. */
+static const char *in_place_of_shell(const char *command) {
+    const size_t name = strspn(command, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789");
+    if (strpbrk(command, ";&|<>(){}$`\n") || strstr(command, "exec ") || strncmp(command, ". ", 2) == 0)
+        return "";
+    return command[name] == '=' ? "exec env " : "exec ";
+}
+
 static at_status find_program(struct at_runner *runner) {
-    snprintf(runner->command, sizeof runner->command, "%s", runner->spec);
+    snprintf(runner->command, sizeof runner->command, "%s%s", in_place_of_shell(runner->spec), runner->spec);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         const size_t n = strlen(known[i].spec);
         if (strncmp(runner->spec, known[i].spec, n) != 0 ||
@@ -185,6 +196,10 @@ static at_status check_same(const struct at_greeting *before, const struct at_gr
 
 /* Said when it is opened: no case ever meets them, and nothing else would say why. */
 static void say_strangers(const struct at_runner *runner) {
+    static _Atomic uint64_t said_of; /* jobs side by side each have a runner of one command */
+    const uint64_t hash = at_hash_bytes(runner->spec, strlen(runner->spec), AT_HASH_START);
+    if (atomic_exchange(&said_of, hash) == hash)
+        return;
     for (int i = 0; i < runner->greeting.n; i++) {
         const struct at_variant *v = &runner->greeting.variants[i];
         char advice[256];

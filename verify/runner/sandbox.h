@@ -9,7 +9,7 @@ struct at_sandbox;
 
 enum at_protection {
     AT_PROTECT_MEMORY, /* no process but its own is read or written (landlock, or no capability and attest not dumpable) */
-    AT_PROTECT_FILES,   /* nothing is written but in its scratch folder and to devices (landlock) */
+    AT_PROTECT_FILES, /* nothing is written but in its scratch folder, to devices and to what /proc says of its own threads (landlock) */
     AT_PROTECT_NETWORK, /* no network (a network namespace of its own, else landlock for TCP) */
     AT_PROTECT_SIGNALS, /* no signals to processes but its own (landlock from 6 on) */
     AT_PROTECT_COUNT

@@ -47,6 +47,8 @@ STORAGE = {"f64": np.float64, "f32": np.float32, "tf32": np.float32, "f16": np.f
            "bf16": np.uint16, "e4m3": np.uint8, "e5m2": np.uint8}
 LONG_NAMES = {"bfloat16": "bf16", "half": "f16", "float16": "f16", "fp16": "f16", "float": "f32", "float32": "f32", "fp32": "f32",
               "float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2"}
+WORDS = {"query": "q", "queries": "q", "key": "k", "keys": "k", "value": "v", "values": "v", "out": "o", "output": "o",
+         "input": "x"}
 # What numpy has no type for: significand bits with the hidden one, exponent of the least normal number, code of an infinity
 # (of the NaN where there is none), code of the NaN; place of the sign, zero bits below the code.
 NARROW = {"bf16": (8, -126, 0x7F80, 0x7FC0, 15, 0), "e4m3": (4, -6, 0x7F, 0x7F, 7, 0), "e5m2": (3, -14, 0x7C, 0x7E, 7, 0),
@@ -263,6 +265,7 @@ class _Kernel:
         self.summary = summary or (inspect.getdoc(function) or "").split("\n")[0]
         self.source = source or os.path.basename(self.path)
         self.has_returned = False
+        self.compiled_from = getattr(getattr(function, "__code__", None), "co_filename", "")
         self.parameters = inspect.signature(function).parameters.values()
         self.takes_all = any(p.kind == p.VAR_KEYWORD for p in self.parameters)
         for p in self.parameters:
@@ -302,7 +305,8 @@ class _Kernel:
         return taken
 
     def _no_such_name(self, name, job):
-        near = [t for t in job.tensors if name.startswith(t)] or difflib.get_close_matches(name, job.names, 1)
+        word = WORDS.get(name.lower())
+        near = [word] if word in job.tensors else difflib.get_close_matches(name, job.names, 1)
         advice = "did you mean %s?" % near[0] if near else "what only some jobs have wants a default, %s=None." % name
         return "%s() takes %s, which this job of %s does not have: %s Tensors: %s. Parameters: %s. Sizes: %s" % (
             self.function.__name__, name, job.op, advice, *(" ".join(x) for x in (job.tensors, job.param, job.size)))
@@ -333,10 +337,11 @@ def _reason(error, path):
     """What an error says, in one line, and where in the user's file that was: the last of its lines on the way, which may have
     led through libraries."""
     lines = [line for line in "".join(traceback.format_exception_only(type(error), error)).split("\n") if line.strip()]
-    own, others, cause = [], [], error
-    while cause is not None:
+    own, others, cause, seen = [], [], error, set()
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
         frames = [f for f in traceback.extract_tb(cause.__traceback__) if f.filename != __file__]
-        own += [f for f in frames if path and os.path.exists(f.filename) and os.path.samefile(f.filename, path)]
+        own += [f for f in frames if f.filename == path]
         others += frames
         cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
     frame = (own or others or [None])[-1]
@@ -419,7 +424,7 @@ class _Conversation:
             return self.say("unsupported", id=job.id, reason=_clip(str(error) or "declined", 511))
         except Exception as error:  # pylint: disable=broad-except  # whatever a function raises is that job's
             traceback.print_exc()
-            return self.say("failed", id=job.id, reason=_reason(error, chosen.path if chosen else ""))
+            return self.say("failed", id=job.id, reason=_reason(error, chosen.compiled_from if chosen else ""))
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
         self.say("done", id=job.id, seconds=seconds.hex(), bytes=0 if self.fd is not None else len(self.block), **times)

@@ -167,7 +167,7 @@ def time_cuda(launch, inputs, replays, take):
     cache twice, 4 to 256, and where 2 GiB hold them 20 or more, so that many launches share what the events and the start of a graph take,
     about a microsecond. cold: seconds a launch with the copies in turn, hot: with one of them; medians over replays. take(result) writes
     what a launch returned to the job's outputs: it gets that of a timed launch, which attest then judges, or of one in another graph,
-    untimed, in which each launch got its inputs when the one before had ended, where that has a NaN and the timed one none. Which
+    untimed, in which each launch got its inputs when the one before had ended, where that has more NaNs than the timed one (whole numbers cannot be marked). Which
     copy comes when, and which of both graphs first, is drawn. Everything but the copies runs on a stream beside the default one."""
     if not isinstance(inputs, (list, tuple)):
         raise TypeError("time_cuda(launch, inputs, replays, take): inputs is a %s, wanted a tuple of tensors" % type(inputs).__name__)

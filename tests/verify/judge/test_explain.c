@@ -128,10 +128,14 @@ static void shared_traits(void **state) {
     at_scene_set_up(&s, AT_WITH_LIMIT);
     struct at_op op = *s.problem.op;
     op.row_work = no_work_in_row_0;
+    op.kind = AT_KIND_ATTENTION;
     s.problem.op = &op;
     s.data[1] = NAN;
     assert_non_null(strstr(explain(&s), "; all in rows that have nothing to sum, of queries that see no key"));
     s.data[4] = NAN;
+    assert_null(strstr(explain(&s), "nothing to sum"));
+    s.data[4] = s.data[5];
+    op.kind = AT_KIND_PRODUCT; /* which has no queries */
     assert_null(strstr(explain(&s), "nothing to sum"));
 }
 
