@@ -139,7 +139,7 @@ struct bad {
 
 /* clang-format off */
 static const struct bad bad_lines[] = {
-    { "asynct_decoed", "did you mean 'asynct_decode'" },
+    { "asynct_decoed", "did you mean asynct_decode?" },
     { "zzz b=1", "wanted a kernel family" },
     { "asynct_decode sgma=1", "did you mean 'sigma'" },
     { "asynct_decode b", "wanted key=value" },
