@@ -98,13 +98,12 @@ static void looks_like_a_decoy_in_part(void **state) {
     assert_null(strstr(explain(&s), "looks"));
     at_scene_set_up(&s, AT_WITH_LIMIT);
     for (int i = 0; i < AT_SCENE_N; i++) {
-        s.decoy[0][i] =
-            s.want[i] + 0.75; /* within twice the limit of what is got, and no nearer than the right value */
-        s.data[i] = (float)(s.want[i] - 0.7);
+        s.decoy[0][i] = s.want[i] + 0.3; /* within twice the limit of what is got, and no nearer than the right value */
+        s.data[i] = (float)(s.want[i] - 0.6);
     }
     assert_string_equal(explain(&s), "16 of 16 elements wrong");
     for (int i = 0; i < AT_SCENE_N; i++)
-        s.data[i] = (float)(s.want[i] + 0.7);
+        s.data[i] = (float)(s.want[i] + 0.6);
     assert_string_equal(explain(&s), "16 of 16 elements wrong; looks like alpha: a fault");
 }
 
