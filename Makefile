@@ -78,7 +78,10 @@ VERIFY_SRC := $(filter-out verify/main.c,$(call found,verify,*.c))
 PLOTS_SRC := $(wildcard notebooks_export/plots/*.c)
 EXPORT_SRC := $(filter-out notebooks_export/template_put.c,$(wildcard notebooks_export/*.c)) # that one is of every page
 TEMPLATES := $(sort $(wildcard notebooks_export/templates/*.py notebooks_export/templates/*.css))
-HOST_SRC := $(wildcard kernels/host/*.c)
+DISPATCH_SRC := $(wildcard kernels/dispatch/*.c)
+HOST_SRC := $(wildcard kernels/host/*.c) $(DISPATCH_SRC)
+# These choose among the family's kernels, so that programs have them where they have those: on the SIMT machine and on a GPU.
+DISPATCHERS := $(filter %/39_dispatch.c,$(VARIANTS))
 SIMT_SRC := $(wildcard kernels/simt/*.c) kernels/device/tensor_box.c
 CUDA_SRC := kernels/runner/main_cuda.c $(addprefix kernels/runner/cuda_,device.c graph.c sequence.c) # make/cuda.mk builds them
 # Of launch files: attest-cuda and the tests; driver_abi.c wants the CUDA toolkit's header.
@@ -186,7 +189,7 @@ $(BUILD)/attest-so: $(call obj,kernels/runner/main_so.c $(SO_SRC) $(RUNNER_SRC))
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ -o $@ -ldw -lm -ldl
 endif
-$(TESTS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/liboracle.a $(LIBS) $(call obj,$(RUNNER_SRC) $(LAUNCH_SRC)) $(SIMT_OBJ)
+$(TESTS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/liboracle.a $(LIBS) $(call obj,$(RUNNER_SRC) $(LAUNCH_SRC) $(DISPATCH_SRC)) $(SIMT_OBJ)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) $(filter %.o,$^) $(filter-out $(LIBS),$(filter %.a,$^)) $(LIBS) -o $@ \
 	   $(PKG_LIBS) $(TEST_LIBS) -ldw -lm

@@ -18,10 +18,10 @@ CUDA_STAMP := $(CUDA_DIR)/flags
 $(if $(NVCC),$(shell mkdir -p $(CUDA_DIR); $(call stamp,$(CUDA_STAMP),$(NVCC) $(NVCC_FLAGS))))
 
 CUDA_KERNEL_OBJ := $(patsubst %.cu,$(CUDA_DIR)/%.o,$(DEVICE_VARIANTS))
-VENDOR_OBJ := $(call obj,$(VENDOR_VARIANTS))
+VENDOR_OBJ := $(call obj,$(VENDOR_VARIANTS) $(DISPATCHERS) $(DISPATCH_SRC))
 CUDA_FRAME := $(call obj,$(CUDA_SRC) $(RUNNER_SHARED_SRC) $(LAUNCH_SRC) kernels/launch/driver_abi.c kernels/device/tensor_box.c)
 $(BUILD)/gen/cuda_kernel_table.c: .always
-	$(Q)make/write_tables.sh kernels $(DEVICE_VARIANTS) $(VENDOR_VARIANTS) > $@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
+	$(Q)make/write_tables.sh kernels $(DEVICE_VARIANTS) $(VENDOR_VARIANTS) $(DISPATCHERS) > $@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
 $(CUDA_DIR)/%.o: %.cu $(CUDA_STAMP)
 	$(call say,NVCC,$<)
 	$(Q)mkdir -p $(@D) && $(NVCC) $(NVCC_FLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@

@@ -18,10 +18,11 @@ record=${AT_RECORD:-}
 release=$("$nvcc" --version | grep -o 'V[0-9.]*$')
 
 text() { # source, flags: a digest of what nvcc reads of this project (paths of its own headers are absolute, ours are not). The
-    # words of declarations are no part of it: what kernels take of them is where they name it, and a new word changes none.
+    # words of declarations are no part of it: what kernels take of them is where they name it, and a new word changes none. Nor is
+    # the descriptor, which is the host's.
     local source=$1; shift
     { echo "$release $*"; "$nvcc" "$@" -arch=sm_90a -E "$source" | awk '
-        /^# [0-9]+ "/ { split($0, part, "\""); ours = part[2] !~ /^[\/<]/ && part[2] !~ /attest\/numerics\.h$/; next }
+        /^# [0-9]+ "/ { split($0, part, "\""); ours = part[2] !~ /^[\/<]/ && part[2] !~ /attest\/(numerics|kernel)\.h$/; next }
         ours && NF { gsub(/[ \t]+/, " "); print }'; } | sha256sum | cut -c 1-16
 }
 recorded() { # source, text: its rows of the record on the architectures that are asked for

@@ -8,9 +8,10 @@
 
 /* The job's problem, its tensors at `base` and their offsets. */
 void at_job_place(const struct at_job *job, uint8_t *base, struct at_problem *problem);
-/* Why the family, the variant or the device does not take the problem; NULL when they do. */
-const char *at_job_refusal(struct at_device *device, const struct at_kernel_entry *entry,
-                           const struct at_problem *problem);
+/* The kernel that takes the problem: the variant's own, or the one that it chooses, which *way then names ("" before). NULL where the
+ * family, the variant or the device does not take it, and then *refusal says why. */
+const struct at_kernel *at_job_kernel(struct at_device *device, const struct at_kernel_entry *entry,
+                                      const struct at_problem *problem, const char **way, const char **refusal);
 /* The reply of a call of the device that returned `code` while `doing` something. */
 void at_device_failed(const struct at_device *device, const char *doing, int code, struct at_reply *reply);
 /* Runs the variant on the block as it stands; every way out fills the reply. */

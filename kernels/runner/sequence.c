@@ -45,14 +45,14 @@ static int place(const struct at_sequence *sequence, const struct at_serve *serv
     for (int i = 0; i < sequence->n; i++) {
         const struct at_kernel_entry *entry = serve->kernels.at(sequence->jobs[i].variant);
         struct at_device_step *step = &steps[i];
-        step->kernel = entry->kernel;
+        const char *way, *refusal;
         at_job_place(&sequence->jobs[i], base, &step->problem);
-        const char *refusal = at_job_refusal(serve->device, entry, &step->problem);
-        if (refusal) {
+        step->kernel = at_job_kernel(serve->device, entry, &step->problem, &way, &refusal);
+        if (!step->kernel) {
             fail(reply, AT_REPLY_UNSUPPORTED, i, refusal);
             return 0;
         }
-        step->workspace_bytes = entry->kernel->workspace ? entry->kernel->workspace(&step->problem) : 0;
+        step->workspace_bytes = step->kernel->workspace ? step->kernel->workspace(&step->problem) : 0;
     }
     return 1;
 }

@@ -129,6 +129,7 @@ static at_status send_variant(struct session *s, int i) {
     copy_text(v.source, sizeof v.source, entry->kernel->source);
     if (s->serve->kernels.mutant_of)
         copy_text(v.mutant_of, sizeof v.mutant_of, s->serve->kernels.mutant_of(entry));
+    v.asked = entry->kernel->choose != NULL;
     AT_TRY(at_numerics_format(&entry->kernel->numerics, v.numerics, sizeof v.numerics));
     AT_TRY(at_variant_format(i, &v, &s->line));
     return send_line(s);

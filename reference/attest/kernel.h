@@ -23,6 +23,7 @@ struct at_launch {
     void *stream; /* cudaStream_t; NULL for host variants */
 };
 
+struct at_kernel_entry;
 struct at_kernel {
     const char *summary; /* the idea, one line */
     const char *source;  /* where it comes from: "000 §1.1", "ours" */
@@ -33,6 +34,10 @@ struct at_kernel {
     int64_t (*workspace)(const struct at_problem *problem);
     /* Enqueues the work. Does not allocate, synchronise or print. 0, or a CUDA error number. */
     int (*launch)(const struct at_launch *launch);
+    /* A dispatcher has this alone, and summary and source: which kernel takes this problem, by dtype, sizes, parameters, formats and
+     * shapes. Lengths that a captured graph may be replayed at (max_sk) decide nothing. NULL where none does, and then *reason says
+     * why (static text). What is launched, and declared, is the kernel's. */
+    const struct at_kernel_entry *(*choose)(const struct at_problem *problem, const char **reason);
 };
 
 /* One row of the generated table. */

@@ -121,6 +121,8 @@ at_status at_variant_format(int index, const struct at_variant_text *variant, st
         at_line_text(line, "mutant_of", variant->mutant_of);
     if (variant->untimed)
         at_line_i64(line, "timed", 0);
+    if (variant->asked)
+        at_line_i64(line, "asked", 1);
     return at_line_end(line);
 }
 
@@ -138,6 +140,8 @@ at_status at_variant_parse(const struct at_message *message, int index, struct a
         AT_TRY(at_message_i64(message, "timed", 0, 1, &found));
         variant->untimed = !found;
     }
+    AT_TRY(at_message_optional_i64(message, "asked", 1, &found));
+    variant->asked = (int)found;
     return at_message_get(message, "mutant_of")
                ? at_message_text(message, "mutant_of", variant->mutant_of, sizeof variant->mutant_of)
                : AT_OK;

@@ -109,6 +109,7 @@ struct at_variant_text {
     char family[64], name[96], path[160], sha256[65], summary[256], source[64], numerics[640];
     char mutant_of[160]; /* family/name that it was made of, by a fault; "": it is no mutant */
     int untimed;         /* it refuses every job with timings */
+    int asked;           /* numerics are of one problem; of each the reply to a question has its own */
 };
 at_status at_variant_format(int index, const struct at_variant_text *variant, struct at_line *line);
 /* `index` is the one expected next: variants are announced in order, without gaps. */
@@ -180,7 +181,8 @@ struct at_reply {
     int has_counters;
     struct at_counters counters;
     struct at_timing timing;
-    int timed_outputs; /* done, timed: the block has what a timed launch left */
+    int timed_outputs;  /* done, timed: the block has what a timed launch left */
+    char numerics[640]; /* done, asked: what the variant declares on this problem; "": what its line says */
     char reason[512];
 };
 at_status at_reply_format(const struct at_reply *reply, struct at_line *line);

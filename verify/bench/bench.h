@@ -150,6 +150,11 @@ at_status at_bench_run_write(const struct at_bench_run *run, const char *path);
 void at_bench_run_release(struct at_bench_run *run);
 /* 1 when a row of ours fails: its state, and with `strict` times of launches whose outputs nobody saw. */
 int at_bench_fails(const struct at_bench_row *row, int strict);
+/* What dispatchers are to choose, by the times of these rows: for each family of attention, and each of its cases, the fastest
+ * variant that repeats its bits, the one that is chosen (one within a hundredth of it), and the dispatcher's own time where it was timed;
+ * printed, and with `folder` written to folder/FAMILY/dispatch_table.h, which kernels/dispatch/dispatch.h reads. *fails: `within`
+ * is not 0, and a dispatcher was not timed, or took more than that many times the fastest's. AT_NOT_FOUND: nothing of attention. */
+at_status at_bench_dispatch(const struct at_bench_row *rows, int n, const char *folder, double within, int *fails);
 struct at_cheat_fate;
 /* at_cheat_timed(). */
 at_status at_bench_cheat(const char *command, const char *line, const struct at_sandbox *box, int strict,
@@ -160,6 +165,7 @@ int at_bench_reference(const struct at_args *args);
 int at_bench_simt(const struct at_args *args);
 int at_bench_record(const struct at_args *args);
 int at_bench_tensor_core(const struct at_args *args);
+int at_bench_dispatch_of(const struct at_args *args); /* an archive's rows */
 int at_bench_kernels(const struct at_args *args);
 
 extern const struct at_table at_bench_table_kernels;

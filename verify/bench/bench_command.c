@@ -53,7 +53,7 @@ int at_bench_kernels(const struct at_args *args) {
     struct at_bench_request request = { .wanted = NULL };
     struct at_bench_run run = { .rows = NULL };
     struct at_runner *runner = NULL;
-    int code;
+    int code, ignored;
     at_run_record_init(&run.record);
     at_status status = read_options(args, &request);
     if (status == AT_OK)
@@ -65,6 +65,8 @@ int at_bench_kernels(const struct at_args *args) {
     if (status == AT_OK && (run.n > 0 || !run.record.signal)) {
         at_bench_table(run.rows, run.n, at_runner_device(runner), stdout);
         status = request.options.out ? at_bench_run_write(&run, request.options.out) : AT_OK;
+        if (status == AT_OK && at_args_get(args, "--tune") && !run.record.signal)
+            status = at_bench_dispatch(run.rows, run.n, at_args_get(args, "--tune"), 0, &ignored);
     }
     code = status == AT_OK ? exit_code(&request, &run) : at_report_failure(status);
     if (runner)

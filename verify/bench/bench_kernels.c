@@ -120,8 +120,6 @@ static void begin_row(const struct bench *b, const char *case_id, const struct e
     snprintf(row->path, sizeof row->path, "%s", v->path);
     snprintf(row->sha256, sizeof row->sha256, "%s", v->sha256);
     snprintf(row->device, sizeof row->device, "%s", at_runner_device(e->runner));
-    if (at_numerics_format(&v->numerics, row->numerics, sizeof row->numerics) != AT_OK)
-        row->numerics[0] = 0;
     if (p->sizes.b > 0)
         at_source_times_find(&b->source, p->sizes.b, p->sizes.max_sk, row);
     else
@@ -217,10 +215,11 @@ static void set_against_floor(const struct bench *b, const struct at_timing *tim
 
 /* What a timed launch left, where its runner brings it back: written at all in every round, right in one. */
 static at_status judge_timed(const struct bench *b, const struct at_outputs *outputs, int64_t turn, struct entry *e) {
-    const struct at_numerics *numerics = &at_runner_variant(e->runner, e->variant)->numerics;
+    struct at_numerics numerics;
     if (turn != e->judged && !outputs->is_dirty)
         return AT_OK;
-    return at_bench_judge_timed(e->problem, numerics, outputs, b->rows_seed, e->row);
+    AT_TRY(at_declared_on(e->runner, e->variant, e->problem, &numerics));
+    return at_bench_judge_timed(e->problem, &numerics, outputs, b->rows_seed, e->row);
 }
 
 /* One round of one row. What fails once is not timed: a median of the other rounds would hide it. */

@@ -1,10 +1,12 @@
 /* What must hold before a time counts, and what a time is measured against.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "attest/env.h"
 #include "datasets/fill/random.h"
 #include "verify/bench/bench.h"
 
@@ -120,20 +122,47 @@ static void compare_row(const struct at_problem *p, const struct at_outputs *out
     }
 }
 
+struct comparing {
+    const struct at_problem *p;
+    const struct at_outputs *outputs;
+    struct at_numerics here;
+    struct sample s;
+    int modelled;
+    struct at_bench_row *row; /* under `lock` */
+    pthread_mutex_t lock;
+};
+
+/* Rows of a sample are elements of their own in the evaluation's arrays. */
+static at_status compare_some(void *context, int64_t begin, int64_t end, int worker) {
+    struct comparing *c = context;
+    (void)worker;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t r = sampled_row(&c->s, i);
+        AT_TRY((c->modelled ? c->p->op->model : c->p->op->evaluate)(c->p, &c->here, r, r + 1, &c->s.eval));
+        pthread_mutex_lock(&c->lock);
+        compare_row(c->p, c->outputs, &c->s, r, c->modelled, c->row);
+        pthread_mutex_unlock(&c->lock);
+    }
+    return AT_OK;
+}
+
 static at_status compare_rows(const struct at_problem *p, const struct at_numerics *numerics,
                               const struct at_outputs *outputs, uint64_t rows_seed, struct at_bench_row *row) {
-    struct sample s;
-    const struct at_numerics here = at_numerics_on(numerics, p->dtype);
-    const int modelled = !here.free_order;
-    at_status status = take(p, rows_seed, &s);
-    for (int64_t i = 0; i < s.n && status == AT_OK; i++) {
-        const int64_t r = sampled_row(&s, i);
-        status = (modelled ? p->op->model : p->op->evaluate)(p, &here, r, r + 1, &s.eval);
-        if (status == AT_OK)
-            compare_row(p, outputs, &s, r, modelled, row);
-    }
-    row->rows_checked = s.n;
-    release(&s);
+    struct comparing c = { .p = p,
+                           .outputs = outputs,
+                           .here = at_numerics_on(numerics, p->dtype),
+                           .row = row,
+                           .lock = PTHREAD_MUTEX_INITIALIZER };
+    c.modelled = !c.here.free_order;
+    void *prepared = at_op_prepare(p);
+    at_status status = take(p, rows_seed, &c.s);
+    c.s.eval.prepared = prepared;
+    if (status == AT_OK)
+        status = at_parallel(c.s.n, 1, at_threads(), compare_some, &c);
+    row->rows_checked = c.s.n;
+    release(&c.s);
+    free(prepared);
+    pthread_mutex_destroy(&c.lock);
     return status;
 }
 
@@ -178,11 +207,15 @@ out:
 
 at_status at_bench_verify(struct at_runner *runner, int variant, const struct at_problem *problem, uint64_t seed,
                           uint64_t rows_seed, struct at_bench_row *row) {
-    const struct at_numerics *numerics = &at_runner_variant(runner, variant)->numerics;
+    struct at_numerics numerics;
     struct at_run_reply reply;
     struct at_outputs outputs = { 0 };
-    at_status status =
-        at_guarded_launch(runner, variant, problem, AT_POISON_JUDGED, NULL, seed, TIMEOUT_SECONDS, &reply, &outputs);
+    at_status status = at_declared_on(runner, variant, problem, &numerics);
+    if (status == AT_OK)
+        status = at_guarded_launch(runner, variant, problem, AT_POISON_JUDGED, NULL, seed, TIMEOUT_SECONDS, &reply,
+                                   &outputs);
+    if (status != AT_OK || at_numerics_format(&numerics, row->numerics, sizeof row->numerics) != AT_OK)
+        row->numerics[0] = 0;
     row->compared = row->wrong = row->model_compared = row->model_equal = 0;
     if (status == AT_CRASHED || status == AT_HUNG || status == AT_PROTOCOL) {
         tell(row,
@@ -202,7 +235,7 @@ at_status at_bench_verify(struct at_runner *runner, int variant, const struct at
         return AT_OK;
     }
     if (!tell_dirty(&outputs, "DIRTY: ", row))
-        status = compare_rows(problem, numerics, &outputs, rows_seed, row);
+        status = compare_rows(problem, &numerics, &outputs, rows_seed, row);
     if (row->wrong && !row->verdict[0]) {
         char text[192];
         snprintf(text, sizeof text, "%lld of %lld elements of %lld rows (--rows-seed %lld)", (long long)row->wrong,

@@ -17,6 +17,9 @@ static const struct at_option options[] = {
     { "--ceiling", "B:F[:C]",
       "kernels: what the devices cannot exceed, bytes and floating-point operations a second, and bytes of cache; a "
       "time below what follows is IMPOSSIBLE (default: by the device's name in datasets/bench/ceilings.txt)" },
+    { "--tune", "DIR",
+      "kernels, dispatch: write what dispatchers choose, DIR/FAMILY/dispatch_table.h, from these times (in this tree: kernels)" },
+    { "--within", "X", "dispatch: fail where a dispatcher takes more than X times the fastest (default: report only)" },
     { "--strict", NULL, "kernels: times fail whose runner does not bring back what the timed launches wrote" },
     { "--beside", "FILE", "kernels: the source's times (default datasets/bench/source_times.txt)" },
     { "--out", "B.h5", "kernels: write the archive" },
@@ -43,14 +46,16 @@ static int run(const struct at_args *args) {
         return at_bench_record(args);
     if (args->n_words <= 2 && strcmp(args->words[0], "tensor-core") == 0)
         return at_bench_tensor_core(args);
+    if (strcmp(args->words[0], "dispatch") == 0)
+        return at_bench_dispatch_of(args);
     return at_bench_kernels(args);
 }
 
 const struct at_command at_command_bench = {
     .name = "bench",
-    .synopsis = "bench GLOB... | reference | record | simt [FAMILY/VARIANT] | tensor-core [GLOB] [options]",
+    .synopsis = "bench GLOB... | dispatch B.h5 | reference | record | simt [FAMILY/VARIANT] | tensor-core [GLOB] [options]",
     .summary =
-        "times: of verified kernels on a GPU, of the fast tier beside dgemm, of recording, of the SIMT machine, of "
+        "times: of verified kernels on a GPU, what dispatchers choose by them, of the fast tier beside dgemm, of recording, of the SIMT machine, of "
         "the tensor-core model",
     .example = "attest bench 'asynct_decode/*' --runner cuda --out bench.h5",
     .options = options,

@@ -61,7 +61,7 @@ static void close_row(const struct at_measure *m, int property) {
         return;
     }
     const int shown = row->settings > 0 && (property != AT_PROPERTY_split || (m->is_cut && m->path && m->n_ways > 1));
-    if (!at_runner_variant(m->runner, m->variant)->numerics.repeats) {
+    if (!m->declared.repeats) {
         snprintf(row->reason, sizeof row->reason, "declares that its bits do not repeat");
     } else if (shown && m->not_zero[property]) {
         at_certificate_set(row, AT_CERTIFIED_YES);

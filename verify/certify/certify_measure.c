@@ -24,10 +24,6 @@ void at_bits_compare(const struct at_tensor *a, int64_t a_first, const struct at
     }
 }
 
-static const struct at_variant *variant_of(const struct at_measure *m, int variant) {
-    return at_runner_variant(m->runner, variant);
-}
-
 static void fail_row(struct at_certificate *row, const char *what, const char *reason) {
     at_certificate_set(row, AT_CERTIFIED_FAILED);
     snprintf(row->reason, sizeof row->reason, "%.90s: %.280s", what, reason);
@@ -101,7 +97,7 @@ static void does_not_repeat(struct at_measure *m, const struct at_bits *bits) {
         setting.worst_ulp = bits->worst_ulp;
         m->not_zero[p] = bits->not_zero;
         at_setting_end(m, &setting);
-        if (variant_of(m, m->variant)->numerics.repeats) {
+        if (m->declared.repeats) {
             snprintf(m->rows[p].claim, sizeof m->rows[p].claim, "repeats=1");
             m->rows[p].disagrees = 1;
         }
@@ -115,6 +111,7 @@ at_status at_measure_first(struct at_measure *m, int *goes_on) {
     struct at_bits bits = { 0 };
     char broken[512];
     *goes_on = 0;
+    AT_TRY_OUT(at_declared_on(m->runner, m->variant, m->problem, &m->declared));
     AT_TRY_OUT(launch(m, m->variant, m->problem, &reply, &m->first, broken, sizeof broken));
     if (broken[0]) {
         all_rows(m, AT_CERTIFIED_FAILED, "the case itself", broken);
@@ -162,9 +159,11 @@ static void claim(struct at_certificate *row, const char *word) {
 static at_status ask_declaration(struct at_measure *m, struct at_setting *s, const struct at_trial *trial, int64_t i,
                                  int differs) {
     struct at_certificate *row = &m->rows[s->property];
+    struct at_numerics there;
     enum at_declared_order order;
-    AT_TRY(at_declared_compare(m->problem, &variant_of(m, m->variant)->numerics, trial->base[i], &trial->problem,
-                               &variant_of(m, s->variant)->numerics, trial->other[i], &order));
+    AT_TRY(at_declared_on(m->runner, s->variant, &trial->problem, &there));
+    AT_TRY(at_declared_compare(m->problem, &m->declared, trial->base[i], &trial->problem, &there, trial->other[i],
+                               &order));
     if (order == AT_DECLARED_SAME)
         claim(row, "an order of sums");
     row->disagrees |= order == AT_DECLARED_SAME && differs;
@@ -249,7 +248,7 @@ void at_setting_end(struct at_measure *m, const struct at_setting *s) {
         snprintf(row->reason, sizeof row->reason, "declines %.60s: %.300s", s->label, s->reason);
     if (s->declined || !s->ran)
         return;
-    const int claims = s->is_batch && variant_of(m, m->variant)->numerics.batch_invariant;
+    const int claims = s->is_batch && m->declared.batch_invariant;
     if (claims)
         claim(row, "batch_invariant=1");
     row->settings++;

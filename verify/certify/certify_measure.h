@@ -16,6 +16,7 @@ struct at_measure {
     const struct at_case *c;
     int variant, with; /* with -1: none */
     const struct at_problem *problem;
+    struct at_numerics declared;         /* on `problem` */
     struct at_outputs first;             /* of `problem` */
     int64_t path;                        /* of that launch; 0: not known */
     uint64_t launches;                   /* so far: every one has marks and an order of its own */

@@ -182,7 +182,7 @@ static at_status split(struct at_measure *m) {
     const int64_t capacities = row->settings;
     AT_TRY(larger_batches(m));
     row->ways = m->path ? m->n_ways : 0;
-    const struct at_numerics *declared = &at_runner_variant(m->runner, m->variant)->numerics;
+    const struct at_numerics *declared = &m->declared;
     if (row->from[0] || at_certificate_value(row) == AT_CERTIFIED_FAILED || !row->settings)
         return AT_OK;
     m->is_cut = declared->free_order || declared->split || declared->splits;

@@ -158,6 +158,8 @@ at_status at_fit_variant(struct at_runner *runner, int variant, const struct at_
     memset(fit, 0, sizeof *fit);
     fit->v = at_runner_variant(runner, variant);
     fit->wrong_axis = -1;
+    if (fit->v->asked)
+        return AT_FAIL(AT_UNSUPPORTED, "its arithmetic depends on the problem; fit the kernels that it chooses among");
     AT_TRY(at_probe_find_layout(runner, variant, options->dtype, &fit->layout));
     AT_TRY(open_probes(runner, variant, options, fit));
     AT_TRY(look_for_changes(runner, variant, fit));

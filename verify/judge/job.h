@@ -14,7 +14,8 @@ struct at_job {
     int variant;
     int64_t plan_index;
     const struct at_variant *v;
-    struct at_numerics numerics; /* what the variant declares, on the case's activations */
+    struct at_numerics declared; /* what the variant declares on the case's problem */
+    struct at_numerics numerics; /* that, on the case's activations */
     struct at_outputs outputs;
     struct at_judgement judgement;
     struct at_decoy_report decoys[AT_MAX_TENSORS];

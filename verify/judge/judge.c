@@ -49,7 +49,7 @@ static void describe(const struct at_job *j, struct at_result *r) {
     snprintf(r->path, sizeof r->path, "%s", j->v->path);
     snprintf(r->sha256, sizeof r->sha256, "%s", j->v->sha256);
     snprintf(r->runner, sizeof r->runner, "%s", j->context->options->runner_spec);
-    if (at_numerics_format(&j->v->numerics, r->numerics, sizeof r->numerics) != AT_OK)
+    if (at_numerics_format(&j->declared, r->numerics, sizeof r->numerics) != AT_OK)
         r->numerics[0] = 0;
     repro_line(j, r->repro, sizeof r->repro);
 }
@@ -298,8 +298,10 @@ at_status at_judge_job(struct at_case_context *context, struct at_runner *runner
     if (!j.results)
         AT_FAIL_OUT(AT_NO_MEMORY, "no memory for results");
     AT_TRY_OUT(at_case_context_data(context));
-    j.numerics = at_numerics_on(&j.v->numerics, context->data.problem.dtype);
-    AT_TRY_OUT(run_job(&j));
+    j.declared = j.v->numerics;
+    status = at_declared_on(runner, j.variant, &context->data.problem, &j.declared);
+    j.numerics = at_numerics_on(&j.declared, context->data.problem.dtype);
+    AT_TRY_OUT(status == AT_OK ? run_job(&j) : launch_failed(&j, status));
     AT_TRY_OUT(context->options->emit(context->options->context, j.results, j.n_results));
 out:
     at_judgement_close(&j.judgement);
@@ -315,6 +317,7 @@ at_status at_judge_skip(struct at_case_context *context, struct at_runner *runne
                         .variant = context->item->variants[i],
                         .plan_index = context->item->first_index + i };
     j.v = at_runner_variant(runner, j.variant);
+    j.declared = j.v->numerics;
     j.results = calloc(1, sizeof *j.results);
     if (!j.results)
         return AT_FAIL(AT_NO_MEMORY, "no memory for results");

@@ -173,13 +173,13 @@ at_status at_job_predict(struct at_job *j) {
     const int variant = predictor ? same_source(predictor, j->v) : -1;
     struct at_run_reply reply;
     struct at_outputs predicted;
-    if (variant < 0 || !j->v->numerics.repeats) /* bits that do not repeat cannot be foretold */
+    if (variant < 0 || !j->declared.repeats) /* bits that do not repeat cannot be foretold */
         return AT_OK;
     AT_TRY(at_guarded_launch(predictor, variant, &j->context->data.problem, AT_POISON_JUDGED, NULL, at_job_seed(j, 0),
                              at_job_time_limit(j), &reply, &predicted));
     /* An exponential whose bits the machine has no model of is declined there and judged by its interval alone. Any other
      * variant that the machine declines has lost a check that it should have had. */
-    if (reply.outcome == AT_RUN_UNSUPPORTED && j->v->numerics.exp != AT_EXP_LIBM)
+    if (reply.outcome == AT_RUN_UNSUPPORTED && j->declared.exp != AT_EXP_LIBM)
         return AT_OK;
     AT_TRY(at_job_check_ran(j, &reply, "the SIMT machine"));
     for (int o = 0; o < j->n_results; o++) {
@@ -197,7 +197,7 @@ at_status at_job_graph(struct at_job *j) {
     const struct at_run_mode mode = { .graph = 1, .graph_max_sk = 1 };
     struct at_run_reply reply;
     struct at_outputs replayed;
-    if (!j->capturable || !j->context->item->c->family->decode || !j->v->numerics.repeats || p->sizes.max_sk < 2)
+    if (!j->capturable || !j->context->item->c->family->decode || !j->declared.repeats || p->sizes.max_sk < 2)
         return AT_OK;
     AT_TRY(at_guarded_launch(j->runner, j->variant, p, AT_POISON_JUDGED, &mode, at_job_seed(j, 8), at_job_time_limit(j),
                              &reply, &replayed));

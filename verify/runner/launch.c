@@ -236,11 +236,12 @@ static at_status launch(struct at_runner *runner, int variant, const struct at_p
     struct at_buffer buffer;
     int64_t gap;
     uint64_t hashes[AT_MAX_TENSORS] = { 0 };
-    const enum at_tail tail = (enum at_tail)at_runner_variant(runner, variant)->numerics.tail;
+    struct at_numerics declared;
     memset(outputs, 0, sizeof *outputs);
     check_left(runner, variant, problem->op, outputs);
+    AT_TRY(at_declared_on(runner, variant, problem, &declared));
     AT_TRY(place(runner, problem, elsewhere, seed, &placed, &buffer, &gap));
-    AT_TRY(at_poison_unowned(&placed, tail, turn, seed));
+    AT_TRY(at_poison_unowned(&placed, (enum at_tail)declared.tail, turn, seed));
     for (int t = 0; t < problem->op->n_tensors; t++)
         if (at_pool_is_large(problem, t))
             AT_TRY(hash_pool(&placed, t, &hashes[t]));
@@ -306,6 +307,63 @@ at_status at_ask_all(struct at_runner *runner, const int *variants, int n, const
 out:
     free(replies);
     return status;
+}
+
+/* All of a problem but its data. */
+static uint64_t question_of(const struct at_problem *problem) {
+    uint64_t hash = at_hash_bytes(problem->op->name, strlen(problem->op->name), AT_HASH_START);
+    hash = at_hash_bytes(&problem->dtype, sizeof problem->dtype, hash);
+    hash = at_hash_bytes(&problem->sizes, sizeof problem->sizes, hash);
+    hash = at_hash_bytes(&problem->params, sizeof problem->params, hash);
+    hash = at_hash_bytes(problem->own, sizeof problem->own, hash);
+    for (int t = 0; t < AT_MAX_TENSORS; t++) {
+        const struct at_tensor *tensor = &problem->tensors[t];
+        const int64_t is[] = { (int64_t)tensor->format, tensor->data ? tensor->rank : 0 };
+        hash = at_hash_bytes(is, sizeof is, hash);
+        hash = at_hash_bytes(tensor->shape, (size_t)is[1] * sizeof *tensor->shape, hash);
+    }
+    return hash;
+}
+
+static at_status ask_declaration(struct at_runner *runner, int variant, const struct at_problem *problem,
+                                 struct at_numerics *numerics) {
+    const struct at_run_mode mode = { .ask = 1 };
+    const struct at_variant *v = at_runner_variant(runner, variant);
+    struct at_problem placed;
+    struct at_buffer buffer;
+    struct at_run_reply reply;
+    int64_t gap;
+    AT_TRY(place(runner, problem, 0, 1, &placed, &buffer, &gap));
+    for (int t = 0; t < problem->op->n_tensors; t++)
+        if (placed.tensors[t].data && placed.tensors[t].format != AT_I32)
+            memset(placed.tensors[t].data, 0, (size_t)bytes_of(&placed.tensors[t]));
+    AT_TRY(at_runner_run(runner, variant, &placed, buffer.used, &mode, at_time_limit(QUESTION_SECONDS), &reply));
+    *numerics = v->numerics;
+    if (reply.outcome != AT_RAN || !reply.numerics[0])
+        return AT_OK;
+    if (at_numerics_parse(reply.numerics, numerics) == AT_OK && at_numerics_check(numerics) == AT_OK)
+        return AT_OK;
+    char why[256];
+    snprintf(why, sizeof why, "%s", at_error_message());
+    return AT_FAIL(AT_PROTOCOL, "variant %s/%s declares numerics that mean nothing on this problem: %s", v->family,
+                   v->name, why);
+}
+
+at_status at_declared_on(struct at_runner *runner, int variant, const struct at_problem *problem,
+                         struct at_numerics *numerics) {
+    struct at_said *said = at_runner_said(runner);
+    *numerics = at_runner_variant(runner, variant)->numerics;
+    if (!at_runner_variant(runner, variant)->asked)
+        return AT_OK;
+    const uint64_t question = question_of(problem);
+    if (said->variant != variant || said->question != question) {
+        said->variant = -1;
+        AT_TRY(ask_declaration(runner, variant, problem, &said->numerics));
+        said->question = question;
+        said->variant = variant;
+    }
+    *numerics = said->numerics;
+    return AT_OK;
 }
 
 at_status at_dry_launch(struct at_runner *runner, int variant, const struct at_problem *problem,

@@ -31,6 +31,10 @@ at_status at_ask(struct at_runner *runner, int variant, const struct at_problem 
 /* The same of n variants, at most 64: bit i of *takes is variants[i]'s answer. */
 at_status at_ask_all(struct at_runner *runner, const int *variants, int n, const struct at_problem *problem,
                      uint64_t *takes);
+/* What the variant declares on this problem: the numerics of its line, or where those depend on the problem (asked) what it says of it.
+ * It is asked with zeros for what is not an index or a length: data choose no declaration. Of a problem that it declines, the line's. */
+at_status at_declared_on(struct at_runner *runner, int variant, const struct at_problem *problem,
+                         struct at_numerics *numerics);
 /* What the variant would launch on this problem: reply->launches and reply->way, or AT_RUN_UNSUPPORTED with its reason. No CUDA kernel is run on
  * the SIMT machine for it. A runner that does not know the question runs the variant; nothing is looked at. */
 at_status at_dry_launch(struct at_runner *runner, int variant, const struct at_problem *problem,

@@ -31,6 +31,7 @@ struct at_runner {
     struct at_shared shared;
     int64_t next_id;
     struct at_left left;
+    struct at_said said;
     const struct at_sandbox *box; /* NULL: none */
     char *device;                 /* "CUDA_VISIBLE_DEVICES=..."; NULL: as this process has it */
     char **environment;           /* with it; its other texts are not owned. NULL without */
@@ -248,6 +249,7 @@ at_status at_runner_open_on(const char *spec, const struct at_sandbox *box, cons
         return AT_FAIL(AT_NO_MEMORY, "no memory for a runner");
     runner->shared.fd = -1;
     runner->left.variant = -1;
+    runner->said.variant = -1;
     runner->box = box;
     if (strlen(spec) >= sizeof runner->spec || strspn(spec, " \t") == strlen(spec))
         AT_FAIL_OUT(AT_USAGE, "runner \"%.40s\"; wanted cpu, cuda or a command line of at most %d bytes", spec,
@@ -285,6 +287,7 @@ void at_runner_close(struct at_runner *runner) {
 
 /* ---- looking and running ---- */
 
+struct at_said *at_runner_said(struct at_runner *runner) { return &runner->said; }
 struct at_left *at_runner_left(struct at_runner *runner) {
     return &runner->left;
 }
@@ -312,6 +315,7 @@ static void fill_reply(const struct at_reply *from, struct at_run_reply *to) {
                                  .timed_outputs = from->timed_outputs };
     snprintf(to->reason, sizeof to->reason, "%s", from->reason);
     snprintf(to->way, sizeof to->way, "%s", from->way);
+    snprintf(to->numerics, sizeof to->numerics, "%s", from->numerics);
 }
 
 /* A child that died or spoke between jobs is replaced before it can spoil the next one. */

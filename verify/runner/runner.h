@@ -25,6 +25,7 @@ struct at_variant {
     char sha256[65];     /* of the variant's source file, "" if the runner does not say */
     char mutant_of[160]; /* family/name that it was made of, by a fault; "": it is no mutant */
     int untimed;         /* it says that it takes no timings */
+    int asked;           /* what it declares depends on the problem: at_declared_on() (launch.h) */
     struct at_numerics numerics;
 };
 
@@ -55,6 +56,14 @@ struct at_left {
 };
 struct at_left *at_runner_left(struct at_runner *runner);
 
+/* What a variant said last when it was asked for its declaration (launch.c); the runner only keeps it. */
+struct at_said {
+    int variant;       /* -1: nothing yet */
+    uint64_t question; /* hash of the problem without its data */
+    struct at_numerics numerics;
+};
+struct at_said *at_runner_said(struct at_runner *runner);
+
 /* The shared block, at least `bytes` long, mapped here; earlier pointers into it become invalid. */
 at_status at_runner_memory(struct at_runner *runner, int64_t bytes, uint8_t **base);
 
@@ -70,7 +79,8 @@ struct at_run_reply {
     int has_counters;
     struct at_counters counters;
     struct at_timing timing;
-    int timed_outputs; /* outputs are those of a timed launch (PROTOCOL.md, `outputs`) */
+    int timed_outputs;  /* outputs are those of a timed launch (PROTOCOL.md, `outputs`) */
+    char numerics[640]; /* what the variant declares on this problem, in answer to a question; "": what its line says */
 };
 
 /* A parameter that the runner does not say it takes is declined for it (PROTOCOL.md, `takes`); nothing is sent then.

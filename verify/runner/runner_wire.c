@@ -35,6 +35,7 @@ static at_status read_variant(struct at_child *child, int index, struct at_varia
     memcpy(variant->source, text.source, sizeof variant->source);
     memcpy(variant->mutant_of, text.mutant_of, sizeof variant->mutant_of);
     variant->untimed = text.untimed;
+    variant->asked = text.asked;
     if (at_numerics_parse(text.numerics, &variant->numerics) != AT_OK ||
         at_numerics_check(&variant->numerics) != AT_OK) {
         char why[256];

@@ -314,7 +314,7 @@ class _Kernel:
 
 def kernel(family, numerics="free_order=1", *, variant=None, dtypes=None, summary=None, source=None):
     """Makes a function a variant of a family (`attest list families`). numerics: what it declares of its arithmetic (`attest help
-    numerics`); variant: its name, else 01_ and the function's; dtypes: of the activations, "bf16 f16", all others are declined;
+    numerics`), or a function of the job that says it, where it depends on shapes, formats or parameters; variant: its name, else 01_ and the function's; dtypes: of the activations, "bf16 f16", all others are declined;
     summary: a line, else the first of its docstring; source: where it comes from, else its file."""
 
     def register(function):
@@ -385,7 +385,8 @@ class _Conversation:
                  variants=len(KERNELS), **({"takes": self.takes} if self.takes else {}))
         for i, k in enumerate(KERNELS):
             self.say("variant", index=i, family=k.family, name=k.name, path=_clip(k.path, 159), sha256=k.sha256,
-                     summary=_clip(k.summary, 255), source=_clip(k.source, 63), numerics=k.numerics,
+                     summary=_clip(k.summary, 255), source=_clip(k.source, 63),
+                     **({"numerics": "free_order=1", "asked": 1} if callable(k.numerics) else {"numerics": k.numerics}),
                      **({} if k.takes_all or "bench" in (p.name for p in k.parameters) else {"timed": 0}))
         self.say("ready")
 
@@ -419,7 +420,9 @@ class _Conversation:
             start = time.monotonic()
             result = chosen.function(**arguments) if arguments is not None else None  # else there is nothing to write
             seconds = time.monotonic() - start
-            times = _times(result) if job.names["bench"] else chosen.see_result(result, job)
+            more = _times(result) if job.names["bench"] else chosen.see_result(result, job)
+            if callable(chosen.numerics) and "ask" in single:
+                more = dict(more, numerics=chosen.numerics(job))
         except Unsupported as error:
             return self.say("unsupported", id=job.id, reason=_clip(str(error) or "declined", 511))
         except Exception as error:  # pylint: disable=broad-except  # whatever a function raises is that job's
@@ -427,7 +430,7 @@ class _Conversation:
             return self.say("failed", id=job.id, reason=_reason(error, chosen.compiled_from if chosen else ""))
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
-        self.say("done", id=job.id, seconds=seconds.hex(), bytes=0 if self.fd is not None else len(self.block), **times)
+        self.say("done", id=job.id, seconds=seconds.hex(), bytes=0 if self.fd is not None else len(self.block), **more)
         return self.write(self.block) if self.fd is None else None
 
     def decline(self, chosen, job):

@@ -1,12 +1,14 @@
-"""A verdict on a small kernel in Triton: eleven lines beside it. `triton_softmax.py` is one for all requests at once, with times.
-SPDX-License-Identifier: Apache-2.0
+"""A verdict on a small kernel in Triton, and its time: fifteen lines beside the kernel and its launch. `triton_softmax.py` is one for all
+requests at once. SPDX-License-Identifier: Apache-2.0
 
-    attest verify 'softmax_prefill/*' --runner 'python3 triton_minimal.py'     # TRITON_INTERPRET=1: on the CPU, in f16"""
+    attest verify 'softmax_prefill/*' --runner 'python3 triton_minimal.py'     # TRITON_INTERPRET=1: on the CPU, in f16
+    attest bench 'softmax_prefill/*' --runner 'python3 triton_minimal.py' --peer 'python3 ../peers/torch_peers.py' --case '... b=1 ...'"""
 import torch
 import triton
 import triton.language as tl
 
 from attest_runner import kernel, serve, requests, torch_of, Unsupported
+from attest_runner_cuda import time_cuda
 
 
 @triton.jit
@@ -32,16 +34,25 @@ def attend(q, k, v, o, lse, sq, sk, scale, D: tl.constexpr, M: tl.constexpr, N: 
     tl.store(lse + at_row, tl.where(some, top + tl.log(total), -float("inf")), mask=row < sq)
 
 
+def attention(q, k, v, scale):
+    """o and lse of q, k and v [head, row, channel], of which the last query sees all keys."""
+    o, lse = torch.empty_like(q), torch.empty(q.shape[:2], device=q.device)
+    attend[triton.cdiv(q.shape[1], 64), q.shape[0]](q, k, v, o, lse, q.shape[1], k.shape[1], scale, D=q.shape[2], M=64, N=32)
+    return o, lse
+
+
 @kernel("softmax_prefill", dtypes="f16 bf16", numerics="free_order=1 exp=ex2_approx p=input")
-def minimal(job, *, scale, causal):
-    if not causal or job.size["d"] != 64:
-        raise Unsupported("causal and d=64 alone")
+def minimal(job, *, scale, causal, bench=None):
+    if not causal or job.size["d"] not in (64, 128) or (bench and job.size["b"] != 1):
+        raise Unsupported("causal, d=64 and d=128 alone, and timed with one request")
     for r in requests(job):
         on = "cuda" if torch.cuda.is_available() else "cpu"
-        q, k, v = (torch_of(t).to(on).transpose(0, 1).repeat_interleave(n, 0).contiguous() for t, n in ((r.q, 1), (r.k, r.group), (r.v, r.group)))
-        o, lse = torch.empty_like(q), torch.empty(q.shape[:2], device=on)
-        attend[triton.cdiv(q.shape[1], 32), q.shape[0]](q, k, v, o, lse, q.shape[1], k.shape[1], scale, D=64, M=32, N=32)
-        torch_of(r.o).copy_(o.transpose(0, 1)), torch_of(r.lse).copy_(lse.T)  # pylint: disable=expression-not-assigned
+        inputs = [torch_of(t).to(on).transpose(0, 1).repeat_interleave(n, 0).contiguous() for t, n in ((r.q, 1), (r.k, r.group), (r.v, r.group))]
+        write = lambda out, r=r: (torch_of(r.o).copy_(out[0].transpose(0, 1)), torch_of(r.lse).copy_(out[1].T))  # pylint: disable=unnecessary-lambda-assignment
+        if bench:
+            return time_cuda(lambda *x: attention(*x, scale), inputs, bench, write)
+        write(attention(*inputs, scale))
+    return None
 
 
 serve()
