@@ -46,7 +46,31 @@ sums() { # WORD: mean squares of the sum by turn
 # a sequence without turns behind the first; what has no meaning
 wants 0 '23 results: 23 PASS' "$attest" stack asynct_serve --set turns=0 --layers 1 --strict --quiet
 grep -q '^turn' "$scratch/out" && fail "a table a turn of one"
-wants 2 'found --graph with asynct_serve, a sequence of turns' "$attest" stack asynct_serve --graph
+# As one graph of all turns, whose caches go on: judged or not the same bits; a write to the cache that the graph leaves out is found.
+hash_of() { sed -n 's/.* bits that the steps one by one left there, hash \([0-9a-f]*\)$/\1/p' "$scratch/out"; }
+wants 0 'all end with the bits' "$attest" stack asynct_serve --graph --quiet --set turns=2 --out "$scratch/graph.h5"
+grep -q '^90 kernels and 0 other nodes$' "$scratch/out" || fail "nodes: $(grep 'other nodes' "$scratch/out")"
+whole=$(hash_of)
+wants 0 'by kind: cache 9, norm 21' "$attest" show "$scratch/graph.h5"
+wants 0 '41 results: 41 PASS' "$attest" stack asynct_serve --graph --quiet --set turns=2 --judge 1
+[[ $(hash_of) == "$whole" && -n $whole ]] || fail "turns that are not judged have other bits: $(hash_of), $whole"
+of=$("$BUILD/attest-cpu" --list | grep -n '^asynct_decode/19_dispatch ' | cut -d: -f1) to=$("$BUILD/attest-cpu" --list | grep -n '^asynct_decode/00_blas_pbf16 ' | cut -d: -f1)
+wants 1 'DIFFER from what the steps one by one left there, the first: turn 1, ' "$attest" stack asynct_serve --graph --quiet --set turns=2 --judge 1 \
+    --runner "sed -u '/ hold=1/s/ variant=$((of - 1)) / variant=$((to - 1)) /' | '$BUILD/attest-cpu'"
+# a step that is left out ends the sequence before it
+wants 1 'the first: turn 0, step slot_mapping, tensor' "$attest" stack asynct_serve --graph --quiet --set turns=2 --judge 1 \
+    --runner "sed -u '/ op=kv_write /s/ hold=1/ ask=1/' | '$BUILD/attest-cpu'"
+# The benchmark's scenarios: all of them can be planned at their own sizes; short ones of both attentions, chosen two ways.
+for path in datasets/stacks/scenario_*.stack; do
+    name=${path##*/}
+    wants 0 'launches by kind: attention 1, 1 in all' "$attest" stack "${name%.stack}" --steps
+done
+[[ $(ls datasets/stacks/scenario_*.stack | wc -l) == 7 ]] || fail "not seven scenarios"
+small=shrink=32,turns=7,pages=2,h=2,hk=1,d=64
+wants 0 '8 results: 8 PASS' "$attest" stack scenario_mixed_prefill_b32 --graph --quiet --set $small,attention=softmax --against decode=03_flash_decoding
+[[ $(grep -c 'all end with the bits' "$scratch/out") == 2 ]] || fail "not two graphs"
+grep -q 'turns 2 to 6: --json and --out have their rows' "$scratch/out" || fail "turns in between are not said"
+wants 0 '9 kernels and 0 other nodes' "$attest" stack scenario --graph --quiet --judge 1 --set $small,prefill=19_dispatch --against decode=19_dispatch
 wants 2 "turns: found 'turn', wanted a setting" "$attest" stack <(printf '%s\n' 'set turns = 1' 'input x [1, 8] std=1' 'layers 1' 'end') --quiet
 printf '%s\n' 'set turns = 1' 'set turn = 0' 'let n = 2+turn' 'cache c [n, 8] std=1' 'layers 1' \
     '    step norm one rms_norm/* tokens={n} channels=8 : x=c -> y=y' 'end' > "$scratch/grows.stack"

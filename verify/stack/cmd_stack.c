@@ -36,7 +36,8 @@ static const struct at_option options[] = {
       "what was "
       "right" },
     { "--judge", "N",
-      "judge N layers alone, from the first on; the rest is launched, for --graph to compare with (default: all)" },
+      "judge N layers alone, of a sequence N turns, from the first on; the rest is launched, for --graph to compare with "
+      "(default: all)" },
     { "--runner", "R", "cpu (default), cuda, or any command line that speaks the protocol" },
     { "--also", "R", "a second runner, for variants that the first one lacks" },
     { "--model-rows", "N",
@@ -278,7 +279,7 @@ static void put_graphs(const struct command *c) {
             printf("\n%s\n", side->name);
         at_stack_put_replayed(&side->replayed, stdout);
         if (n)
-            at_stack_put_costs(at, n, stdout);
+            at_stack_put_costs(at, n, !at_stack_is_sequence(&side->stack), stdout);
         at += n;
     }
     at_stack_put_sides(c->costs, c->n_costs, stdout);
@@ -345,9 +346,6 @@ static at_status stack(const struct at_args *args, struct command *c, int *code)
     AT_TRY(read_options(args, c));
     AT_TRY(open_runners(args, c));
     for (int s = 0; s < c->n_sides; s++) {
-        if (at_stack_is_sequence(&c->side[s].stack) && at_args_has(args, "--graph"))
-            return AT_FAIL(AT_USAGE, "stack: found --graph with %s, a sequence of turns, wanted a stack that runs once",
-                           c->side[s].stack.name);
         AT_TRY(at_stack_plan_make(&c->side[s].plan));
         AT_TRY(open_values(args, c, &c->side[s]));
     }

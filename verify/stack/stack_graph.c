@@ -3,6 +3,8 @@
 #include "verify/stack/stack_graph.h"
 
 #include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,10 +15,15 @@ enum { ALIGN = 256, NOBODY = -1 };
 /* A piece of the block. */
 struct piece {
     int64_t offset, bytes;
-    int step; /* who writes it last, in which layer and tensor; NOBODY: an input */
-    int tensor;
-    int64_t layer, turn; /* turn: how many steps came before */
-    uint64_t due;        /* hash of what it leaves there */
+    char writer[192]; /* who writes it last; "": nobody, it is an input */
+    int64_t before;   /* how many steps came before that one */
+    uint64_t due;     /* hash of what it leaves there */
+};
+
+/* Where a layer's cache is, from turn to turn. */
+struct cache {
+    char name[AT_STACK_NAME];
+    int64_t layer, piece;
 };
 
 /* Where a flow is: one of two pieces, the other of which is made when a step reads what it replaces. */
@@ -26,7 +33,8 @@ struct place {
 };
 
 struct node {
-    int step, variant;
+    char name[AT_STACK_NAME], kind[AT_STACK_NAME]; /* of its step */
+    int variant;
     struct at_problem problem; /* data: offsets are in `at` */
     int64_t at[AT_MAX_TENSORS];
 };
@@ -34,10 +42,11 @@ struct node {
 struct at_stack_graph {
     const struct at_stack_plan *plan;
     struct at_runner *runner;
-    struct place *flows;
+    struct place *flows; /* of this turn's plan */
     struct piece *pieces;
     struct node *nodes;
-    int64_t n_pieces, n_nodes, used;
+    struct cache *caches;
+    int64_t n_pieces, n_nodes, n_caches, used;
     uint8_t *base;       /* of the block, valid until it grows */
     int64_t room, costs; /* costs: where the runner puts what steps took */
     uint8_t *loaded;     /* the block as it was laid out, once it has been replayed */
@@ -60,7 +69,7 @@ static at_status add_piece(struct at_stack_graph *g, int64_t bytes, int64_t *ind
     memset(g->base + g->used, NOT_WRITTEN, (size_t)(end - g->used));
     g->used = end;
     *index = g->n_pieces;
-    grown[g->n_pieces++] = (struct piece){ .offset = offset, .bytes = bytes, .step = NOBODY };
+    grown[g->n_pieces++] = (struct piece){ .offset = offset, .bytes = bytes };
     return AT_OK;
 }
 
@@ -70,14 +79,46 @@ static at_status add_filled(struct at_stack_graph *g, const void *from, int64_t 
     return AT_OK;
 }
 
-at_status at_stack_graph_inputs(struct at_stack_graph *g, enum at_stack_part part,
+at_status at_stack_graph_turn(struct at_stack_graph *g) {
+    struct place *flows = realloc(g->flows, ((size_t)g->plan->n_flows + 1) * sizeof *flows);
+    if (!flows)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for flows");
+    g->flows = flows;
+    for (int i = 0; i < g->plan->n_flows; i++)
+        flows[i] = (struct place){ { NOBODY, NOBODY }, 0 };
+    return AT_OK;
+}
+
+static struct cache *find_cache(const struct at_stack_graph *g, const struct at_stack_flow *flow, int64_t layer) {
+    for (int64_t i = 0; flow->input && flow->input->is_cache && i < g->n_caches; i++)
+        if (g->caches[i].layer == layer && strcmp(g->caches[i].name, flow->name) == 0)
+            return &g->caches[i];
+    return NULL;
+}
+
+static at_status keep_cache(struct at_stack_graph *g, const struct at_stack_flow *flow, int64_t layer, int64_t piece) {
+    struct cache *grown = realloc(g->caches, ((size_t)g->n_caches + 1) * sizeof *grown);
+    if (!grown)
+        return AT_FAIL(AT_NO_MEMORY, "no memory for caches between turns");
+    g->caches = grown;
+    grown[g->n_caches] = (struct cache){ .layer = layer, .piece = piece };
+    memcpy(grown[g->n_caches++].name, flow->name, sizeof flow->name);
+    return AT_OK;
+}
+
+at_status at_stack_graph_inputs(struct at_stack_graph *g, enum at_stack_part part, int64_t layer,
                                 const struct at_stack_value *values) {
     for (int i = 0; i < g->plan->n_flows; i++) {
         const struct at_stack_flow *flow = &g->plan->flows[i];
         if (!flow->input || flow->input->part != part)
             continue;
-        g->flows[i] = (struct place){ { NOBODY, NOBODY }, 0 };
+        const struct cache *kept = find_cache(g, flow, layer);
+        g->flows[i] = (struct place){ { kept ? kept->piece : NOBODY, NOBODY }, 0 };
+        if (kept)
+            continue;
         AT_TRY(add_filled(g, values[i].stored, at_tensor_bytes(&flow->shape), &g->flows[i].piece[0]));
+        if (flow->input->is_cache)
+            AT_TRY(keep_cache(g, flow, layer, g->flows[i].piece[0]));
     }
     return AT_OK;
 }
@@ -93,8 +134,8 @@ static int reads(const struct at_stack_planned *step, int flow) {
 }
 
 /* Where output t goes: the flow's other piece when this one is still read. */
-static at_status place_output(struct at_stack_graph *g, const struct at_stack_planned *step, int t, int64_t bytes,
-                              int64_t *piece) {
+static at_status place_output(struct at_stack_graph *g, const struct at_stack_planned *step, int t, int64_t layer,
+                              int64_t bytes, int64_t *piece) {
     if (step->out[t] < 0)
         return add_piece(g, bytes, piece);
     struct place *flow = &g->flows[step->out[t]];
@@ -104,7 +145,21 @@ static at_status place_output(struct at_stack_graph *g, const struct at_stack_pl
         AT_TRY(add_piece(g, bytes, &flow->piece[to]));
     *piece = flow->piece[to];
     flow->now = to;
+    struct cache *kept = find_cache(g, &g->plan->flows[step->out[t]], layer);
+    if (kept)
+        kept->piece = *piece;
     return AT_OK;
+}
+
+/* "turn 3, layer 0, step attention, tensor o"; what there is one of alone is left out. */
+static void describe(const struct at_stack_graph *g, const struct at_stack_planned *step, int64_t layer, int tensor,
+                     char *text, size_t size) {
+    char turn[40] = "", of_layer[40] = "";
+    if (at_stack_setting(g->plan->stack, "turns"))
+        snprintf(turn, sizeof turn, "turn %" PRId64 ", ", g->plan->turn);
+    if (layer >= 0)
+        snprintf(of_layer, sizeof of_layer, "layer %" PRId64 ", ", layer);
+    snprintf(text, size, "%s%sstep %s, tensor %s", turn, of_layer, step->text->name, step->op->tensors[tensor].name);
 }
 
 at_status at_stack_graph_step(struct at_stack_graph *g, int index, int64_t layer, const struct at_stack_choice *choice,
@@ -116,7 +171,9 @@ at_status at_stack_graph_step(struct at_stack_graph *g, int index, int64_t layer
         return AT_FAIL(AT_NO_MEMORY, "no memory for steps of a stack");
     g->nodes = grown;
     node = &grown[g->n_nodes];
-    *node = (struct node){ .step = index, .variant = choice->variant, .problem = *problem };
+    *node = (struct node){ .variant = choice->variant, .problem = *problem };
+    snprintf(node->name, sizeof node->name, "%s", step->text->name);
+    snprintf(node->kind, sizeof node->kind, "%s", step->text->kind);
     if (choice->runner != 0)
         return AT_FAIL(AT_UNSUPPORTED,
                        "stack: found step %s by a variant of --also, wanted all of one graph by --runner",
@@ -142,13 +199,11 @@ at_status at_stack_graph_step(struct at_stack_graph *g, int index, int64_t layer
         if (step->op->tensors[t].role == AT_INOUT)
             piece = node->at[t];
         else
-            AT_TRY(place_output(g, step, t, at_tensor_bytes(x), &piece));
+            AT_TRY(place_output(g, step, t, layer, at_tensor_bytes(x), &piece));
         node->at[t] = piece;
         struct piece *p = &g->pieces[piece];
-        p->step = index;
-        p->tensor = t;
-        p->layer = layer;
-        p->turn = g->n_nodes;
+        describe(g, step, layer, t, p->writer, sizeof p->writer);
+        p->before = g->n_nodes;
         p->due = at_hash_bytes(left[t], (size_t)p->bytes, AT_HASH_START);
     }
     g->n_nodes++;
@@ -167,21 +222,12 @@ static at_status send_node(struct at_stack_graph *g, const struct node *node, co
     return at_runner_run(g->runner, node->variant, &problem, g->used, mode, at_time_limit(SECONDS), reply);
 }
 
-static void describe(const struct at_stack_graph *g, const struct piece *p, char *text, size_t size) {
-    const struct at_stack_planned *step = &g->plan->steps[p->step];
-    if (p->layer < 0)
-        snprintf(text, size, "step %s, tensor %s", step->text->name, step->op->tensors[p->tensor].name);
-    else
-        snprintf(text, size, "layer %" PRId64 ", step %s, tensor %s", p->layer, step->text->name,
-                 step->op->tensors[p->tensor].name);
-}
-
 static void compare(const struct at_stack_graph *g, struct at_stack_replayed *r) {
     int64_t first = INT64_MAX;
     r->bits = AT_HASH_START;
     for (int64_t i = 0; i < g->n_pieces; i++) {
         const struct piece *p = &g->pieces[i];
-        if (p->step == NOBODY)
+        if (!p->writer[0])
             continue;
         const uint64_t found = at_hash_bytes(g->base + p->offset, (size_t)p->bytes, AT_HASH_START);
         r->bits = at_hash_bytes(&found, sizeof found, r->bits);
@@ -189,31 +235,35 @@ static void compare(const struct at_stack_graph *g, struct at_stack_replayed *r)
         if (found == p->due)
             continue;
         r->differ++;
-        if (p->turn < first) {
-            first = p->turn;
-            describe(g, p, r->first, sizeof r->first);
+        if (p->before < first) {
+            first = p->before;
+            snprintf(r->first, sizeof r->first, "%s", p->writer);
         }
     }
+}
+
+/* The row of a node's step: one for all layers and turns, in the order in which they come first. */
+static struct at_stack_cost *cost_of(const struct node *node, struct at_stack_replayed *r) {
+    int i = 0;
+    while (i < r->n_costs && strcmp(r->costs[i].name, node->name) != 0)
+        i++;
+    if (i == r->n_costs) {
+        memcpy(r->costs[i].name, node->name, sizeof node->name);
+        memcpy(r->costs[i].kind, node->kind, sizeof node->kind);
+        r->n_costs++;
+    }
+    return &r->costs[i];
 }
 
 /* A replay's seconds count where the steps have some: the SIMT machine's say nothing of any device. */
 static at_status add_costs(const struct at_stack_graph *g, const struct at_step_cost *of_nodes, double replay,
                            struct at_stack_replayed *r) {
-    struct at_stack_cost *whole;
-    const int n = g->plan->n_steps;
-    r->costs = calloc((size_t)n + 1, sizeof *r->costs);
+    struct at_stack_cost of_whole = { .name = AT_STACK_REPLAY, .times = 1 }, *whole = &of_whole;
+    r->costs = calloc((size_t)g->n_nodes + 1, sizeof *r->costs);
     if (!r->costs)
         return AT_FAIL(AT_NO_MEMORY, "no memory for what steps took");
-    r->n_costs = n + 1;
-    for (int i = 0; i < n; i++) {
-        snprintf(r->costs[i].name, sizeof r->costs[i].name, "%s", g->plan->steps[i].text->name);
-        snprintf(r->costs[i].kind, sizeof r->costs[i].kind, "%s", g->plan->steps[i].text->kind);
-    }
-    whole = &r->costs[n];
-    snprintf(whole->name, sizeof whole->name, "%s", AT_STACK_REPLAY);
-    whole->times = 1;
     for (int64_t i = 0; i < g->n_nodes; i++) {
-        struct at_stack_cost *cost = &r->costs[g->nodes[i].step];
+        struct at_stack_cost *cost = cost_of(&g->nodes[i], r);
         const double seconds = of_nodes[i].seconds;
         cost->seconds += seconds;
         cost->least = cost->times == 0 || seconds < cost->least ? seconds : cost->least;
@@ -226,6 +276,7 @@ static at_status add_costs(const struct at_stack_graph *g, const struct at_step_
         whole->seconds = seconds > 0 ? replay : whole->seconds;
     }
     whole->least = whole->most = whole->seconds;
+    r->costs[r->n_costs++] = of_whole;
     return AT_OK;
 }
 
@@ -270,8 +321,17 @@ at_status at_stack_graph_run(struct at_stack_graph *g, int replays, struct at_st
         snprintf(r->reason, sizeof r->reason, "%s", reply.reason);
         return AT_OK;
     }
+    const struct at_step_cost *of_nodes = (const struct at_step_cost *)(const void *)(g->base + last.steps);
     compare(g, r);
-    return add_costs(g, (const struct at_step_cost *)(const void *)(g->base + last.steps), reply.seconds, r);
+    for (int64_t i = 0; i < g->n_nodes; i++) {
+        if (!isnan(of_nodes[i].seconds) && !isnan(of_nodes[i].kernels) && !isnan(of_nodes[i].others))
+            continue;
+        if (!r->differ)
+            snprintf(r->reason, sizeof r->reason, "the runner does not say what all of %" PRId64 " steps took",
+                     g->n_nodes);
+        return AT_OK;
+    }
+    return add_costs(g, of_nodes, reply.seconds, r);
 }
 
 /* ---- lifetime ---- */
@@ -282,11 +342,6 @@ at_status at_stack_graph_open(const char *runner, const struct at_stack_plan *pl
     if (!g)
         return AT_FAIL(AT_NO_MEMORY, "no memory for a graph");
     g->plan = plan;
-    g->flows = calloc((size_t)plan->n_flows + 1, sizeof *g->flows);
-    if (!g->flows)
-        return AT_FAIL(AT_NO_MEMORY, "no memory for flows");
-    for (int i = 0; i < plan->n_flows; i++)
-        g->flows[i] = (struct place){ { NOBODY, NOBODY }, 0 };
     AT_TRY(at_runner_open(runner, &g->runner));
     if (!at_runner_has_sequences(g->runner))
         return AT_FAIL(AT_UNSUPPORTED, "stack: runner %s takes no sequences of jobs (kernels/runner/PROTOCOL.md)",
@@ -303,5 +358,6 @@ void at_stack_graph_close(struct at_stack_graph *g) {
     free(g->flows);
     free(g->pieces);
     free(g->nodes);
+    free(g->caches);
     free(g);
 }

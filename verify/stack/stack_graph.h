@@ -1,8 +1,9 @@
-/* A whole stack as one graph: laid out once, replayed by a runner, its bits beside those of the steps one by one.
+/* A whole stack, all turns of a sequence, as one graph: laid out once, replayed by a runner, its bits beside those of the steps one by
+ * one.
  * SPDX-License-Identifier: Apache-2.0
  *
  * A flow is a buffer that all layers share, or two in turn where a step reads what it replaces; weights and caches are each layer's
- * own. The graph is right when every buffer ends with the bits that the steps, each judged on what it got, left there last: a
+ * own; those of a turn are not the next one's, but for its caches. The graph is right when every buffer ends with the bits that the steps, each judged on what it got, left there last: a
  * step that did otherwise anywhere in it leaves other bits in what follows. */
 #ifndef AT_STACK_GRAPH_H
 #define AT_STACK_GRAPH_H
@@ -16,7 +17,7 @@ struct at_stack_graph;
 #define AT_STACK_REPLAY "replay"
 #define AT_STACK_OWN "own"
 
-/* What a step took, over its layers. */
+/* What a step took, over its layers and turns. */
 struct at_stack_cost {
     char stack[AT_STACK_NAME];
     char side[AT_STACK_TEXT]; /* AT_STACK_OWN, or what --against says */
@@ -30,7 +31,7 @@ struct at_stack_cost {
 
 struct at_stack_replayed {
     struct at_stack_cost
-        *costs; /* owned: of each of the plan's steps, in order, and of the whole: median of a replay */
+        *costs; /* owned: of each step, by its name, in order, and of the whole: median of a replay */
     int n_costs;
     int64_t bytes;    /* of all buffers */
     int64_t compared; /* buffers */
@@ -45,8 +46,11 @@ struct at_stack_replayed {
 at_status at_stack_graph_open(const char *runner, const struct at_stack_plan *plan, struct at_stack_graph **graph);
 void at_stack_graph_close(struct at_stack_graph *graph);
 
-/* Flows that are drawn for this part: buffers of their own, with what `values` hold. */
-at_status at_stack_graph_inputs(struct at_stack_graph *graph, enum at_stack_part part,
+/* The plan has been made, anew for a turn: its flows are others, caches alone stay where they are. */
+at_status at_stack_graph_turn(struct at_stack_graph *graph);
+/* Flows that are drawn for this part (in this layer; -1: outside of layers): buffers of their own, with what `values` hold; of caches
+ * those of the turn before. */
+at_status at_stack_graph_inputs(struct at_stack_graph *graph, enum at_stack_part part, int64_t layer,
                                 const struct at_stack_value *values);
 /* The next step. `problem`: its case, with the data of tensors that no flow feeds. left[t]: what the step alone left in its
  * outputs. */

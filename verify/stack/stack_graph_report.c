@@ -78,7 +78,7 @@ static void put_kinds(const struct at_stack_cost *rows, int64_t n, FILE *out) {
     fputc('\n', out);
 }
 
-void at_stack_put_costs(const struct at_stack_cost *rows, int64_t n, FILE *out) {
+void at_stack_put_costs(const struct at_stack_cost *rows, int64_t n, int has_layers, FILE *out) {
     const struct at_stack_cost *whole = NULL;
     double steps = 0, kernels = 0, others = 0;
     int64_t layers = 1;
@@ -106,10 +106,13 @@ void at_stack_put_costs(const struct at_stack_cost *rows, int64_t n, FILE *out) 
     }
     put_kinds(rows, n, out);
     fprintf(out, "%.0f kernels and %.0f other nodes", kernels, others);
-    if (whole && whole->seconds > 0)
-        fprintf(out,
-                "; a replay takes %.1f us, %.2f us a layer; the steps, with an event behind each, %.1f us, %.2f of it",
-                whole->seconds * 1e6, whole->seconds * 1e6 / (double)layers, steps * 1e6, steps / whole->seconds);
+    if (whole && whole->seconds > 0) {
+        fprintf(out, "; a replay takes %.1f us", whole->seconds * 1e6);
+        if (has_layers)
+            fprintf(out, ", %.2f us a layer", whole->seconds * 1e6 / (double)layers);
+        fprintf(out, "; the steps, with an event behind each, %.1f us, %.2f of it", steps * 1e6,
+                steps / whole->seconds);
+    }
     fputc('\n', out);
 }
 
@@ -154,7 +157,7 @@ void at_stack_put_sides(const struct at_stack_cost *rows, int64_t n, FILE *out) 
 
 static void show(const struct at_table_rows *table, const struct at_run_record *record, FILE *out) {
     const struct at_stack_cost *rows = table->rows;
-    (void)record;
+    const int has_layers = !record->request || !strstr(record->request, "\"turns\""); /* a sequence's settings */
     for (int64_t i = 0, next; i < table->n; i = next) {
         for (next = i + 1;
              next < table->n && rows[next].round == rows[i].round && strcmp(rows[next].side, rows[i].side) == 0;)
@@ -162,7 +165,7 @@ static void show(const struct at_table_rows *table, const struct at_run_record *
         if (rows[i].round > 0)
             continue;
         fprintf(out, "\nas one graph, %s\n", rows[i].side);
-        at_stack_put_costs(rows + i, next - i, out);
+        at_stack_put_costs(rows + i, next - i, has_layers, out);
     }
     at_stack_put_sides(rows, table->n, out);
 }

@@ -239,10 +239,16 @@ void at_stack_put_layers(const struct at_stack_row *rows, int64_t n, FILE *out) 
 /* ---- by turn ---- */
 
 void at_stack_put_turns(const struct at_stack_row *rows, int64_t n, FILE *out) {
-    const int several = n > 0 && rows[n - 1].turn != rows[0].turn;
+    enum { FEW = 6 }; /* of more turns the prompts, the first and the last step are shown */
+    const int64_t last = n > 0 ? rows[n - 1].turn : 0;
+    const int several = n > 0 && last != rows[0].turn;
     for (int64_t i = 0, next; i < n; i = next) {
         for (next = i + 1; next < n && rows[next].turn == rows[i].turn;)
             next++;
+        if (last >= FEW && rows[i].turn == 2)
+            fprintf(out, "\nturns 2 to %" PRId64 ": --json and --out have their rows\n", last - 1);
+        if (last >= FEW && rows[i].turn > 1 && rows[i].turn < last)
+            continue;
         if (several)
             fprintf(out, "\nturn %" PRId64 "%s\n", rows[i].turn, rows[i].turn ? "" : ": the prompts");
         at_stack_put_steps(rows + i, next - i, out);

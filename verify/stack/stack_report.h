@@ -28,7 +28,7 @@ at_status at_stack_put_json(const struct at_stack_row *rows, int64_t n, const st
 
 /* How the replay went; steps and kinds of one graph; the replays of two sides in turns, none unless there are two. */
 void at_stack_put_replayed(const struct at_stack_replayed *replayed, FILE *out);
-void at_stack_put_costs(const struct at_stack_cost *rows, int64_t n, FILE *out);
+void at_stack_put_costs(const struct at_stack_cost *rows, int64_t n, int has_layers, FILE *out);
 void at_stack_put_sides(const struct at_stack_cost *rows, int64_t n, FILE *out);
 
 /* Powers of two between a magnitude and f16's largest number. */

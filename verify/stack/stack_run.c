@@ -236,8 +236,10 @@ static void pass_on(struct work *w) {
 
 static int is_judged(const struct run *run, enum at_stack_part part, int64_t layer) {
     const int64_t layers = run->options->judge_layers;
-    if (layers == 0 || part == AT_STACK_BEFORE)
+    if (layers == 0 || (part == AT_STACK_BEFORE && !run->options->kept))
         return 1;
+    if (run->options->kept)
+        return run->plan->turn < layers;
     return part == AT_STACK_LAYERS ? layer < layers : layers >= run->plan->layers;
 }
 
@@ -290,7 +292,7 @@ static at_status run_part(struct run *run, enum at_stack_part part, int64_t laye
     if (kept)
         AT_TRY(at_stack_kept_take(run->plan, part, layer, kept, run->values));
     if (run->options->graph)
-        AT_TRY(at_stack_graph_inputs(run->options->graph, part, run->values));
+        AT_TRY(at_stack_graph_inputs(run->options->graph, part, layer, run->values));
     for (int i = 0; i < run->plan->n_steps; i++)
         if (run->plan->steps[i].text->part == part)
             AT_TRY(run_step(run, i, layer));
@@ -321,6 +323,8 @@ at_status at_stack_run(const struct at_stack_plan *plan, const struct at_stack_o
         return AT_FAIL(AT_NO_MEMORY, "no memory for flows");
     for (int i = 0; i < plan->n_steps; i++)
         total += at_stack_times(plan, i);
+    if (options->graph)
+        AT_TRY_OUT(at_stack_graph_turn(options->graph));
     at_progress_start(&run.progress, "judging steps", total);
     AT_TRY_OUT(run_part(&run, AT_STACK_BEFORE, -1));
     for (int64_t layer = 0; layer < plan->layers; layer++)

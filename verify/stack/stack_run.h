@@ -26,7 +26,7 @@ struct at_stack_options {
     const char *repro; /* the command that repeats the run */
     int64_t model_rows;
     int64_t
-        judge_layers; /* so many from the first on; the rest, and what stands behind them, is launched alone. 0: all */
+        judge_layers; /* so many from the first on, of a sequence so many turns; the rest, and what stands behind them, is launched alone. 0: all */
     struct at_stack_kept *kept;   /* caches of the turns before, and for the next; NULL: no sequence */
     struct at_stack_graph *graph; /* gets every input and step; NULL: none */
     struct at_stack_given *given; /* tensors in the place of what is drawn; NULL: none */
