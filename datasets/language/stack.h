@@ -12,12 +12,12 @@
 
 #include "attest/status.h"
 
-enum { AT_STACK_NAME = 32, AT_STACK_TEXT = 96, AT_STACK_KEYS = 768, AT_STACK_RANK = 4, AT_STACK_BINDINGS = 24 };
+enum { AT_STACK_NAME = 32, AT_STACK_TEXT = 96, AT_STACK_WORDS = 256, AT_STACK_KEYS = 768, AT_STACK_RANK = 4, AT_STACK_BINDINGS = 24 };
 
 /* `set` or `let`. Of those with one name the first whose condition holds counts. */
 struct at_stack_setting {
     char name[AT_STACK_NAME], value[AT_STACK_TEXT];
-    char words[AT_STACK_TEXT];     /* set: those it may have, with '|' between; "": any number or word */
+    char words[AT_STACK_WORDS];    /* set: those it may have, with '|' between; "": any number or word */
     char condition[AT_STACK_TEXT]; /* "peri=v1|v2 dtype=f16": all must hold; "": always */
     int is_let, line;
 };

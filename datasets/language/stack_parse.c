@@ -87,7 +87,9 @@ static at_status read_setting(struct parser *p, char *text, int is_let) {
     AT_TRY(copy_name(p, name, setting->name));
     if (!is_let && strchr(value, '|')) {
         size_t n = 0;
-        for (const char *at = value; *at && n + 1 < sizeof setting->words; at++)
+        if (strlen(value) >= sizeof setting->words)
+            return refuse(p, value, "words of at most 255 bytes in all");
+        for (const char *at = value; *at; at++)
             if (*at != ' ' && *at != '\t')
                 setting->words[n++] = *at;
         value[strcspn(value, "|")] = 0;

@@ -66,11 +66,11 @@ for path in datasets/stacks/scenario_*.stack; do
     wants 0 'launches by kind: attention 1, 1 in all' "$attest" stack "${name%.stack}" --steps
 done
 [[ $(ls datasets/stacks/scenario_*.stack | wc -l) == 7 ]] || fail "not seven scenarios"
-small=shrink=32,turns=7,pages=2,h=2,hk=1,d=64
-wants 0 '8 results: 8 PASS' "$attest" stack scenario_mixed_prefill_b32 --graph --quiet --set $small,attention=softmax --against decode=03_flash_decoding
+small=shrink=8,turns=7,pages=5,h=2,hk=1,d=64
+wants 0 '16 results: 16 PASS' "$attest" stack scenario_mixed_prefill_b32 --graph --quiet --set $small,attention=softmax --against decode=03_flash_decoding
 [[ $(grep -c 'all end with the bits' "$scratch/out") == 2 ]] || fail "not two graphs"
 grep -q 'turns 2 to 6: --json and --out have their rows' "$scratch/out" || fail "turns in between are not said"
-wants 0 '9 kernels and 0 other nodes' "$attest" stack scenario --graph --quiet --judge 1 --set $small,prefill=19_dispatch --against decode=19_dispatch
+wants 0 '8 kernels and 0 other nodes' "$attest" stack scenario --graph --quiet --judge 1 --set $small,prefill=19_dispatch --against decode=19_dispatch
 wants 2 "turns: found 'turn', wanted a setting" "$attest" stack <(printf '%s\n' 'set turns = 1' 'input x [1, 8] std=1' 'layers 1' 'end') --quiet
 printf '%s\n' 'set turns = 1' 'set turn = 0' 'let n = 2+turn' 'cache c [n, 8] std=1' 'layers 1' \
     '    step norm one rms_norm/* tokens={n} channels=8 : x=c -> y=y' 'end' > "$scratch/grows.stack"

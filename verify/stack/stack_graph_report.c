@@ -141,7 +141,7 @@ void at_stack_put_sides(const struct at_stack_cost *rows, int64_t n, FILE *out) 
     const char *other = "";
     for (int64_t i = 0; i < n; i++)
         other = strcmp(rows[i].side, AT_STACK_OWN) != 0 ? rows[i].side : other;
-    if (!other[0])
+    if (!other[0] || !(replay_of(rows, n, AT_STACK_OWN, 0) > 0)) /* no clock worth reading */
         return;
     fprintf(out, "\nin turns, us of a replay, %s over own:", other);
     for (int64_t round = 0;; round++) {
