@@ -48,6 +48,7 @@ static void declare(const struct at_kernel_entry *entry, const struct at_kernel 
     if (!entry->kernel->choose)
         return;
     numerics.batch_invariant = 0;
+    reply->declares = 1;
     if (at_numerics_format(&numerics, reply->numerics, sizeof reply->numerics) != AT_OK) {
         reply->kind = AT_REPLY_FAILED;
         snprintf(reply->reason, sizeof reply->reason, "its declaration: %s", at_error_message());

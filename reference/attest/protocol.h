@@ -182,7 +182,8 @@ struct at_reply {
     struct at_counters counters;
     struct at_timing timing;
     int timed_outputs;  /* done, timed: the block has what a timed launch left */
-    char numerics[640]; /* done, asked: what the variant declares on this problem; "": what its line says */
+    int declares;       /* done, asked: it says what it declares on this problem; else that is what its line says */
+    char numerics[640];
     char reason[512];
 };
 at_status at_reply_format(const struct at_reply *reply, struct at_line *line);

@@ -22,7 +22,7 @@ at_status at_reply_format(const struct at_reply *reply, struct at_line *line) {
             at_line_i64(line, "launches", reply->launches);
         if (reply->way[0])
             at_line_text(line, "way", reply->way);
-        if (reply->numerics[0])
+        if (reply->declares)
             at_line_text(line, "numerics", reply->numerics);
         if (reply->has_counters) {
 #define X(name, meaning) at_line_i64(line, "counter." #name, reply->counters.name);
@@ -100,7 +100,8 @@ at_status at_reply_parse(const struct at_message *message, struct at_reply *repl
     AT_TRY(at_message_optional_i64(message, "launches", INT32_MAX, &reply->launches));
     if (at_message_get(message, "way"))
         AT_TRY(at_message_text(message, "way", reply->way, sizeof reply->way));
-    if (at_message_get(message, "numerics"))
+    reply->declares = at_message_get(message, "numerics") != NULL;
+    if (reply->declares)
         AT_TRY(at_message_text(message, "numerics", reply->numerics, sizeof reply->numerics));
     AT_TRY(parse_counters(message, reply));
     int64_t outputs;

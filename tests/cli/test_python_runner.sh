@@ -29,6 +29,32 @@ sed -i 's/free_order=1/qk_unit=abacus/' "$scratch/my_runner.py"
 wants 3 'uclip_norm/01_toy declares numerics that mean nothing: ' "$attest" verify 'uclip_norm/*' --runner "$python $scratch/my_runner.py 1" --cases 'smoke:*'
 grep -q 'qk_unit.*abacus' "$scratch/out" || { cat "$scratch/out"; fail "the field that means nothing is not named"; }
 
+# A declaration for each problem: of what is asked, held to in each; what it does not fit is WRONG; of zeros, whatever the data are.
+cat > "$scratch/by_size.py" << 'PY'
+import sys, numpy as np
+from attest_runner import kernel, serve, f64
+@kernel("uclip_norm", dtypes="f32", numerics=lambda job: "fir_fma=%d" % (job.size["tokens"] % 2 == int(sys.argv[1])))
+def by_size(x, alpha, gamma, beta, y, *, lo, hi, tokens):
+    inner = np.clip(alpha * x, np.float32(lo), np.float32(hi))
+    y[...] = f64(gamma) * f64(inner) + f64(beta) if tokens % 2 else gamma * inner + beta
+@kernel("uclip_norm", dtypes="f32", numerics=lambda job: "qk_unit=abacus" if job.tensors["x"].any() else "")
+def by_data(x, alpha, gamma, beta, y, *, lo, hi):
+    y[...] = gamma * np.clip(alpha * x, np.float32(lo), np.float32(hi)) + beta
+@kernel("uclip_norm", dtypes="f32", numerics=lambda job: "qk_unit=abacus")
+def nothing(x, alpha, gamma, beta, y, *, lo, hi):
+    y[...] = 0
+serve()
+PY
+sizes='uclip_norm tokens=7,8 channels=512 dtype=f32'
+wants 0 'MODEL-EXACT 2 of 2' "$attest" verify '*/01_by_size' --runner "$python $scratch/by_size.py 1" --case "$sizes"
+wants 1 '2 results: 2 WRONG' "$attest" verify '*/01_by_size' --runner "$python $scratch/by_size.py 0" --case "$sizes"
+wants 0 'MODEL-EXACT 2 of 2' "$attest" verify '*/02_by_data' --runner "$python $scratch/by_size.py 1" --case "$sizes"
+wants 1 'declares numerics that mean nothing' "$attest" verify '*/03_nothing' --runner "$python $scratch/by_size.py 1" --case "$sizes"
+wants 4 '1 not probed' "$attest" fit '*/01_by_size' --runner "$python $scratch/by_size.py 1"
+grep -q 'its arithmetic depends on the problem' "$scratch/out" || fail "fit does not say why"
+"$attest" verify '*/01_by_size' --runner "$python $scratch/by_size.py 1" --case "$sizes" --quiet --json "$scratch/r.jsonl" > "$scratch/out"
+[[ $(grep -c 'fir_fma=1' "$scratch/r.jsonl") == 1 && $(grep -c 'fir_fma=0' "$scratch/r.jsonl") == 1 ]] || fail "results have not their own declarations"
+
 # One of each kind; in the results, whose lines are not wrapped.
 takes=softmax_attention.softcap,softmax_attention.alibi
 kinds() { # options

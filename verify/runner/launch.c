@@ -339,7 +339,7 @@ static at_status ask_declaration(struct at_runner *runner, int variant, const st
             memset(placed.tensors[t].data, 0, (size_t)bytes_of(&placed.tensors[t]));
     AT_TRY(at_runner_run(runner, variant, &placed, buffer.used, &mode, at_time_limit(QUESTION_SECONDS), &reply));
     *numerics = v->numerics;
-    if (reply.outcome != AT_RAN || !reply.numerics[0])
+    if (reply.outcome != AT_RAN || !reply.declares)
         return AT_OK;
     if (at_numerics_parse(reply.numerics, numerics) == AT_OK && at_numerics_check(numerics) == AT_OK)
         return AT_OK;

@@ -312,7 +312,8 @@ static void fill_reply(const struct at_reply *from, struct at_run_reply *to) {
                                  .has_counters = from->has_counters,
                                  .counters = from->counters,
                                  .timing = from->timing,
-                                 .timed_outputs = from->timed_outputs };
+                                 .timed_outputs = from->timed_outputs,
+                                 .declares = from->declares };
     snprintf(to->reason, sizeof to->reason, "%s", from->reason);
     snprintf(to->way, sizeof to->way, "%s", from->way);
     snprintf(to->numerics, sizeof to->numerics, "%s", from->numerics);

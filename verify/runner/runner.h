@@ -80,7 +80,8 @@ struct at_run_reply {
     struct at_counters counters;
     struct at_timing timing;
     int timed_outputs;  /* outputs are those of a timed launch (PROTOCOL.md, `outputs`) */
-    char numerics[640]; /* what the variant declares on this problem, in answer to a question; "": what its line says */
+    int declares;       /* in answer to a question it says what it declares on this problem */
+    char numerics[640];
 };
 
 /* A parameter that the runner does not say it takes is declined for it (PROTOCOL.md, `takes`); nothing is sent then.

@@ -221,6 +221,11 @@ static void put_layer_flows(const struct layer *l, FILE *out) {
 }
 
 void at_stack_put_layers(const struct at_stack_row *rows, int64_t n, FILE *out) {
+    int shown = 0;
+    for (int64_t i = 0; i < n; i++)
+        shown |= rows[i].carried || rows[i].layer < 0;
+    if (!shown)
+        return;
     fprintf(out,
             "\nby layer, flows that go on to the next: kernels against a run in double of the same stored inputs and "
             "weights, "

@@ -278,8 +278,15 @@ class _Kernel:
         for what, text in (("family", family), ("variant", name)):
             if not re.fullmatch(r"[A-Za-z0-9_.-]{1,60}", text):
                 raise ValueError("%s=%r: wanted up to 60 letters, digits, _, . and -" % (what, text))
-        if len(numerics.encode()) > 639:
-            raise ValueError("numerics of %s: %d bytes, there is room for 639" % (name, len(numerics.encode())))
+        if not callable(numerics):
+            self.declares(None)
+
+    def declares(self, job):
+        """What it says of its arithmetic; a text says the same of all jobs."""
+        text = self.numerics(job) if callable(self.numerics) else self.numerics
+        if len(text.encode()) > 639:
+            raise ValueError("numerics of %s: %d bytes, there is room for 639" % (self.name, len(text.encode())))
+        return text
 
     def see_result(self, result, job):
         """Nobody looks at it: said once, since outputs that were returned and not written are found DIRTY without a word of why."""
@@ -314,8 +321,9 @@ class _Kernel:
 
 def kernel(family, numerics="free_order=1", *, variant=None, dtypes=None, summary=None, source=None):
     """Makes a function a variant of a family (`attest list families`). numerics: what it declares of its arithmetic (`attest help
-    numerics`), or a function of the job that says it, where it depends on shapes, formats or parameters; variant: its name, else 01_ and the function's; dtypes: of the activations, "bf16 f16", all others are declined;
-    summary: a line, else the first of its docstring; source: where it comes from, else its file."""
+    numerics`), or a function of the job that says it, where it depends on shapes, formats or parameters; variant: its name, else
+    01_ and the function's; dtypes: of the activations, "bf16 f16", all others are declined; summary: a line, else the first
+    of its docstring; source: where it comes from, else its file."""
 
     def register(function):
         name = variant or "%02d_%s" % (1 + sum(k.family == family for k in KERNELS), function.__name__)
@@ -422,7 +430,7 @@ class _Conversation:
             seconds = time.monotonic() - start
             more = _times(result) if job.names["bench"] else chosen.see_result(result, job)
             if callable(chosen.numerics) and "ask" in single:
-                more = dict(more, numerics=chosen.numerics(job))
+                more = dict(more, numerics=chosen.declares(job))
         except Unsupported as error:
             return self.say("unsupported", id=job.id, reason=_clip(str(error) or "declined", 511))
         except Exception as error:  # pylint: disable=broad-except  # whatever a function raises is that job's

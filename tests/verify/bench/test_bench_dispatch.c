@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "verify/bench/bench.h"
+#include "verify/result/table.h"
 
 #define CASE(keys) "asynct_decode b=4 h=8 hk=4 sk=" #keys " d=64 page=16 dtype=bf16"
 static const char few[] = CASE(256), some[] = CASE(1024), more[] = CASE(2048), many[] = CASE(4096),
@@ -114,8 +115,42 @@ static void test_nothing(void **state) {
     assert_int_equal(tune(without, 1, "/proc/nowhere", 0, &fails, text, sizeof text), AT_IO);
 }
 
+/* The tables that dispatchers are compiled with are what the committed times give. */
+static void check_committed(const char *archive, const char *const *families) {
+    struct at_table_rows table = { &at_bench_table_kernels, NULL, 0 };
+    struct at_run_record record;
+    char folder[] = "/tmp/attest-tune-XXXXXX", path[1200], found[20000], wanted[20000], text[20000];
+    int fails;
+    at_run_record_init(&record);
+    snprintf(path, sizeof path, "%s/measurements/%s", at_datasets_dir(), archive);
+    at_assert_ok(at_archive_read_tables(path, &table, 1, &record));
+    assert_non_null(mkdtemp(folder));
+    at_assert_ok(tune(table.rows, (int)table.n, folder, 0, &fails, text, sizeof text));
+    for (; *families; families++) {
+        read_table(folder, *families, wanted, sizeof wanted);
+        snprintf(path, sizeof path, "%s/kernels/%s/dispatch_table.h", AT_SOURCE_DIR, *families);
+        FILE *file = fopen(path, "r");
+        assert_non_null(file);
+        found[fread(found, 1, sizeof found - 1, file)] = 0;
+        fclose(file);
+        at_assert_true(strcmp(found, wanted) == 0, "%s is not what %s gives: attest bench dispatch ... --tune kernels",
+                       path, archive);
+    }
+    assert_int_equal(rmdir(folder), 0);
+    free(table.rows);
+    at_run_record_release(&record);
+}
+
+static void test_committed(void **state) {
+    static const char *const decode[] = { "asynct_decode", "softmax_decode", NULL },
+                             *const prefill[] = { "asynct_prefill", "softmax_prefill", NULL };
+    (void)state;
+    check_committed("h200_tune_decode.h5", decode);
+    check_committed("h200_tune_prefill.h5", prefill);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_table), cmocka_unit_test(test_within),
-                                        cmocka_unit_test(test_nothing) };
+                                        cmocka_unit_test(test_nothing), cmocka_unit_test(test_committed) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
