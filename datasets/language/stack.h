@@ -12,7 +12,14 @@
 
 #include "attest/status.h"
 
-enum { AT_STACK_NAME = 32, AT_STACK_TEXT = 96, AT_STACK_WORDS = 256, AT_STACK_KEYS = 768, AT_STACK_RANK = 4, AT_STACK_BINDINGS = 24 };
+enum {
+    AT_STACK_NAME = 32,
+    AT_STACK_TEXT = 96,
+    AT_STACK_WORDS = 256,
+    AT_STACK_KEYS = 768,
+    AT_STACK_RANK = 4,
+    AT_STACK_BINDINGS = 24
+};
 
 /* `set` or `let`. Of those with one name the first whose condition holds counts. */
 struct at_stack_setting {

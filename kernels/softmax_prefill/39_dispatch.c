@@ -1,16 +1,21 @@
 /* Softmax prefill: the kernel that was fastest at the nearest measured shape.
  * SPDX-License-Identifier: Apache-2.0
  *
- * dispatch_table.h has the shapes, of all variants whose bits repeat; kernels/dispatch/README.md says how it is made. 01_naive takes what
- * no kernel of the table does.
+ * dispatch_table.h has the shapes, of all variants whose bits repeat; kernels/dispatch/README.md says how it is made.
+ * 01_naive takes what no kernel of the table does.
  *
  * Numerically: as the kernel that is chosen, which each problem's declaration is. Batch and capacity choose among kernels whose bits
  * differ, so a request's bits depend on the batch it is in.
  *
+ * Launch: as the kernel that is chosen.
+ *
+ * Limits: those of all that the table names, and then of the last resort, together.
+ *
  * Source: ours. */
 #include "kernels/softmax_prefill/dispatch_table.h"
 
-static const struct at_dispatch_table table = { "softmax_prefill", rows, (int)(sizeof rows / sizeof *rows), "01_naive" };
+static const struct at_dispatch_table table = { "softmax_prefill", rows, (int)(sizeof rows / sizeof *rows),
+                                                "01_naive" };
 
 static const struct at_kernel_entry *choose(const struct at_problem *problem, const char **reason) {
     return at_dispatch(&table, problem, reason);
@@ -19,6 +24,7 @@ static const struct at_kernel_entry *choose(const struct at_problem *problem, co
 AT_KERNEL(softmax_prefill, 39_dispatch) = {
     .summary = "the kernel that was fastest at the nearest measured shape, of all that repeat their bits",
     .source = "ours",
-    .numerics = { .qk_lanes = 1, .pv_chunk = 1, .free_order = 1, .repeats = 1 }, /* what holds of any of them; a question has the chosen one's */
+    /* What holds of any of them; the answer to a question has what the chosen one declares. */
+    .numerics = { .qk_lanes = 1, .pv_chunk = 1, .free_order = 1, .repeats = 1 },
     .choose = choose,
 };

@@ -181,8 +181,8 @@ struct at_reply {
     int has_counters;
     struct at_counters counters;
     struct at_timing timing;
-    int timed_outputs;  /* done, timed: the block has what a timed launch left */
-    int declares;       /* done, asked: it says what it declares on this problem; else that is what its line says */
+    int timed_outputs; /* done, timed: the block has what a timed launch left */
+    int declares;      /* done, asked: it says what it declares on this problem; else that is what its line says */
     char numerics[640];
     char reason[512];
 };

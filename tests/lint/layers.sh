@@ -35,9 +35,10 @@ rule() { # folder -> sets own, outside
         kernels/launch/examples) own='none/' outside='cuda_bf16.h' ;;
         kernels/runner/examples) own='attest_launch.h|softmax_float.h|softmax_rows.cu' outside='' ;;
         kernels/attention | kernels/norm) own="attest/|kernels/device/|$1/|($operators)/" outside='' ;;
+        kernels/dispatch) own='attest/|kernels/dispatch/' outside='' ;;
         kernels/gated) own="attest/|gated/|kernels/device/|$1/" outside='' ;;
         kernels/rotation) own="attest/|rotation/|kernels/(device|norm)/|$1/" outside='' ;;
-        kernels/*) own="attest/|gated/|kernels/(host|device|attention|norm|gated|rotation)/|$1/|($operators)/" outside='' ;;
+        kernels/*) own="attest/|gated/|kernels/(host|device|dispatch|attention|norm|gated|rotation)/|$1/|($operators)/" outside='' ;;
         notebooks_export/plots) own='notebooks_export/plots/' outside='' ;;
         verify) own='attest/|verify/|build_info.h' outside='' ;;
         verify/cli) own="attest/|$(rooms cli)" outside='' ;;

@@ -133,12 +133,11 @@ static const char *enumerator(enum at_format format) {
 }
 
 static void put_table(const struct tuning *t, FILE *out) {
-    fprintf(out,
-            "/* Shapes that were timed, and the variant of each. Written by `attest bench --tune`: do not edit.\n"
-            " * SPDX-License-Identifier: Apache-2.0 */\n"
-            "#include \"kernels/dispatch/dispatch.h\"\n\n"
-            "/* clang-format off */\nstatic const struct at_dispatch_row rows[] = {\n"
-            "    /* dtype, b, h, hk, d, page, queries, keys, variant */\n");
+    fprintf(out, "/* Shapes that were timed, and the variant of each. Written by `attest bench --tune`: do not edit.\n"
+                 " * SPDX-License-Identifier: Apache-2.0 */\n"
+                 "#include \"kernels/dispatch/dispatch.h\"\n\n"
+                 "/* clang-format off */\nstatic const struct at_dispatch_row rows[] = {\n"
+                 "    /* dtype, b, h, hk, d, page, queries, keys, variant */\n");
     for (int i = 0; i < t->n; i++) {
         const struct shape *s = &t->shapes[i];
         fprintf(out, "    { %s, %lld, %lld, %lld, %lld, %lld, %lld, %lld, \"%s\" },\n", enumerator(s->dtype),

@@ -18,7 +18,8 @@ static const struct at_option options[] = {
       "kernels: what the devices cannot exceed, bytes and floating-point operations a second, and bytes of cache; a "
       "time below what follows is IMPOSSIBLE (default: by the device's name in datasets/bench/ceilings.txt)" },
     { "--tune", "DIR",
-      "kernels, dispatch: write what dispatchers choose, DIR/FAMILY/dispatch_table.h, from these times (in this tree: kernels)" },
+      "kernels, dispatch: write what dispatchers choose, DIR/FAMILY/dispatch_table.h, from these times (in this tree: "
+      "kernels)" },
     { "--within", "X", "dispatch: fail where a dispatcher takes more than X times the fastest (default: report only)" },
     { "--strict", NULL, "kernels: times fail whose runner does not bring back what the timed launches wrote" },
     { "--beside", "FILE", "kernels: the source's times (default datasets/bench/source_times.txt)" },
@@ -53,10 +54,11 @@ static int run(const struct at_args *args) {
 
 const struct at_command at_command_bench = {
     .name = "bench",
-    .synopsis = "bench GLOB... | dispatch B.h5 | reference | record | simt [FAMILY/VARIANT] | tensor-core [GLOB] [options]",
-    .summary =
-        "times: of verified kernels on a GPU, what dispatchers choose by them, of the fast tier beside dgemm, of recording, of the SIMT machine, of "
-        "the tensor-core model",
+    .synopsis =
+        "bench GLOB... | dispatch B.h5 | reference | record | simt [FAMILY/VARIANT] | tensor-core [GLOB] [options]",
+    .summary = "times: of verified kernels on a GPU, what dispatchers choose by them, of the fast tier beside dgemm, "
+               "of recording, of the SIMT machine, of "
+               "the tensor-core model",
     .example = "attest bench 'asynct_decode/*' --runner cuda --out bench.h5",
     .options = options,
     .min_words = 1,

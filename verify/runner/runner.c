@@ -287,7 +287,9 @@ void at_runner_close(struct at_runner *runner) {
 
 /* ---- looking and running ---- */
 
-struct at_said *at_runner_said(struct at_runner *runner) { return &runner->said; }
+struct at_said *at_runner_said(struct at_runner *runner) {
+    return &runner->said;
+}
 struct at_left *at_runner_left(struct at_runner *runner) {
     return &runner->left;
 }

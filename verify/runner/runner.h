@@ -79,8 +79,8 @@ struct at_run_reply {
     int has_counters;
     struct at_counters counters;
     struct at_timing timing;
-    int timed_outputs;  /* outputs are those of a timed launch (PROTOCOL.md, `outputs`) */
-    int declares;       /* in answer to a question it says what it declares on this problem */
+    int timed_outputs; /* outputs are those of a timed launch (PROTOCOL.md, `outputs`) */
+    int declares;      /* in answer to a question it says what it declares on this problem */
     char numerics[640];
 };
 

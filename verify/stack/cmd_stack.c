@@ -36,7 +36,8 @@ static const struct at_option options[] = {
       "what was "
       "right" },
     { "--judge", "N",
-      "judge N layers alone, of a sequence N turns, from the first on; the rest is launched, for --graph to compare with "
+      "judge N layers alone, of a sequence N turns, from the first on; the rest is launched, for --graph to compare "
+      "with "
       "(default: all)" },
     { "--runner", "R", "cpu (default), cuda, or any command line that speaks the protocol" },
     { "--also", "R", "a second runner, for variants that the first one lacks" },

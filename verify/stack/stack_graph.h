@@ -30,8 +30,7 @@ struct at_stack_cost {
 };
 
 struct at_stack_replayed {
-    struct at_stack_cost
-        *costs; /* owned: of each step, by its name, in order, and of the whole: median of a replay */
+    struct at_stack_cost *costs; /* owned: of each step, by its name, in order, and of the whole: median of a replay */
     int n_costs;
     int64_t bytes;    /* of all buffers */
     int64_t compared; /* buffers */

@@ -87,7 +87,10 @@ static const struct {
     { "set a 1\n", "dir/t.stack:1: found 'a 1', wanted NAME = VALUE" },
     { "set 1a = 1\n", "dir/t.stack:1: found '1a', wanted a name" },
     { "set a =\n", "wanted a value" },
-    { "set a = w00|w01|w02|w03|w04|w05|w06|w07|w08|w09|w10|w11|w12|w13|w14|w15|w16|w17|w18|w19|w20|w21|w22|w23|w24|w25|w26|w27|w28|w29|w30|w31|w32|w33|w34|w35|w36|w37|w38|w39|w40|w41|w42|w43|w44|w45|w46|w47|w48|w49|w50|w51|w52|w53|w54|w55|w56|w57|w58|w59|w60|w61|w62|w63|w64\n",
+    { "set a = "
+      "w00|w01|w02|w03|w04|w05|w06|w07|w08|w09|w10|w11|w12|w13|w14|w15|w16|w17|w18|w19|w20|w21|w22|w23|w24|w25|w26|w27|"
+      "w28|w29|w30|w31|w32|w33|w34|w35|w36|w37|w38|w39|w40|w41|w42|w43|w44|w45|w46|w47|w48|w49|w50|w51|w52|w53|w54|w55|"
+      "w56|w57|w58|w59|w60|w61|w62|w63|w64\n",
       "wanted words of at most 255 bytes in all" },
     { "set a = 1\n\nset a = 2\n", "dir/t.stack:3: found a again, wanted each setting once; line 1 has it" },
     { "input x std=1\n", "dir/t.stack:1: found 'x std=1', wanted NAME [SIZE, SIZE]" },

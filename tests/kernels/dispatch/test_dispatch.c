@@ -67,11 +67,11 @@ static void test_nearest(void **state) {
     check(4, 8, 4, 128, 16, 4096, "long");
     check(4, 8, 4, 128, 16, 1000, "short"); /* a hair below the middle of 256 and 4096 by powers of two */
     check(4, 8, 4, 128, 16, 1050, "long");
-    check(2, 16, 8, 128, 16, 256, "short");  /* as many rows of keys */
-    check(60, 8, 4, 128, 16, 256, "short");  /* the nearest row's kernel is not of this program */
-    check(4, 8, 4, 64, 16, 256, "short");    /* ... or declines */
-    check(4, 16, 4, 128, 16, 300, "paged");  /* as many query heads a kv head */
-    check(4, 16, 4, 128, 0, 300, "short");   /* which wants pages */
+    check(2, 16, 8, 128, 16, 256, "short"); /* as many rows of keys */
+    check(60, 8, 4, 128, 16, 256, "short"); /* the nearest row's kernel is not of this program */
+    check(4, 8, 4, 64, 16, 256, "short");   /* ... or declines */
+    check(4, 16, 4, 128, 16, 300, "paged"); /* as many query heads a kv head */
+    check(4, 16, 4, 128, 0, 300, "short");  /* which wants pages */
     check(1, 8, 4, 128, 16, 1 << 20, "long");
     check(0, 8, 4, 128, 16, 0, "short"); /* nothing to do is some shape, too */
 }

@@ -25,8 +25,8 @@ static struct at_bench_row row(const char *line, const char *variant, double us)
 }
 
 /* Runs it with standard output in a file. */
-static at_status tune(const struct at_bench_row *rows, int n, const char *folder, double within, int *fails,
-                      char *text, size_t size) {
+static at_status tune(const struct at_bench_row *rows, int n, const char *folder, double within, int *fails, char *text,
+                      size_t size) {
     FILE *out = tmpfile();
     assert_non_null(out);
     fflush(stdout);
@@ -56,9 +56,9 @@ static void read_table(const char *folder, const char *family, char *text, size_
 
 static void test_table(void **state) {
     struct at_bench_row rows[] = {
-        row(few, "01_alone", 9.95),  row(few, "02_usual", 10.0),      row(few, "03_unordered", 2), row(few, "04_wrong", 3),
-        row(some, "02_usual", 20),   row(some, "01_alone", 30),       row(more, "02_usual", 25),   row(many, "02_usual", 50),
-        row(many, "01_alone", 40),   row(many, "39_dispatch", 5),     row(prompt, "05_other", 7),
+        row(few, "01_alone", 9.95), row(few, "02_usual", 10.0),  row(few, "03_unordered", 2), row(few, "04_wrong", 3),
+        row(some, "02_usual", 20),  row(some, "01_alone", 30),   row(more, "02_usual", 25),   row(many, "02_usual", 50),
+        row(many, "01_alone", 40),  row(many, "39_dispatch", 5), row(prompt, "05_other", 7),
     };
     const int n = sizeof rows / sizeof *rows;
     char folder[] = "/tmp/attest-tune-XXXXXX", text[4000];
@@ -81,8 +81,8 @@ static void test_table(void **state) {
 }
 
 static void check_within(double us, double within, int red, const char *said) {
-    const struct at_bench_row rows[] = { row(few, "01_fast", 10), row(few, "39_dispatch", 10.1), row(many, "01_fast", 20),
-                                         row(many, "39_dispatch", us) };
+    const struct at_bench_row rows[] = { row(few, "01_fast", 10), row(few, "39_dispatch", 10.1),
+                                         row(many, "01_fast", 20), row(many, "39_dispatch", us) };
     char text[4000];
     int fails;
     at_assert_ok(tune(rows, 4, NULL, within, &fails, text, sizeof text));
@@ -142,8 +142,9 @@ static void check_committed(const char *archive, const char *const *families) {
 }
 
 static void test_committed(void **state) {
-    static const char *const decode[] = { "asynct_decode", "softmax_decode", NULL },
-                             *const prefill[] = { "asynct_prefill", "softmax_prefill", NULL };
+    static const char *const decode[] = { "asynct_decode", "softmax_decode", NULL }, *const prefill[] = {
+        "asynct_prefill", "softmax_prefill", NULL
+    };
     (void)state;
     check_committed("h200_tune_decode.h5", decode);
     check_committed("h200_tune_prefill.h5", prefill);
