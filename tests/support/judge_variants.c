@@ -54,6 +54,8 @@ void at_judge_variant(int variant, const struct at_problem *problem, uint64_t n,
     struct at_run_reply reply;
     struct at_outputs outputs;
     struct at_test_eval want;
+    struct at_numerics declared;
+    at_assert_ok(at_declared_on(at_host_runner, variant, problem, &declared));
     at_assert_ok(at_guarded_launch(at_host_runner, variant, problem, AT_POISON_JUDGED, NULL, n, 30, &reply, &outputs));
     at_assert_true(reply.outcome != AT_RUN_FAILED, "%s/%s: %s", v->family, v->name, reply.reason);
     if (reply.outcome == AT_RUN_UNSUPPORTED) {
@@ -65,11 +67,11 @@ void at_judge_variant(int variant, const struct at_problem *problem, uint64_t n,
         at_assert_true(!outputs.dirty[t][0], "%s/%s problem %llu: %s", v->family, v->name, (unsigned long long)n,
                        outputs.dirty[t]);
     at_assert_ok(at_test_eval_init(problem, 1, &want));
-    if (!v->numerics.free_order) {
-        at_assert_ok(problem->op->model(problem, &v->numerics, 0, problem->op->rows(problem), &want.eval));
+    if (!declared.free_order) {
+        at_assert_ok(problem->op->model(problem, &declared, 0, problem->op->rows(problem), &want.eval));
         compare(v, &outputs, &want, problem, 1, n, model);
     }
-    at_assert_ok(problem->op->evaluate(problem, &v->numerics, 0, problem->op->rows(problem), &want.eval));
+    at_assert_ok(problem->op->evaluate(problem, &declared, 0, problem->op->rows(problem), &want.eval));
     compare(v, &outputs, &want, problem, 0, n, limit);
     at_test_eval_release(&want);
     at_outputs_release(&outputs);
