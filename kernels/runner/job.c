@@ -60,8 +60,8 @@ void at_job_run(const struct at_serve *serve, struct at_block *block, const stru
     const struct at_kernel_entry *entry = serve->kernels.at(job->variant);
     struct at_device *device = serve->device;
     const char *way;
-    void *base = block->base; /* a question is not about what the tensors hold */
-    int code = job->mode.ask ? 0 : device->load(device, block->base, job->used, &base);
+    void *base;
+    int code = device->load(device, block->base, job->used, &base);
     if (code) {
         at_device_failed(device, "copying the block to the device", code, reply);
         return;

@@ -1,7 +1,8 @@
 /* Softmax decode: the kernel that was fastest at the nearest measured shape.
  * SPDX-License-Identifier: Apache-2.0
  *
- * dispatch_table.h has the shapes, of all variants whose bits repeat; kernels/dispatch/README.md says how it is made.
+ * dispatch_table.h has the shapes and, of the variants that were timed, the fastest whose bits repeat; kernels/dispatch/README.md
+ * says how it is made.
  * 03_flash_decoding takes what no kernel of the table does.
  *
  * Numerically: as the kernel that is chosen, which each problem's declaration is. Batch and capacity choose among kernels whose bits
@@ -22,9 +23,15 @@ static const struct at_kernel_entry *choose(const struct at_problem *problem, co
 }
 
 AT_KERNEL(softmax_decode, 39_dispatch) = {
-    .summary = "the kernel that was fastest at the nearest measured shape, of all that repeat their bits",
+    .summary = "the kernel that was fastest at the nearest measured shape",
     .source = "ours",
-    /* What holds of any of them; the answer to a question has what the chosen one declares. */
-    .numerics = { .qk_lanes = 1, .pv_chunk = 1, .free_order = 1, .repeats = 1 },
+    /* Stands in until a problem is asked about: an order that is not told, P in the inputs' format. */
+    .numerics = { .qk_unit = AT_UNIT_F32,
+                  .qk_lanes = 1,
+                  .p = AT_P_INPUT,
+                  .pv_unit = AT_UNIT_F32,
+                  .pv_chunk = 1,
+                  .free_order = 1,
+                  .repeats = 1 },
     .choose = choose,
 };

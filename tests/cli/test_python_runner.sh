@@ -50,6 +50,13 @@ wants 0 'MODEL-EXACT 2 of 2' "$attest" verify '*/01_by_size' --runner "$python $
 wants 1 '2 results: 2 WRONG' "$attest" verify '*/01_by_size' --runner "$python $scratch/by_size.py 0" --case "$sizes"
 wants 0 'MODEL-EXACT 2 of 2' "$attest" verify '*/02_by_data' --runner "$python $scratch/by_size.py 1" --case "$sizes"
 wants 1 'declares numerics that mean nothing' "$attest" verify '*/03_nothing' --runner "$python $scratch/by_size.py 1" --case "$sizes"
+sed -i 's/"qk_unit=abacus")/job.nosuch)/' "$scratch/by_size.py" # what fails is no declaration either
+wants 1 'and failed: AttributeError' "$attest" verify '*/03_nothing' --runner "$python $scratch/by_size.py 1" --case "$sizes"
+silent="'$BUILD/attest-cpu' | sed -u '/^done /s/ numerics=[^ ]*//'"
+wants 1 'did not say it' "$attest" verify 'asynct_decode/39_dispatch' --runner "$silent" --case 'asynct_decode b=2 h=2 hk=1 sk=40 d=64 dtype=bf16'
+"$attest" certify 'asynct_decode/@(39_dispatch|01_sequential_qk)' --properties batch --runner "$silent" > "$scratch/out" 2>&1
+grep -q '^asynct_decode/01_sequential_qk: invariant: batch' "$scratch/out" || { cat "$scratch/out"; fail "a variant that does not declare ends the others' certificates"; }
+grep -q 'did not say it' "$scratch/out" || { cat "$scratch/out"; fail "the certificate does not say why there is none"; }
 wants 4 '1 not probed' "$attest" fit '*/01_by_size' --runner "$python $scratch/by_size.py 1"
 grep -q 'its arithmetic depends on the problem' "$scratch/out" || fail "fit does not say why"
 "$attest" verify '*/01_by_size' --runner "$python $scratch/by_size.py 1" --case "$sizes" --quiet --json "$scratch/r.jsonl" > "$scratch/out"

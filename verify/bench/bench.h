@@ -153,7 +153,7 @@ int at_bench_fails(const struct at_bench_row *row, int strict);
 /* What dispatchers are to choose, by the times of these rows: for each family of attention, and each of its cases, the fastest
  * variant that repeats its bits, the one that is chosen (one within a hundredth of it), and the dispatcher's own time where it was timed;
  * printed, and with `folder` written to folder/FAMILY/dispatch_table.h, which kernels/dispatch/dispatch.h reads. *fails: `within`
- * is not 0, and a dispatcher was not timed, or took more than that many times the fastest's. AT_NOT_FOUND: nothing of attention. */
+ * is not 0, and a dispatcher was not timed at some shape, or took more than that many times the fastest's. AT_NOT_FOUND: nothing of attention. */
 at_status at_bench_dispatch(const struct at_bench_row *rows, int n, const char *folder, double within, int *fails);
 struct at_cheat_fate;
 /* at_cheat_timed(). */

@@ -37,9 +37,11 @@ static at_status by_the_clock(struct at_runner *runner, int variant, const struc
     const struct at_run_mode mode = { .timings = (int32_t)replays };
     struct at_run_reply reply;
     struct at_outputs outputs = { 0 };
+    struct at_numerics asked; /* a question is no part of the job's time */
+    at_status status = at_declared_on(runner, variant, problem, &asked);
     const double start = at_seconds();
-    const at_status status =
-        at_guarded_launch(runner, variant, problem, AT_POISON_JUDGED, &mode, seed, timeout, &reply, &outputs);
+    if (status == AT_OK)
+        status = at_guarded_launch(runner, variant, problem, AT_POISON_JUDGED, &mode, seed, timeout, &reply, &outputs);
     *job = (struct by_clock){ 0 };
     if (status == AT_CRASHED || status == AT_HUNG || status == AT_PROTOCOL) {
         tell(row,

@@ -33,13 +33,19 @@ int at_bench_fails(const struct at_bench_row *row, int strict) {
     return !row->peer && (row->wrong > 0 || (strict && row->timed && !row->timed_compared));
 }
 
+static int failing(const struct at_bench_run *run, int strict) {
+    int rows = 0;
+    for (int i = 0; i < run->n; i++)
+        rows += at_bench_fails(&run->rows[i], strict);
+    return rows;
+}
+
 /* 1: something of ours was wrong; 4: nothing of ours was timed. */
 static int exit_code(const struct at_bench_request *request, const struct at_bench_run *run) {
-    int timed = 0, wrong = 0;
-    for (int i = 0; i < run->n; i++) {
+    const int wrong = failing(run, request->strict);
+    int timed = 0;
+    for (int i = 0; i < run->n; i++)
         timed += !run->rows[i].peer && run->rows[i].timed;
-        wrong += at_bench_fails(&run->rows[i], request->strict);
-    }
     if (run->record.signal) {
         fprintf(stderr, "attest: interrupted: there are %d rows, those of the cases that were through\n", run->n);
         return 128 + run->record.signal;
@@ -65,7 +71,7 @@ int at_bench_kernels(const struct at_args *args) {
     if (status == AT_OK && (run.n > 0 || !run.record.signal)) {
         at_bench_table(run.rows, run.n, at_runner_device(runner), stdout);
         status = request.options.out ? at_bench_run_write(&run, request.options.out) : AT_OK;
-        if (status == AT_OK && at_args_get(args, "--tune") && !run.record.signal)
+        if (status == AT_OK && at_args_get(args, "--tune") && !run.record.signal && !failing(&run, 0))
             status = at_bench_dispatch(run.rows, run.n, at_args_get(args, "--tune"), 0, &ignored);
     }
     code = status == AT_OK ? exit_code(&request, &run) : at_report_failure(status);

@@ -63,6 +63,17 @@ static at_status launch(struct at_measure *m, int variant, const struct at_probl
     return AT_OK;
 }
 
+/* The same for a declaration that is asked for. */
+static at_status declared_on(const struct at_measure *m, int variant, const struct at_problem *p,
+                             struct at_numerics *numerics, char *broken, size_t size) {
+    const at_status status = at_declared_on(m->runner, variant, p, numerics);
+    *broken = 0;
+    if (status != AT_CRASHED && status != AT_HUNG && status != AT_PROTOCOL)
+        return status;
+    snprintf(broken, size, "%s", at_error_message());
+    return AT_OK;
+}
+
 /* ---- the case itself ---- */
 
 static void all_rows(struct at_measure *m, enum at_certified value, const char *what, const char *reason) {
@@ -111,7 +122,13 @@ at_status at_measure_first(struct at_measure *m, int *goes_on) {
     struct at_bits bits = { 0 };
     char broken[512];
     *goes_on = 0;
-    AT_TRY_OUT(at_declared_on(m->runner, m->variant, m->problem, &m->declared));
+    AT_TRY_OUT(declared_on(m, m->variant, m->problem, &m->declared, broken, sizeof broken));
+    if (broken[0]) {
+        all_rows(m, AT_CERTIFIED_FAILED, "the case itself", broken);
+        goto out;
+    }
+    for (int p = 0; p < AT_PROPERTY_COUNT; p++)
+        AT_TRY_OUT(at_numerics_format(&m->declared, m->rows[p].numerics, sizeof m->rows[p].numerics));
     AT_TRY_OUT(launch(m, m->variant, m->problem, &reply, &m->first, broken, sizeof broken));
     if (broken[0]) {
         all_rows(m, AT_CERTIFIED_FAILED, "the case itself", broken);
@@ -161,7 +178,12 @@ static at_status ask_declaration(struct at_measure *m, struct at_setting *s, con
     struct at_certificate *row = &m->rows[s->property];
     struct at_numerics there;
     enum at_declared_order order;
-    AT_TRY(at_declared_on(m->runner, s->variant, &trial->problem, &there));
+    char broken[512];
+    AT_TRY(declared_on(m, s->variant, &trial->problem, &there, broken, sizeof broken));
+    if (broken[0]) {
+        fail_row(row, s->label, broken);
+        return AT_OK;
+    }
     AT_TRY(at_declared_compare(m->problem, &m->declared, trial->base[i], &trial->problem, &there, trial->other[i],
                                &order));
     if (order == AT_DECLARED_SAME)

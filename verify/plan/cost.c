@@ -46,7 +46,7 @@ int at_is_launched_again(const struct at_case *c, const struct at_variant *v, in
 
 static int is_host(const struct at_variant *v) {
     const size_t n = strlen(v->path);
-    return n > 2 && strcmp(v->path + n - 2, ".c") == 0;
+    return n > 2 && strcmp(v->path + n - 2, ".c") == 0 && !v->asked; /* a dispatcher's kernels are device code */
 }
 
 static int is_of_8_bits(enum at_format f) { return f == AT_E4M3 || f == AT_E5M2; }

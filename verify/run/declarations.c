@@ -155,7 +155,7 @@ static at_status open_variants(struct at_declarations *out) {
         const struct at_op *op =
             family ? at_op_find(family->op) : NULL; /* a family of another time: no case meets it */
         for (int f = 0; f < AT_FIELD_COUNT; f++) {
-            v->field[f].refuted = op ? at_declared_refuted(op, &v->v->numerics, f) : AT_REFUTED_NOT;
+            v->field[f].refuted = op && !v->v->asked ? at_declared_refuted(op, &v->v->numerics, f) : AT_REFUTED_NOT;
             v->field[f].example = -1;
         }
     }

@@ -309,20 +309,42 @@ out:
     return status;
 }
 
-/* All of a problem but its data. */
+/* A problem as a question shows it: all but values that are no lengths, places or other whole numbers. */
 static uint64_t question_of(const struct at_problem *problem) {
     uint64_t hash = at_hash_bytes(problem->op->name, strlen(problem->op->name), AT_HASH_START);
     hash = at_hash_bytes(&problem->dtype, sizeof problem->dtype, hash);
     hash = at_hash_bytes(&problem->sizes, sizeof problem->sizes, hash);
     hash = at_hash_bytes(&problem->params, sizeof problem->params, hash);
     hash = at_hash_bytes(problem->own, sizeof problem->own, hash);
-    for (int t = 0; t < AT_MAX_TENSORS; t++) {
+    for (int t = 0; t < problem->op->n_tensors; t++) {
         const struct at_tensor *tensor = &problem->tensors[t];
-        const int64_t is[] = { (int64_t)tensor->format, tensor->data ? tensor->rank : 0 };
+        const int64_t is[] = { (int64_t)tensor->format, tensor->rank };
         hash = at_hash_bytes(is, sizeof is, hash);
-        hash = at_hash_bytes(tensor->shape, (size_t)is[1] * sizeof *tensor->shape, hash);
+        hash = at_hash_bytes(tensor->shape, (size_t)tensor->rank * sizeof *tensor->shape, hash);
+        if (tensor->format == AT_I32 && problem->op->tensors[t].role == AT_IN && tensor->data)
+            hash = at_hash_bytes(tensor->data, (size_t)bytes_of(tensor), hash);
     }
     return hash;
+}
+
+static void clear_part(void *context, const uint8_t *bytes, size_t n) {
+    const struct copy *copy = context;
+    memset(copy->to + (bytes - copy->from), 0, n);
+}
+
+/* Zeros for values; of a large pool's in the parts that are in use, the others were never written. */
+static at_status clear_values(const struct at_problem *placed) {
+    for (int t = 0; t < placed->op->n_tensors; t++) {
+        const struct at_tensor *tensor = &placed->tensors[t];
+        struct copy all = { tensor->data, tensor->data };
+        if (!tensor->data || tensor->format == AT_I32)
+            continue;
+        if (at_pool_is_large(placed, t))
+            AT_TRY(each_part(placed, t, tensor->data, clear_part, &all));
+        else
+            memset(tensor->data, 0, (size_t)bytes_of(tensor));
+    }
+    return AT_OK;
 }
 
 static at_status ask_declaration(struct at_runner *runner, int variant, const struct at_problem *problem,
@@ -332,37 +354,40 @@ static at_status ask_declaration(struct at_runner *runner, int variant, const st
     struct at_problem placed;
     struct at_buffer buffer;
     struct at_run_reply reply;
+    char why[256] = "";
     int64_t gap;
     AT_TRY(place(runner, problem, 0, 1, &placed, &buffer, &gap));
-    for (int t = 0; t < problem->op->n_tensors; t++)
-        if (placed.tensors[t].data && placed.tensors[t].format != AT_I32)
-            memset(placed.tensors[t].data, 0, (size_t)bytes_of(&placed.tensors[t]));
+    AT_TRY(clear_values(&placed));
     AT_TRY(at_runner_run(runner, variant, &placed, buffer.used, &mode, at_time_limit(QUESTION_SECONDS), &reply));
     *numerics = v->numerics;
+    if (reply.outcome == AT_RUN_UNSUPPORTED)
+        return AT_OK;
     if (reply.outcome != AT_RAN || !reply.declares)
-        return AT_OK;
-    if (at_numerics_parse(reply.numerics, numerics) == AT_OK && at_numerics_check(numerics) == AT_OK)
-        return AT_OK;
-    char why[256];
-    snprintf(why, sizeof why, "%s", at_error_message());
-    return AT_FAIL(AT_PROTOCOL, "variant %s/%s declares numerics that mean nothing on this problem: %s", v->family,
-                   v->name, why);
+        return AT_FAIL(
+            AT_PROTOCOL, "variant %s/%s was asked what it declares on this problem, and %s%.300s", v->family, v->name,
+            reply.outcome == AT_RAN ? "did not say it" : "failed: ", reply.outcome == AT_RAN ? "" : reply.reason);
+    if (at_numerics_parse(reply.numerics, numerics) != AT_OK || at_numerics_check(numerics) != AT_OK)
+        snprintf(why, sizeof why, "%s", at_error_message());
+    else if (v->numerics.repeats && !numerics->repeats)
+        snprintf(why, sizeof why, "repeats=0, where its line in the greeting has repeats=1");
+    return why[0] ? AT_FAIL(AT_PROTOCOL, "variant %s/%s declares numerics that mean nothing on this problem: %s",
+                            v->family, v->name, why)
+                  : AT_OK;
 }
 
 at_status at_declared_on(struct at_runner *runner, int variant, const struct at_problem *problem,
                          struct at_numerics *numerics) {
-    struct at_said *said = at_runner_said(runner);
+    struct at_said said = { .variant = variant };
     *numerics = at_runner_variant(runner, variant)->numerics;
     if (!at_runner_variant(runner, variant)->asked)
         return AT_OK;
-    const uint64_t question = question_of(problem);
-    if (said->variant != variant || said->question != question) {
-        said->variant = -1;
-        AT_TRY(ask_declaration(runner, variant, problem, &said->numerics));
-        said->question = question;
-        said->variant = variant;
+    said.question = question_of(problem);
+    const struct at_said *before = at_runner_said(runner, variant, said.question);
+    if (!before) {
+        AT_TRY(ask_declaration(runner, variant, problem, &said.numerics));
+        AT_TRY(at_runner_keep_said(runner, &said));
     }
-    *numerics = said->numerics;
+    *numerics = before ? before->numerics : said.numerics;
     return AT_OK;
 }
 

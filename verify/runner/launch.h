@@ -32,7 +32,8 @@ at_status at_ask(struct at_runner *runner, int variant, const struct at_problem 
 at_status at_ask_all(struct at_runner *runner, const int *variants, int n, const struct at_problem *problem,
                      uint64_t *takes);
 /* What the variant declares on this problem: the numerics of its line, or where those depend on the problem (asked) what it says of it.
- * It is asked with zeros for what is not an index or a length: data choose no declaration. Of a problem that it declines, the line's. */
+ * It is asked once, with zeros for all values but whole numbers (lengths, page tables): other data choose no declaration. Of a problem
+ * that it declines, the line's. AT_PROTOCOL where it fails, says nothing, or what means nothing. */
 at_status at_declared_on(struct at_runner *runner, int variant, const struct at_problem *problem,
                          struct at_numerics *numerics);
 /* What the variant would launch on this problem: reply->launches and reply->way, or AT_RUN_UNSUPPORTED with its reason. No CUDA kernel is run on

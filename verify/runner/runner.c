@@ -31,7 +31,8 @@ struct at_runner {
     struct at_shared shared;
     int64_t next_id;
     struct at_left left;
-    struct at_said said;
+    struct at_said *said; /* n_said, room for a power of two */
+    size_t n_said;
     const struct at_sandbox *box; /* NULL: none */
     char *device;                 /* "CUDA_VISIBLE_DEVICES=..."; NULL: as this process has it */
     char **environment;           /* with it; its other texts are not owned. NULL without */
@@ -249,7 +250,6 @@ at_status at_runner_open_on(const char *spec, const struct at_sandbox *box, cons
         return AT_FAIL(AT_NO_MEMORY, "no memory for a runner");
     runner->shared.fd = -1;
     runner->left.variant = -1;
-    runner->said.variant = -1;
     runner->box = box;
     if (strlen(spec) >= sizeof runner->spec || strspn(spec, " \t") == strlen(spec))
         AT_FAIL_OUT(AT_USAGE, "runner \"%.40s\"; wanted cpu, cuda or a command line of at most %d bytes", spec,
@@ -282,14 +282,31 @@ void at_runner_close(struct at_runner *runner) {
         close(runner->shared.fd);
     free(runner->environment);
     free(runner->device);
+    free(runner->said);
     free(runner);
 }
 
 /* ---- looking and running ---- */
 
-struct at_said *at_runner_said(struct at_runner *runner) {
-    return &runner->said;
+const struct at_said *at_runner_said(const struct at_runner *runner, int variant, uint64_t question) {
+    for (size_t i = runner->n_said; i-- > 0;) /* the last first: launches of one job ask the same */
+        if (runner->said[i].variant == variant && runner->said[i].question == question)
+            return &runner->said[i];
+    return NULL;
 }
+
+at_status at_runner_keep_said(struct at_runner *runner, const struct at_said *said) {
+    const size_t n = runner->n_said;
+    if ((n & (n - 1)) == 0) { /* full: 0, 1, 2, 4, ... */
+        struct at_said *grown = realloc(runner->said, (n ? 2 * n : 1) * sizeof *grown);
+        if (!grown)
+            return AT_FAIL(AT_NO_MEMORY, "no memory for declarations");
+        runner->said = grown;
+    }
+    runner->said[runner->n_said++] = *said;
+    return AT_OK;
+}
+
 struct at_left *at_runner_left(struct at_runner *runner) {
     return &runner->left;
 }

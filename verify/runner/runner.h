@@ -56,13 +56,16 @@ struct at_left {
 };
 struct at_left *at_runner_left(struct at_runner *runner);
 
-/* What a variant said last when it was asked for its declaration (launch.c); the runner only keeps it. */
+/* What variants said when they were asked for their declarations (launch.c); the runner only keeps it. Of one question the first
+ * answer counts as long as the runner is open, its child started again or not. */
 struct at_said {
-    int variant;       /* -1: nothing yet */
-    uint64_t question; /* hash of the problem without its data */
+    int variant;
+    uint64_t question; /* hash of the problem as the runner is shown it */
     struct at_numerics numerics;
 };
-struct at_said *at_runner_said(struct at_runner *runner);
+/* NULL: it has not been asked that. */
+const struct at_said *at_runner_said(const struct at_runner *runner, int variant, uint64_t question);
+at_status at_runner_keep_said(struct at_runner *runner, const struct at_said *said);
 
 /* The shared block, at least `bytes` long, mapped here; earlier pointers into it become invalid. */
 at_status at_runner_memory(struct at_runner *runner, int64_t bytes, uint8_t **base);

@@ -145,7 +145,8 @@ static at_status place_output(struct at_stack_graph *g, const struct at_stack_pl
         AT_TRY(add_piece(g, bytes, &flow->piece[to]));
     *piece = flow->piece[to];
     flow->now = to;
-    struct cache *kept = find_cache(g, &g->plan->flows[step->out[t]], layer);
+    const struct at_stack_flow *of = &g->plan->flows[step->out[t]];
+    struct cache *kept = find_cache(g, of, of->input && of->input->part == AT_STACK_LAYERS ? layer : -1);
     if (kept)
         kept->piece = *piece;
     return AT_OK;

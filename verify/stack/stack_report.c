@@ -251,7 +251,7 @@ void at_stack_put_turns(const struct at_stack_row *rows, int64_t n, FILE *out) {
         for (next = i + 1; next < n && rows[next].turn == rows[i].turn;)
             next++;
         if (last >= FEW && rows[i].turn == 2)
-            fprintf(out, "\nturns 2 to %" PRId64 ": --json and --out have their rows\n", last - 1);
+            fprintf(out, "\nturns 2 to %" PRId64 ": not shown\n", last - 1);
         if (last >= FEW && rows[i].turn > 1 && rows[i].turn < last)
             continue;
         if (several)

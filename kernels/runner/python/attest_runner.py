@@ -424,12 +424,13 @@ class _Conversation:
         try:
             chosen = KERNELS[job.variant]
             self.decline(chosen, job)
-            arguments = chosen.arguments(job) if job.outputs() else None
+            asked = callable(chosen.numerics) and "ask" in single  # then it is asked what it declares, and computes nothing
+            arguments = chosen.arguments(job) if job.outputs() and not asked else None
             start = time.monotonic()
             result = chosen.function(**arguments) if arguments is not None else None  # else there is nothing to write
             seconds = time.monotonic() - start
             more = _times(result) if job.names["bench"] else chosen.see_result(result, job)
-            if callable(chosen.numerics) and "ask" in single:
+            if asked:
                 more = dict(more, numerics=chosen.declares(job))
         except Unsupported as error:
             return self.say("unsupported", id=job.id, reason=_clip(str(error) or "declined", 511))

@@ -96,6 +96,19 @@ static void test_within(void **state) {
     check_within(20.7, 1.03, 1, "39_dispatch at most 1.035 of the fastest");
     check_within(20.7, 0, 0, "39_dispatch at most 1.035 of the fastest");
     check_within(19, 1.03, 0, "39_dispatch at most 1.010 of the fastest");
+    /* at one of two shapes it has no time, for whatever reason */
+    struct at_bench_row rows[] = { row(few, "01_fast", 10), row(few, "39_dispatch", 10), row(many, "01_fast", 20),
+                                   row(many, "39_dispatch", 20) };
+    char text[4000];
+    int fails;
+    rows[3].wrong = 1;
+    at_assert_ok(tune(rows, 4, NULL, 1.03, &fails, text, sizeof text));
+    assert_int_equal(fails, 1);
+    snprintf(rows[3].state, sizeof rows[3].state, "VACUOUS");
+    rows[3].wrong = 0;
+    at_assert_ok(tune(rows, 4, NULL, 1.03, &fails, text, sizeof text));
+    assert_int_equal(fails, 1);
+    assert_non_null(strstr(text, "at 1 of 2 shapes it was timed at"));
 }
 
 static void test_nothing(void **state) {
