@@ -39,4 +39,20 @@ static inline const struct at_kernel_entry *at_dispatch(const struct at_dispatch
     return at_dispatch_among(table, at_kernel_count(), at_kernel_at, problem, reason);
 }
 
+/* What a dispatcher's file has behind `rows` of its table: choose(), which asks it, and `otherwise` where no row's variant takes a
+ * problem. */
+#define AT_DISPATCHES(family, otherwise) \
+    static const struct at_dispatch_table table = { #family, rows, (int)(sizeof rows / sizeof *rows), otherwise }; \
+    static const struct at_kernel_entry *choose(const struct at_problem *problem, const char **reason) { \
+        return at_dispatch(&table, problem, reason); \
+    } \
+    _Static_assert(sizeof rows > 0, "a table has shapes")
+
+/* What its line declares, until a problem is asked about: an order that is not told, P in the inputs' format. */
+#define AT_DISPATCH_NUMERICS \
+    { \
+        .qk_unit = AT_UNIT_F32, .qk_lanes = 1, .p = AT_P_INPUT, .pv_unit = AT_UNIT_F32, .pv_chunk = 1, \
+        .free_order = 1, .repeats = 1, \
+    }
+
 #endif

@@ -45,7 +45,7 @@ at_status at_session_run(const struct at_session_options *options, struct at_run
 /* The signal that came since the last run began; 0: none. */
 int at_session_signal(void);
 /* From here on SIGINT and SIGTERM are noted, the first of them: what runs for long asks at_session_signal() between its jobs. Another, a
- * quarter of a second later or more, ends the process. */
+ * second later or more, ends the process. */
 void at_session_watch_signals(void);
 
 #endif

@@ -13,10 +13,10 @@ static struct timespec first; /* when it came */
 static int is_the_same(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return (now.tv_sec - first.tv_sec) * 1000000000L + (now.tv_nsec - first.tv_nsec) < 250000000L;
+    return (now.tv_sec - first.tv_sec) * 1000000000L + (now.tv_nsec - first.tv_nsec) < 1000000000L;
 }
 
-/* The first asks for an end after the running jobs; another, a quarter of a second later or more, ends the process, as if nobody
+/* The first asks for an end after the running jobs; another, a second later or more, ends the process, as if nobody
  * had asked. */
 static void on_signal(int number) {
     if (!interrupted) {
