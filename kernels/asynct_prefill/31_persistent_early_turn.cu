@@ -6,7 +6,7 @@
  *
  * Numerically: as 30_persistent_wgmma_tma.
  *
- * Launch: at most one block of 3 warpgroups a multiprocessor; warp 0 of the first loads, warp 1 stores, the others have
+ * Launch: at most one block of 3 warpgroups a multiprocessor; warps 0 and 2 of the first load, 1 stores, the others have
  * 64 queries each. Shared memory 1792 d bytes, the items and the barriers: 5 stages of 128 keys, 2 buffers of 128 rows
  * of q, then of o.
  *

@@ -10,7 +10,7 @@
  *
  * Weights: a class with the state of a lane's two rows, 16 warp + lane / 4 and that + 8, of the item at hand. Its members:
  *
- *   told, tell(a, part)       what a warpgroup is told of its part, by the producer
+ *   told, tell(a, part)       what a warpgroup is told of its part, by the warp that loads q
  *   begin(told)               an item begins
  *   take<N, MASKED>(s, keys)  scores of the next N fragments become weights; the rows see the first keys[] of them, which
  *                             matters, if at all, where MASKED
@@ -144,7 +144,7 @@ template <class Kind> struct at_prefill_consumer {
             at_wgmma_wait<(BEFORE > 0 && !V_FIRST)>(s);
             release(k.stage);
             if constexpr (V_FIRST)
-                release(v.stage); /* the producer asks for k's first */
+                release(v.stage); /* the warp that loads asks for k's first */
             int keys[2];
             seen(begin, keys);
             weights.template take<KEYS / 8, MASKED>(s, keys);

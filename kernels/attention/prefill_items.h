@@ -7,7 +7,7 @@
  * shortest of the next; numbers begin with the queries that see most keys. AT_PREFILL_UNITS heads (or pairs of heads) are
  * neighbours: their K and V stay in L2 while all their queries pass.
  *
- * The producer alone derives items from the problem. What consumers and the warp that stores want to know travels beside
+ * The two warps that load derive items from the problem. What consumers and the warp that stores want to know travels beside
  * q.
  *
  * Kind is what a variant is made for:
@@ -15,7 +15,7 @@
  *   T, D, view   format of activations; head size, 64 or 128; the operator's view of a problem
  *   order        how keys lie in a tile (prefill_load.h)
  *   weights      how scores become P (prefill_consume.h); weights::told is a part with what that takes
- *   VALUES_FIRST a step issues P V before q.k: faster where the producer is slow
+ *   VALUES_FIRST a step issues P V before q.k: faster where loads are slow
  *   EARLY        products of a step that are issued when the turn has been passed on already */
 #ifndef AT_ATTENTION_PREFILL_ITEMS_H
 #define AT_ATTENTION_PREFILL_ITEMS_H
@@ -29,7 +29,7 @@
 constexpr int AT_PREFILL_KEYS = 128, AT_PREFILL_HALF = 64, AT_PREFILL_STAGES = 5, AT_PREFILL_BUFFERS = 2;
 /* Queries and warps of a part; elements and bytes of a swizzled row. */
 constexpr int AT_PREFILL_QUERIES = 64, AT_PREFILL_GROUP_WARPS = 4, AT_PREFILL_CHANNELS = 64, AT_PREFILL_ROW = 128;
-/* A producer warpgroup, whose warp 0 loads and warp 1 stores, and two that consume. One block a multiprocessor. */
+/* A warpgroup whose warp 0 loads K and V, 1 stores o and 2 loads q, and two that consume. One block a multiprocessor. */
 constexpr int AT_PREFILL_THREADS = 384, AT_PREFILL_CONSUMERS = 8, AT_PREFILL_UNITS = 22;
 
 /* The queries of a consumer warpgroup. */
@@ -152,7 +152,7 @@ template <class Kind> struct at_prefill_room {
     at_mbarrier full[AT_PREFILL_STAGES], empty[AT_PREFILL_STAGES];
     at_mbarrier q_full[AT_PREFILL_BUFFERS], o_full[AT_PREFILL_BUFFERS], q_empty[AT_PREFILL_BUFFERS];
 
-    /* By a warp other than the producer's; ends with a barrier of the block. */
+    /* By warp 1, which does not look for items meanwhile; ends with a barrier of the block. */
     __device__ void begin() {
         if (threadIdx.x == 32) {
             for (int i = 0; i < AT_PREFILL_STAGES; i++) {

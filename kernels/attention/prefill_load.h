@@ -1,4 +1,4 @@
-/* The producer and the storing warp of the persistent prefill kernels.
+/* The warps of the persistent prefill kernels that load and store.
  * SPDX-License-Identifier: Apache-2.0
  *
  * K and V lie in shared memory by groups of 8 BJ keys: a row 8 j + 2 q + e of a group is a column of q.k and a line of V;
@@ -73,23 +73,52 @@ __device__ void at_prefill_load_group(const typename Kind::view &a, const at_ten
     }
 }
 
-/* The producer, a warp: for every item q, then its tiles in the order in which consumers want them, K of a tile before V
- * of the one before it. Each lane loads a group of a tile. */
-template <class Kind> struct at_prefill_producer {
-    using T = typename Kind::T;
-    static constexpr int D = Kind::D, BJ = Kind::order::BJ;
+/* A walk over the block's items. */
+template <class Kind> struct at_prefill_walk {
     const typename Kind::view &a;
+    at_prefill_place item{};
+    uint32_t round = 0;
+
+    __device__ explicit at_prefill_walk(const typename Kind::view &view) : a(view) {}
+    /* Finds the block's next item; false: there is none. `located`: what is read of the problem when it is known where the item
+     * lies, not behind what measure() waits for. */
+    template <class Located> __device__ bool find(const at_prefill_work &work, Located located) {
+        for (; !work.over(round); round++) {
+            uint32_t number;
+            if (!work.turn(round, number))
+                continue;
+            item.locate(work, number);
+            located();
+            if (item.measure(a)) {
+                round++;
+                return true;
+            }
+        }
+        return false;
+    }
+};
+
+/* The warp that loads keys: for every item its tiles in the order in which consumers want them, K of a tile before V of the
+ * one before it. Each lane loads a group of a tile. It waits for nobody but for stages, so that K of an item may be on its way
+ * before there is room for its q. */
+template <class Kind> struct at_prefill_keys : at_prefill_walk<Kind> {
+    using T = typename Kind::T;
+    using walk = at_prefill_walk<Kind>;
+    static constexpr int D = Kind::D, BJ = Kind::order::BJ;
+    using walk::a;
+    using walk::item;
     const at_prefill_maps &maps;
     const at_prefill_layout &layout;
     at_prefill_room<Kind> &room;
     at_prefill_turn turn;
-    at_prefill_place item{};
-    uint32_t round = 0;
     int first_row = 0; /* row_of(0) */
 
-    __device__ at_prefill_producer(const typename Kind::view &view, const at_prefill_maps &of,
-                                   const at_prefill_layout &place, at_prefill_room<Kind> &in)
-        : a(view), maps(of), layout(place), room(in) {}
+    __device__ at_prefill_keys(const typename Kind::view &view, const at_prefill_maps &of,
+                               const at_prefill_layout &place, at_prefill_room<Kind> &in)
+        : walk(view), maps(of), layout(place), room(in) {}
+    __device__ bool find(const at_prefill_work &work) {
+        return walk::find(work, [this] { first_row = row_of(0); });
+    }
     /* The lane's entry of the table of pages, or of first rows, for a tile; 0 where there is none. */
     __device__ int row_of(int tile) const {
         const int column = a.page_of(tile * AT_PREFILL_KEYS + at_lane() * 8 * BJ);
@@ -111,14 +140,52 @@ template <class Kind> struct at_prefill_producer {
                                         room.stages[turn.stage] + at_lane() * 8 * BJ * D, full);
         turn.next();
     }
-    /* Loads q of an item and tells the consumers of it: a lane for q, one for each part. */
-    __device__ void begin(int tiles, uint32_t m) {
+    /* `more`: the first item has been found, before anything could be loaded. */
+    __device__ void run(const at_prefill_work &work, bool more) {
+        at_prefill_group waiting{};
+        int waiting_keys = 0; /* of the tile whose V is still to be loaded */
+        for (; more; more = find(work)) {
+            const int halves = item.halves(a.causal), tiles = (halves + 1) / 2;
+            at_prefill_group group = group_of(0, first_row);
+            for (int tile = 0; tile < tiles; tile++) {
+                const int keys = 2 * tile + 2 <= halves ? AT_PREFILL_KEYS : AT_PREFILL_HALF;
+                load(maps.k, maps.k_rows, group, keys);
+                const int row = row_of(tile + 1); /* read while the next stage is waited for */
+                if (waiting_keys)
+                    load(maps.v, maps.v_rows, waiting, waiting_keys);
+                waiting = group;
+                waiting_keys = keys;
+                group = group_of(tile + 1, row);
+            }
+        }
+        if (waiting_keys)
+            load(maps.v, maps.v_rows, waiting, waiting_keys);
+    }
+};
+
+/* The warp that loads q of every item and tells the consumers, and the warp that stores, of it: a lane for q, one for each
+ * part. */
+template <class Kind> struct at_prefill_queries : at_prefill_walk<Kind> {
+    using T = typename Kind::T;
+    using walk = at_prefill_walk<Kind>;
+    using walk::a;
+    using walk::item;
+    const at_prefill_maps &maps;
+    at_prefill_room<Kind> &room;
+
+    __device__ at_prefill_queries(const typename Kind::view &view, const at_prefill_maps &of,
+                                  at_prefill_room<Kind> &in)
+        : walk(view), maps(of), room(in) {}
+    __device__ bool find(const at_prefill_work &work) {
+        return walk::find(work, [] {});
+    }
+    __device__ void tell(uint32_t m) {
         const int buffer = at_prefill_buffer(m), lane = at_lane();
         at_mbarrier *full = &room.q_full[buffer];
         at_mbarrier_wait(&room.q_empty[buffer], at_prefill_parity(m) ^ 1);
         if (lane == 0) {
-            room.items[buffer].tiles = tiles;
-            at_mbarrier_arrive_expect(full, (uint32_t)(2 * AT_PREFILL_QUERIES * D * (int)sizeof(T)));
+            room.items[buffer].tiles = (item.halves(a.causal) + 1) / 2;
+            at_mbarrier_arrive_expect(full, (uint32_t)(2 * AT_PREFILL_QUERIES * Kind::D * (int)sizeof(T)));
             for (int i = 0; i < 2; i++) {
                 const at_prefill_part part = item.rows(a.causal, i);
                 at_tensor_load(room.buffers[buffer][i], maps.q, { 0, part.token, part.head * room.PARTS }, full);
@@ -136,43 +203,10 @@ template <class Kind> struct at_prefill_producer {
         if (at_lane() < 3)
             at_mbarrier_arrive(&room.q_full[buffer]);
     }
-    /* Finds the block's next item; false: there is none. */
-    __device__ bool find(const at_prefill_work &work) {
-        for (; !work.over(round); round++) {
-            uint32_t number;
-            if (!work.turn(round, number))
-                continue;
-            item.locate(work, number);
-            first_row = row_of(0); /* not behind what measure() waits for */
-            if (item.measure(a)) {
-                round++;
-                return true;
-            }
-        }
-        return false;
-    }
-    /* `more`: the first item has been found, before anything could be loaded. */
     __device__ void run(const at_prefill_work &work, bool more) {
         uint32_t m = 0;
-        at_prefill_group waiting{};
-        int waiting_keys = 0; /* of the tile whose V is still to be loaded */
-        for (; more; more = find(work)) {
-            const int halves = item.halves(a.causal), tiles = (halves + 1) / 2;
-            at_prefill_group group = group_of(0, first_row);
-            begin(tiles, m++);
-            for (int tile = 0; tile < tiles; tile++) {
-                const int keys = 2 * tile + 2 <= halves ? AT_PREFILL_KEYS : AT_PREFILL_HALF;
-                load(maps.k, maps.k_rows, group, keys);
-                const int row = row_of(tile + 1); /* read while the next stage is waited for */
-                if (waiting_keys)
-                    load(maps.v, maps.v_rows, waiting, waiting_keys);
-                waiting = group;
-                waiting_keys = keys;
-                group = group_of(tile + 1, row);
-            }
-        }
-        if (waiting_keys)
-            load(maps.v, maps.v_rows, waiting, waiting_keys);
+        for (; more; more = find(work))
+            tell(m++);
         end(m);
     }
 };
@@ -195,7 +229,7 @@ __device__ void at_prefill_store_rows(const typename Kind::view &a, const at_pre
     }
 }
 
-/* The warp that stores: o of every item from the buffer in which q was, which it gives back to the producer. */
+/* The warp that stores: o of every item from the buffer in which q was, which it gives back. */
 template <class Kind>
 __device__ void at_prefill_store(const typename Kind::view &a, const at_prefill_maps &maps,
                                  at_prefill_room<Kind> &room) {

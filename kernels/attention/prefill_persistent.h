@@ -6,6 +6,7 @@
 #include "kernels/attention/prefill_consume.h"
 #include "kernels/attention/prefill_redo.h"
 #include "kernels/attention/tma_launch.h"
+#include "kernels/device/dependent.h"
 #include "kernels/device/instances.h"
 
 template <class Kind>
@@ -17,23 +18,34 @@ __global__ void __launch_bounds__(AT_PREFILL_THREADS, 1)
     room_of &room = *memory;
     /* From a lane of its own: the compiler then knows that it is the same for a warp. */
     const int warp = at_shuffle(0xffffffffu, (int)threadIdx.x / 32, 0), group = warp / AT_PREFILL_GROUP_WARPS - 1;
-    at_prefill_producer<Kind> producer(a, maps, layout, room);
+    at_prefill_keys<Kind> keys(a, maps, layout, room);
+    at_prefill_queries<Kind> queries(a, maps, room);
     bool more = false;
-    if (threadIdx.x == 64) {
+    if (threadIdx.x == 96) {
         at_tensor_prefetch(maps.q);
         at_tensor_prefetch(maps.k);
         at_tensor_prefetch(maps.v);
         at_tensor_prefetch(maps.o);
     }
+    at_dependency_trigger();
+    const bool loads = warp == 0 || warp == 2;
+    if (loads) /* it looks for its first item while the others prepare shared memory */
+        at_dependency_wait();
     if (warp == 0)
-        more = producer.find(work);
+        more = keys.find(work);
+    if (warp == 2)
+        more = queries.find(work);
     room.begin();
+    if (!loads)
+        at_dependency_wait();
     if (group < 0) {
         at_registers_give<40>();
         if (warp == 0)
-            producer.run(work, more);
+            keys.run(work, more);
         else if (warp == 1)
             at_prefill_store<Kind>(a, maps, room);
+        else if (warp == 2)
+            queries.run(work, more);
         at_barrier_arrive(AT_PREFILL_STORED, AT_PREFILL_THREADS);
         return;
     }
@@ -95,9 +107,9 @@ template <class Kind> int at_prefill_launch_of(const struct at_launch *launch) {
         if (const int code = at_tensor_map_encode(to[i], &boxes[i]))
             return code;
     const unsigned most = at_multiprocessors(), blocks = work.items < most ? work.items : most;
-    return at_launch(at_prefill<Kind>, dim3{ blocks, 1, 1 }, dim3{ AT_PREFILL_THREADS, 1, 1 },
-                     (int64_t)sizeof(at_prefill_room<Kind>), launch->stream, a, maps,
-                     at_prefill_layout{ (int)slots, rows, z->page % 16 == 0 }, work);
+    return at_launch_dependent(at_prefill<Kind>, dim3{ blocks, 1, 1 }, dim3{ AT_PREFILL_THREADS, 1, 1 }, 1,
+                               (int64_t)sizeof(at_prefill_room<Kind>), launch->stream, a, maps,
+                               at_prefill_layout{ (int)slots, rows, z->page % 16 == 0 }, work);
 }
 /* Kind<T, D, BJ>: a kind of prefill_items.h for a head size and groups of 8 BJ keys. */
 template <template <class, int, int> class Kind, class T> int at_prefill_launch(const struct at_launch *launch) {

@@ -16,7 +16,7 @@
 #define AT_WARP_PAGES_H
 
 #include "kernels/attention/attention.h"
-#include "kernels/device/cluster.h"
+#include "kernels/device/dependent.h"
 #include "kernels/device/instances.h"
 #include "kernels/device/mma.h"
 
@@ -31,6 +31,7 @@ struct at_pages_shape {
     int parts;       /* blocks or clusters that share them */
     int log_ranges;  /* a row is cut into up to 2 ^ log_ranges ranges */
     int most;        /* so many of them have keys at most */
+    int early;       /* the kernel may begin while the one before it ends */
     int64_t bytes;   /* shared memory of a block */
     int range; /* keys of a range of the longest request there may be: a first guess at where the keys of a warp begin */
 };

@@ -5,6 +5,12 @@
 
 #include "kernels/attention/warp_pages.h"
 
+/* The kernels before this one have ended; the one behind may begin, and wait here for this one. */
+static inline __device__ void at_pages_await_turn() {
+    at_dependency_trigger();
+    at_dependency_wait();
+}
+
 /* A warp's number among those of its row, and the pages of its lanes' halves, looked up by a guess at
  * their places that is right where all requests are as long as can be. */
 struct at_pages_start {
@@ -111,7 +117,11 @@ __device__ __forceinline__ void at_pages_walk(const at_attention_view<T> &a, con
  * at work at a time on a GPU: half as many where a warp has the registers of four heads, but for 256 ranges, which win by it
  * at some shapes and lose at others. Over several blocks where rows are few, and where one has not the room: 16, which is more
  * than a GPU other than Hopper need have, where each has enough to do. Beside the sums a kernel has `more` bytes for each
- * range and head, and for each head. */
+ * range and head, and for each head.
+ *
+ * The kernel may begin early where there is a multiprocessor for every block. With several after each other it loses by that
+ * (103.3 us for 102.4, 128 requests of 2048 keys), and clusters of 16 are placed worse beside blocks that are still at work
+ * (33.0 us for 30.3, softmax, one request of 32768). */
 static inline at_pages_shape at_pages_shape_of(const struct at_sizes *z, int log_ranges, int64_t more) {
     constexpr int PROCESSORS = 132; /* the multiprocessors of an H100 or H200 */
     constexpr int MAX_LOG_CLUSTER = 4, SHARED = 227 * 1024;
@@ -149,6 +159,7 @@ static inline at_pages_shape at_pages_shape_of(const struct at_sizes *z, int log
              .parts = (int)parts,
              .log_ranges = log_ranges,
              .most = (int)most,
+             .early = rows << log_cluster <= PROCESSORS && log_cluster < MAX_LOG_CLUSTER,
              .bytes = bytes(),
              .range = at_pages_range((int)z->capacity, log_ranges) };
 }
@@ -174,8 +185,8 @@ int at_pages_launch(const struct at_launch *launch, F kernel, int log_ranges, in
         threads{ (unsigned)shape.warps * 32, 1, 1 };
     const auto start = [&]<class T>(const View<T> &view) {
         const auto of = kernel.template operator()<T>();
-        return shape.cluster == 1
-                   ? at_launch(of, grid, threads, shape.bytes, launch->stream, view, shape)
+        return shape.early
+                   ? at_launch_dependent(of, grid, threads, shape.cluster, shape.bytes, launch->stream, view, shape)
                    : at_launch_cluster(of, grid, threads, shape.cluster, shape.bytes, launch->stream, view, shape);
     };
     if (z->tokens == 0)

@@ -6,6 +6,8 @@
  *   at_cluster_rank(), at_cluster_size()     of the block within its cluster
  *   at_cluster_arrive(), at_cluster_wait()   the barrier of the cluster, for every thread of it: what precedes any
  *                             arrival, in shared and global memory, is ordered before what follows a wait
+ *   at_cluster_arrive_relaxed()   an arrival that orders no memory: enough to say that the block has begun, and
+ *                             cheaper, since nothing that is under way is waited for
  *   at_cluster_map(p, rank)   the address, in block `rank`, of what p points to in this block's shared memory
  *
  * Findings: an access to a block before a barrier of the cluster shows that it has started, or when it may have exited;

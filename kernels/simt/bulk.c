@@ -13,6 +13,7 @@
 
 #include "kernels/simt/clock.h"
 #include "kernels/simt/counters.h"
+#include "kernels/simt/dependent.h"
 #include "kernels/simt/finding.h"
 #include "kernels/simt/left_out.h"
 #include "kernels/simt/mbarrier.h"
@@ -175,6 +176,7 @@ static void load(void *to, const struct at_simt_tensor_map *map, const int32_t *
     self->place = place;
     if (!at_simt_machine.unchecked)
         check_shared(self, to, align);
+    at_dependent_touch(self, map->base, NULL);
     struct at_mbarrier_state *m = at_mbarrier_use(self, mbarrier, site);
     if (!at_simt_machine.unchecked && !at_clock_fenced(self, m->init_thread, m->init_epoch))
         at_simt_report(
@@ -248,6 +250,7 @@ static void store(const struct at_simt_tensor_map *map, const int32_t *at, const
     self->place = place;
     if (!at_simt_machine.unchecked)
         check_shared(self, from, align);
+    at_dependent_touch(self, map->base, NULL);
     struct bulk *c = new_copy();
     *c = (struct bulk){ .block = self->in,
                         .thread = self,

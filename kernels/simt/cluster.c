@@ -82,7 +82,7 @@ static void complete(struct cluster *c, const struct at_simt_block *any) {
     }
 }
 
-void at_simt_cluster_arrive(struct at_simt_place place) {
+void at_simt_cluster_arrive(struct at_simt_place place, int orders) {
     if (at_simt_leaves_out(place))
         return;
     struct at_simt_thread *self = at_simt_thread();
@@ -92,7 +92,8 @@ void at_simt_cluster_arrive(struct at_simt_place place) {
         at_simt_report(AT_FINDING_RACE, place,
                        "block %lld: thread %d arrives at the barrier of the cluster again before it has waited",
                        (long long)self->in->number, self->index);
-    at_clock_release(c->next[rank_of(self->in)], self);
+    if (orders)
+        at_clock_release(c->next[rank_of(self->in)], self);
     self->cluster_arrived = c->phase + 1;
     c->pending--;
     complete(c, self->in);

@@ -7,7 +7,8 @@
 
 static inline int at_cluster_rank() { return at_simt_cluster_rank(); }
 static inline int at_cluster_size() { return at_simt_cluster_size(); }
-static inline void at_cluster_arrive(AT_PLACE) { at_simt_cluster_arrive({ file, line }); }
+static inline void at_cluster_arrive(AT_PLACE) { at_simt_cluster_arrive({ file, line }, 1); }
+static inline void at_cluster_arrive_relaxed(AT_PLACE) { at_simt_cluster_arrive({ file, line }, 0); }
 static inline void at_cluster_wait(AT_PLACE) { at_simt_cluster_wait({ file, line }); }
 template <class T> T *at_cluster_map(T *own, int rank, AT_PLACE) {
     return static_cast<T *>(at_simt_cluster_map(own, rank, { file, line }));

@@ -5,6 +5,7 @@
  * its own thread too, and nobody may write its source. */
 #include <string.h>
 
+#include "kernels/simt/dependent.h"
 #include "kernels/simt/finding.h"
 #include "kernels/simt/left_out.h"
 #include "kernels/simt/pending_copy.h"
@@ -19,6 +20,7 @@ static int check_ends(const void *to, const void *from, int bytes) {
                        "block %lld: thread %d copies %d bytes %s an address that is no multiple of %d",
                        (long long)self->in->number, self->index, bytes,
                        (uintptr_t)to % (uintptr_t)bytes ? "to" : "from", bytes);
+    at_dependent_touch(self, from, NULL);
     at_memory_find(from, bytes, AT_ACCESS_READ, &source, NULL);
     at_memory_find(to, bytes, AT_ACCESS_COPY, &target, NULL);
     const int to_shared = target.name && target.shared;

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "kernels/simt/counters.h"
+#include "kernels/simt/dependent.h"
 #include "kernels/simt/finding.h"
 #include "kernels/simt/shadow.h"
 #include "kernels/simt/wgmma_registers.h"
@@ -24,6 +25,7 @@ static inline __attribute__((always_inline)) void access(const void *address, in
         at_wgmma_registers_touch(self, address, bytes, where);
         return;
     }
+    at_dependent_touch(self, address, where);
     if (access == AT_ACCESS_READ && !at_counters_on && at_memory_in_input(address, bytes, where))
         return;
     if (access == AT_ACCESS_READ && at_memory_of_launch(self, address))

@@ -9,6 +9,7 @@
 #include "kernels/simt/cluster.h"
 #include "kernels/simt/counters.h"
 #include "kernels/simt/deadlock.h"
+#include "kernels/simt/dependent.h"
 #include "kernels/simt/finding.h"
 #include "kernels/simt/mbarrier.h"
 #include "kernels/simt/named_barrier.h"
@@ -36,8 +37,10 @@ static void leave(struct at_simt_thread *self) {
     at_wgmma_left(self);
     at_bulk_left(self);
     at_cluster_left(self);
-    if (self->in->n_left == self->in->n)
+    if (self->in->n_left == self->in->n) {
         at_pending_copy_forget(self->in);
+        at_dependent_left(self->in);
+    }
     at_simt_wait();
     abort(); /* nobody switches to a thread that has left */
 }
@@ -86,6 +89,7 @@ static void begin_block(struct at_simt_block *block, int64_t number) {
     at_registers_begin(block);
     block->n_bulk = 0;
     block->reached = 0;
+    block->waited_for_others = 0;
     block->arena_used = (m->dynamic_shared + 15) / 16 * 16;
     for (int i = 0; i < block->n; i++) {
         struct at_simt_thread *t = &block->threads[i];
@@ -180,6 +184,7 @@ int at_simt_launch(void (*entry)(void *), void *arguments, int64_t arguments_byt
 int at_simt_launch_cluster(void (*entry)(void *), void *arguments, int64_t arguments_bytes, struct at_dim3 grid,
                            struct at_dim3 block, int size, int64_t dynamic_shared, const void *stream) {
     struct at_simt_machine *m = &at_simt_machine;
+    at_dependent_launch();
     const int64_t n = (int64_t)block.x * block.y * block.z, blocks = (int64_t)grid.x * grid.y * grid.z;
     if (n < 1 || n > AT_BLOCK_MAX || blocks < 1 || grid.x > INT32_MAX || grid.y > 65535 || grid.z > 65535)
         return INVALID_CONFIGURATION;

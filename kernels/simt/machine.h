@@ -46,7 +46,8 @@ struct at_simt_thread {
     /* cluster.h: the phase of the cluster's barrier in which it has arrived and not waited, counted from 1; 0: none.
      * How many phases it has waited for, and when the last of them opened. */
     uint32_t cluster_arrived, cluster_waits, cluster_opened;
-    uint32_t bulk_group; /* bulk.h: of its stores, the group not committed yet */
+    uint32_t bulk_group;   /* bulk.h: of its stores, the group not committed yet */
+    int waited_for_others; /* dependent.h */
 };
 
 struct at_shared_variable {
@@ -87,6 +88,7 @@ struct at_simt_block {
     uint32_t reached;
     int reached_by;
     int64_t reached_from;
+    int waited_for_others; /* dependent.h: some thread has */
 };
 
 struct at_simt_machine {
@@ -98,6 +100,7 @@ struct at_simt_machine {
     struct at_simt_block *resident;
     int n_resident;
     int cluster;     /* blocks of a cluster; 1: there are none */
+    int dependent;   /* dependent.h: the launch may begin before those before it have ended */
     void *scheduler; /* its stack pointer while a thread runs */
     uint32_t now;    /* the latest epoch: counts synchronisations; never reset within a job */
     uint32_t launch_began, job_began;

@@ -175,6 +175,15 @@ static int in_region(const uint8_t *address, int bytes, enum at_access access, s
     return 0;
 }
 
+const char *at_memory_tensor(const void *address, int64_t *byte) {
+    for (int i = 0; i < n_regions - 1; i++) { /* the last is the program */
+        *byte = (const uint8_t *)address - spans[i].base;
+        if ((uint64_t)*byte < spans[i].bytes)
+            return regions[i].name;
+    }
+    return NULL;
+}
+
 /* Names the nearest region: an index past the end belongs to the tensor it was meant for. */
 static void report_outside(const uint8_t *address, int bytes, enum at_access access, const void *where) {
     const struct at_simt_thread *self = at_simt_thread();

@@ -27,6 +27,8 @@ struct at_spot {
 };
 /* Finds what lies at an address; accesses that are out of bounds are reported. */
 void at_memory_find(const uint8_t *address, int bytes, enum at_access access, struct at_spot *spot, const void *where);
+/* The tensor or workspace in which an address lies, and which byte of it; NULL: none. */
+const char *at_memory_tensor(const void *address, int64_t *byte);
 /* Starts a job with these regions. What an earlier job did to other memory may stay in their cells and in those of shared
  * memory, by its epoch too old to count. */
 void at_memory_job(const struct at_simt_region *regions, int n);

@@ -19,8 +19,9 @@ int at_simt_launch_cluster(void (*entry)(void *), void *arguments, int64_t argum
 /* Of the running block within its cluster. */
 int at_simt_cluster_rank(void);
 int at_simt_cluster_size(void);
-/* What all threads of the cluster did before they arrived is ordered before what each does after it has waited. */
-void at_simt_cluster_arrive(struct at_simt_place place);
+/* What all threads of the cluster did before they arrived is ordered before what each does after it has waited; not what one
+ * did that arrived without `orders`. */
+void at_simt_cluster_arrive(struct at_simt_place place, int orders);
 void at_simt_cluster_wait(struct at_simt_place place);
 /* Where block `rank` of the cluster has what lies at this address of the own shared memory. */
 void *at_simt_cluster_map(const void *own, int rank, struct at_simt_place place);

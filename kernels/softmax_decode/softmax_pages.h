@@ -146,11 +146,12 @@ template <class T, int D, int HEADS>
 __global__ void __launch_bounds__(at_pages_threads(D, HEADS), 1)
     at_softmax_pages_attend(at_softmax_view<T> a, at_pages_shape shape) {
     AT_SHARED_DYNAMIC(float, shared);
+    at_pages_await_turn();
     const at_pages_block<T, HEADS> block(a, shape);
     if (block.absent())
         return;
     if (shape.log_cluster > 0)
-        at_cluster_arrive();
+        at_cluster_arrive_relaxed();
     const at_pages_lane lane;
     const at_pages_start start(a, shape, lane);
     const at_pages_partials<D, HEADS> partials(shared, shape);

@@ -6,7 +6,8 @@
 #include "tests/support/simt_scene.h"
 
 enum { THREADS = 64, BLOCKS = 16 };
-#define COME() at_simt_cluster_arrive(HERE_PLACE)
+#define COME() at_simt_cluster_arrive(HERE_PLACE, 1)
+#define COME_RELAXED() at_simt_cluster_arrive(HERE_PLACE, 0)
 #define WAIT() at_simt_cluster_wait(HERE_PLACE)
 #define THERE(p, rank) ((uint32_t *)at_simt_cluster_map(p, rank, HERE_PLACE))
 
@@ -16,6 +17,7 @@ static enum fault {
     NO_BARRIER_BEFORE_READING,
     NO_BARRIER_BEFORE_LEAVING,
     NO_BARRIER_AT_ALL,
+    ARRIVES_RELAXED,
     NO_BARRIER_BEFORE_WRITING,
     WRITES_BETWEEN,
     WRITES_AFTER_READING,
@@ -61,6 +63,9 @@ static void exchanges(void *unused) {
     else if (fault == WRITES_BETWEEN) {
         COME();
         PUT(row[TID], (uint32_t)(100 * BID + TID));
+        WAIT();
+    } else if (fault == ARRIVES_RELAXED) {
+        COME_RELAXED();
         WAIT();
     } else if (fault != NO_BARRIER_AT_ALL && !(fault == ONE_DOES_NOT_COME && BID == size - 1 && TID == 7)) {
         synchronise();
@@ -124,6 +129,7 @@ static void test_rules(void **state) {
     (void)state;
     for (size = 2; size <= 4; size *= 2) {
         runs(NO_BARRIER_BEFORE_READING, AT_FINDING_RACE, "without an order between them");
+        runs(ARRIVES_RELAXED, AT_FINDING_RACE, "without an order between them");
         runs(NO_BARRIER_BEFORE_WRITING, AT_FINDING_RACE, "without an order between them");
         runs(WRITES_BETWEEN, AT_FINDING_RACE, "without an order between them");
         runs(WRITTEN_WHILE_READ, AT_FINDING_RACE, "without an order between them");
@@ -163,6 +169,31 @@ static void test_global_memory(void **state) {
         }
 }
 
+/* To begin with an arrival that orders nothing is enough to know that the others are there. */
+static void writes_once_all_have_begun(void *unused) {
+    (void)unused;
+    SHARED(uint32_t, THREADS, row);
+    const int next = (at_simt_cluster_rank() + 1) % at_simt_cluster_size();
+    COME_RELAXED();
+    WAIT();
+    PUT(THERE(row, next)[TID], (uint32_t)(BID + 1));
+    synchronise();
+    PUT(at_simt_scene.out[BID * THREADS + TID], GET(row[TID]));
+}
+
+static void test_relaxed_arrival(void **state) {
+    (void)state;
+    size = 4;
+    for (uint64_t seed = 0; seed <= (uint64_t)at_test_effort(10); seed++) {
+        at_simt_scene_job(seed);
+        at_simt_launch_cluster(writes_once_all_have_begun, NULL, 0, (struct at_dim3){ BLOCKS, 1, 1 },
+                               (struct at_dim3){ THREADS, 1, 1 }, size, 0, NULL);
+        at_simt_scene_expect(AT_FINDING_NONE, NULL, NULL);
+        for (int i = 0; i < BLOCKS * THREADS; i++) /* by the block before */
+            assert_int_equal(at_simt_scene.out[i], i / THREADS / size * size + (i / THREADS + size - 1) % size + 1);
+    }
+}
+
 static void nothing(void *unused) { (void)unused; }
 
 static void test_sizes(void **state) {
@@ -184,6 +215,7 @@ int main(void) {
         cmocka_unit_test(test_exchange),
         cmocka_unit_test(test_rules),
         cmocka_unit_test(test_global_memory),
+        cmocka_unit_test(test_relaxed_arrival),
         cmocka_unit_test(test_sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
