@@ -129,7 +129,7 @@ template <class T, int D, int HEADS>
 __global__ void __launch_bounds__(at_pages_threads(D, HEADS), 1)
     at_asynct_pages_attend(at_asynct_view<T> a, at_pages_shape shape) {
     AT_SHARED_DYNAMIC(float, shared);
-    at_pages_await_turn();
+    at_pages_await_turn(a, shape);
     const at_pages_block<T, HEADS> block(a, shape);
     if (block.absent())
         return;

@@ -9,6 +9,7 @@
 #define AT_ATTENTION_PREFILL_LOAD_H
 
 #include "kernels/attention/prefill_items.h"
+#include "kernels/device/dependent.h"
 
 /* The tensor maps of a kernel: k and v by groups, k_rows and v_rows by keys. */
 struct at_prefill_maps {
@@ -71,6 +72,15 @@ __device__ void at_prefill_load_group(const typename Kind::view &a, const at_ten
                                { part * AT_PREFILL_CHANNELS, group.kv_head, slot }, full);
         }
     }
+}
+
+/* Asks for the lines in which the block's first item is looked up. */
+template <class View> __device__ void at_prefill_ask(const View &a, const at_prefill_work &work) {
+    at_prefill_place first;
+    first.locate(work, blockIdx.x);
+    at_prefetch_l2(a.query_start + first.request);
+    at_prefetch_l2(a.seq_lens + first.request);
+    at_prefetch_l2(a.rows + first.request * a.row_stride);
 }
 
 /* A walk over the block's items. */

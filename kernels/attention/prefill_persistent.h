@@ -6,7 +6,6 @@
 #include "kernels/attention/prefill_consume.h"
 #include "kernels/attention/prefill_redo.h"
 #include "kernels/attention/tma_launch.h"
-#include "kernels/device/dependent.h"
 #include "kernels/device/instances.h"
 
 template <class Kind>
@@ -26,6 +25,7 @@ __global__ void __launch_bounds__(AT_PREFILL_THREADS, 1)
         at_tensor_prefetch(maps.k);
         at_tensor_prefetch(maps.v);
         at_tensor_prefetch(maps.o);
+        at_prefill_ask(a, work);
     }
     at_dependency_trigger();
     const bool loads = warp == 0 || warp == 2;

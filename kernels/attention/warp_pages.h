@@ -317,16 +317,19 @@ template <int D, int HEADS> struct at_pages_partials {
             const int piece = (i / AT_PAGES_EACH << log_cluster) + (int)blockIdx.x, head = piece / AT_PAGES_PIECES<D>;
             if (head >= heads)
                 continue;
-            float sum = ranges > 0 ? term(0, head, x[i]) : 0.0f;
+            float sum = -0.0f; /* so that the first term stays what it is */
+            int r = 0;
             AT_NO_UNROLL
-            for (int from = 0; from < ranges; from += AT_ONCE) {
+            for (; r + AT_ONCE <= ranges; r += AT_ONCE) {
                 AT_UNROLL
-                for (int n = 0; n < AT_ONCE; n++) {
-                    const int r = from + n;
-                    if (r > 0 && r < ranges)
-                        sum += term(r, head, x[r * each + i]);
-                }
+                for (int n = 0; n < AT_ONCE; n++)
+                    sum += term(r + n, head, x[(r + n) * each + i]);
             }
+            AT_NO_UNROLL
+            for (; r < ranges; r++)
+                sum += term(r, head, x[r * each + i]);
+            if (ranges == 0)
+                sum = 0.0f;
             put(head, piece % AT_PAGES_PIECES<D> * AT_PAGES_EACH + i % AT_PAGES_EACH, sum);
         }
     }

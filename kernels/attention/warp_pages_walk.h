@@ -5,12 +5,6 @@
 
 #include "kernels/attention/warp_pages.h"
 
-/* The kernels before this one have ended; the one behind may begin, and wait here for this one. */
-static inline __device__ void at_pages_await_turn() {
-    at_dependency_trigger();
-    at_dependency_wait();
-}
-
 /* A warp's number among those of its row, and the pages of its lanes' halves, looked up by a guess at
  * their places that is right where all requests are as long as can be. */
 struct at_pages_start {
@@ -24,6 +18,21 @@ struct at_pages_start {
         page_behind = at_pages_page(a, (int)blockIdx.z, t - AT_PAGES_STEP);
     }
 };
+
+/* The kernel behind may begin, and waits here, too, until the kernels before it have ended. Meanwhile the lines in which a
+ * request is looked up first are on their way to L2. */
+template <class T> __device__ void at_pages_await_turn(const at_attention_view<T> &a, const at_pages_shape &shape) {
+    const int request = (int)blockIdx.z, warp = (int)(blockIdx.x * blockDim.x + threadIdx.x) / 32;
+    const int column = a.page_of(2 * warp * shape.each * shape.range);
+    at_dependency_trigger();
+    if (threadIdx.x == 0) {
+        at_prefetch_l2(a.query_start + request);
+        at_prefetch_l2(a.seq_lens + request);
+    }
+    if (at_lane() == 0)
+        at_prefetch_l2(a.rows + request * a.row_stride + (column < a.row_stride ? column : 0));
+    at_dependency_wait();
+}
 
 /* A warp's walk over its keys. Op makes weights of dot products and puts sums away:
  *   BEHIND, behind()        whether it wants the dot products of keys before the run, and of how many

@@ -7,6 +7,8 @@
  *   at_dependency_wait()      waits until the kernels before it have ended and all that they wrote is there. Every thread
  *                             that touches global memory, itself or by a copy, calls it before; and in every block some
  *                             thread does, since the kernel behind relies on this one for those before it
+ *   at_prefetch_l2(p)         asks for the line of global memory in which p lies, by its address alone: the one thing a
+ *                             thread may do with it before it has waited
  *   at_dependency_trigger()   lets the kernel behind begin; what this one writes is there for it when this one has ended
  *
  * In a kernel that was launched otherwise, and before sm_90, both do nothing.

@@ -10,6 +10,7 @@ __device__ inline void at_dependency_trigger() {}
 __device__ inline void at_dependency_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 __device__ inline void at_dependency_trigger() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 #endif
+template <class T> __device__ void at_prefetch_l2(const T *p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
 
 /* Whether the current device has them; of one that cannot be asked, the launch says what is wrong. */
 inline bool at_has_dependent_launch() {

@@ -7,6 +7,7 @@
 
 static inline void at_dependency_wait(AT_PLACE) { at_simt_dependency_wait({ file, line }); }
 static inline void at_dependency_trigger() {}
+template <class T> void at_prefetch_l2(const T *) {}
 
 template <class... P, class... A>
 int at_launch_dependent(void (*kernel)(P...), dim3 grid, dim3 block, int size, int64_t dynamic_shared, void *stream,
