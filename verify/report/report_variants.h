@@ -5,14 +5,14 @@
 
 #include <stdio.h>
 
-#include "verify/result/hash_index.h"
-#include "verify/result/record.h"
+#include "verify/report/report_claims.h"
 
 /* All zeros is an empty one; found by a hash table, as a run may have a thousand variants and a million results. */
 struct at_tallies {
     struct at_tally *list; /* in the order of their first results */
     int64_t n, capacity, last;
     struct at_hash_index index;
+    struct at_claim_tallies claims; /* their `variant` is a number of `list` */
     int64_t n_aside; /* variants that were set aside */
 };
 
@@ -22,14 +22,24 @@ void at_tallies_release(struct at_tallies *tallies);
 void at_tallies_name(const struct at_tallies *tallies, int64_t i, char *text, size_t size);
 /* Variants that were never judged. */
 int64_t at_tallies_unjudged(const struct at_tallies *tallies);
-/* Variants with a loose claim of an output, of which no case would have shown a uniform scale error of 1/AT_SCALE_SEEN. */
+/* Loose claims of which no case would have shown a uniform scale error of 1/AT_SCALE_SEEN (at_claim_tally_blind_to()). */
 int64_t at_tallies_blind(const struct at_tallies *tallies);
-/* A line for each variant, when there are more than a couple: results judged, right, failing, VACUOUS, declined, and the
- * largest error over limit. */
+
+/* What fails a whole strict run though no result does. */
+struct at_untested {
+    const char *family, *variant, *path;
+    const char *what; /* UNJUDGED: a variant that no case could judge; UNTESTED: a claim that is blind as above */
+    const char *text;
+};
+typedef at_status at_untested_fn(void *context, const struct at_untested *untested);
+/* All of them, variants first; ends at the first status that is not AT_OK. */
+at_status at_tallies_untested(const struct at_tallies *tallies, at_untested_fn *put, void *context);
+/* A line for each variant, when there are more than a couple: results judged, right, failing, VACUOUS, declined, the largest
+ * error over limit, and at_claim_tallies_resolution(). */
 void at_put_variants(const struct at_tallies *tallies, FILE *out);
 /* A line for each selected variant that was never judged, with the first reason. */
 void at_put_unjudged(const struct at_tallies *tallies, FILE *out);
-/* A line for each variant whose PASS leaves much open, by its loosest result; whether f32 arithmetic would have been
+/* A line for each claim whose PASS leaves much open, by its loosest result; whether f32 arithmetic would have been
  * claim enough, and whether no case would have shown a scale error, which a `strict` run does not let pass. */
 void at_put_loose(const struct at_tallies *tallies, int strict, FILE *out);
 /* A line for each variant that was set aside: after what, and how many of its jobs were not run. */
