@@ -162,11 +162,9 @@ static at_status note_untested(void *context, const struct at_untested *untested
     return AT_OK;
 }
 
-static at_status look_for_untested(const struct at_run_record *record, struct at_cheat_fate *fate) {
-    struct at_tallies tallies = { 0 };
-    at_status status = AT_OK;
-    for (int64_t i = 0; i < record->n && status == AT_OK; i++)
-        status = at_tallies_add(&tallies, &record->results[i], 1);
+static at_status look_for_untested(const struct at_run_record *record, int strict, struct at_cheat_fate *fate) {
+    struct at_tallies tallies;
+    at_status status = at_tallies_open(record, strict, &tallies);
     if (status == AT_OK)
         status = at_tallies_untested(&tallies, note_untested, fate);
     at_tallies_release(&tallies);
@@ -204,8 +202,8 @@ static at_status judge(const struct cheat *c, const char *python, const struct a
         if (options->verbose)
             printf("    %-12s %s %s: %s\n", at_state_name(r->state), r->tensor, r->case_id, r->cause);
     }
-    if (status == AT_OK && o.strict)
-        status = look_for_untested(&record, fate);
+    if (status == AT_OK)
+        status = look_for_untested(&record, o.strict, fate);
     at_run_record_release(&record);
     return status;
 }

@@ -29,7 +29,7 @@ static void count_loose(struct at_claim_tally *c, const struct at_result *r) {
 
 static void count(struct at_claim_tally *c, const struct at_result *r) {
     const int o = output_of(r);
-    c->judged += at_state_class(r->state) != AT_CLASS_DECLINED;
+    c->judged++;
     if (r->compared > 0 && r->resolution > 0 && o >= 0)
         c->resolves[o] = sharper(c->resolves[o], r->resolution);
     if (at_state_class(r->state) == AT_CLASS_GOOD && r->looseness >= AT_LOOSE)
@@ -68,6 +68,8 @@ static at_status add_claim(struct at_claim_tallies *claims, int64_t variant, con
 
 at_status at_claim_tallies_add(struct at_claim_tallies *claims, int64_t variant, const struct at_result *r) {
     const struct wanted wanted = { claims, variant, r->numerics };
+    if (at_state_class(r->state) == AT_CLASS_DECLINED) /* of a problem that was declined nothing is declared */
+        return AT_OK;
     if (!claims->n || !is_of(&wanted, claims->last)) { /* tensors of a job are neighbours */
         const uint64_t start = at_hash_bytes(&variant, sizeof variant, AT_HASH_START);
         const uint64_t hash = at_hash_bytes(r->numerics, strlen(r->numerics) + 1, start);

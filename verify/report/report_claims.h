@@ -28,7 +28,7 @@ struct at_claim_tallies {
     struct at_hash_index index;
 };
 
-/* Counts a result of variant number `variant` under what was declared for it. */
+/* Counts a result of variant number `variant` under what was declared for it; one that was not judged is of no claim. */
 at_status at_claim_tallies_add(struct at_claim_tallies *claims, int64_t variant, const struct at_result *result);
 void at_claim_tallies_release(struct at_claim_tallies *claims);
 /* Of outputs with a loose result the worst: the scale error that the sharpest case of this claim would have shown. 0: no result is

@@ -108,6 +108,13 @@ at_status at_tallies_add(struct at_tallies *t, const struct at_result *r, int st
     return one->aside ? AT_OK : AT_FAIL(AT_NO_MEMORY, "no memory for a summary");
 }
 
+at_status at_tallies_open(const struct at_run_record *record, int strict, struct at_tallies *t) {
+    *t = (struct at_tallies){ 0 };
+    for (int64_t i = 0; strict && !record->is_part && !record->signal && i < record->n; i++)
+        AT_TRY(at_tallies_add(t, at_run_record_at(record, i), strict));
+    return AT_OK;
+}
+
 void at_tallies_release(struct at_tallies *t) {
     for (int64_t i = 0; i < t->n; i++) {
         free(t->list[i].reason);
@@ -225,18 +232,19 @@ at_status at_tallies_untested(const struct at_tallies *t, at_untested_fn *put, v
     for (int64_t i = 0; i < t->n; i++) {
         const struct at_tally *one = &t->list[i];
         if (!one->judged)
-            AT_TRY(put(context, &(struct at_untested){ one->family, one->variant, one->path, "UNJUDGED", one->reason }));
+            AT_TRY(put(context, &(struct at_untested){ one->family, one->variant, one->path, "UNJUDGED", "", one->reason }));
     }
     for (int64_t i = 0; i < t->claims.n; i++) {
         const struct at_claim_tally *c = &t->claims.list[i];
         const struct at_tally *of = &t->list[c->variant];
-        char which[800], blind[400], text[1280];
+        char words[sizeof(((struct at_result *)0)->numerics)], which[800], blind[400], text[1280];
         if (!(at_claim_tally_blind_to(c) > 0))
             continue;
+        at_claim_tally_words(c, words, sizeof words);
         put_which(of, c, which, sizeof which);
         put_blind(of, c, 1, blind, sizeof blind);
         snprintf(text, sizeof text, "loose claim%s: %s", which, blind);
-        AT_TRY(put(context, &(struct at_untested){ of->family, of->variant, of->path, "UNTESTED", text }));
+        AT_TRY(put(context, &(struct at_untested){ of->family, of->variant, of->path, "UNTESTED", words, text }));
     }
     return AT_OK;
 }

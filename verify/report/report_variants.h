@@ -17,6 +17,9 @@ struct at_tallies {
 };
 
 at_status at_tallies_add(struct at_tallies *tallies, const struct at_result *result, int strict);
+/* Of all results of a record, for reports of what no result says: none unless the run is a strict one, whole and at its end.
+ * Release it in either case. */
+at_status at_tallies_open(const struct at_run_record *record, int strict, struct at_tallies *tallies);
 void at_tallies_release(struct at_tallies *tallies);
 /* FAMILY/VARIANT of number i of `n`. */
 void at_tallies_name(const struct at_tallies *tallies, int64_t i, char *text, size_t size);
@@ -28,7 +31,8 @@ int64_t at_tallies_blind(const struct at_tallies *tallies);
 /* What fails a whole strict run though no result does. */
 struct at_untested {
     const char *family, *variant, *path;
-    const char *what; /* UNJUDGED: a variant that no case could judge; UNTESTED: a claim that is blind as above */
+    const char *what;     /* UNJUDGED: a variant that no case could judge; UNTESTED: a claim that is blind as above */
+    const char *declared; /* the claim in words; of a variant "" */
     const char *text;
 };
 typedef at_status at_untested_fn(void *context, const struct at_untested *untested);
