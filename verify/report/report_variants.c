@@ -21,7 +21,7 @@ struct at_tally {
     int64_t n_aside, at; /* jobs not run for it; the place among variants set aside */
     int64_t judged, ok, failing, vacuous, declined;
     int64_t claims; /* different declarations of it */
-    double worst; /* error over limit; NaN: no limit anywhere */
+    double worst;   /* error over limit; NaN: no limit anywhere */
 };
 
 static void name_of(const struct at_tally *t, char *text, size_t size) {
@@ -204,7 +204,8 @@ static void put_blind(const struct at_tally *of, const struct at_claim_tally *c,
     snprintf(text, size,
              "on no case%s would an output times %.3g have been seen%s: declare the order of sums, or the formats that "
              "they have%s",
-             is_one_of ? " of these" : "", 1 + at_claim_tally_blind_to(c), strict ? ", which --strict does not let pass" : "",
+             is_one_of ? " of these" : "", 1 + at_claim_tally_blind_to(c),
+             strict ? ", which --strict does not let pass" : "",
              is_one_of ? ", or judge a case of these that shows it" : "");
 }
 
@@ -232,7 +233,8 @@ at_status at_tallies_untested(const struct at_tallies *t, at_untested_fn *put, v
     for (int64_t i = 0; i < t->n; i++) {
         const struct at_tally *one = &t->list[i];
         if (!one->judged)
-            AT_TRY(put(context, &(struct at_untested){ one->family, one->variant, one->path, "UNJUDGED", "", one->reason }));
+            AT_TRY(put(context,
+                       &(struct at_untested){ one->family, one->variant, one->path, "UNJUDGED", "", one->reason }));
     }
     for (int64_t i = 0; i < t->claims.n; i++) {
         const struct at_claim_tally *c = &t->claims.list[i];

@@ -13,7 +13,7 @@ struct at_tallies {
     int64_t n, capacity, last;
     struct at_hash_index index;
     struct at_claim_tallies claims; /* their `variant` is a number of `list` */
-    int64_t n_aside; /* variants that were set aside */
+    int64_t n_aside;                /* variants that were set aside */
 };
 
 at_status at_tallies_add(struct at_tallies *tallies, const struct at_result *result, int strict);

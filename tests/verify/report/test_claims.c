@@ -77,10 +77,10 @@ static int count(const char *text, const char *part) {
 
 static void test_whose_cases_count(void **state) {
     (void)state;
-    enum { MOST = 4 };
+    enum { MAX_ROWS = 4 };
     static const struct {
         const char *what;
-        struct row rows[MOST];
+        struct row rows[MAX_ROWS];
         int n, blind;
     } of[] = {
         { "a sharp case of a tight claim says nothing of a loose one",
@@ -149,9 +149,10 @@ static void test_many(void **state) {
     at_tallies_release(&tallies);
 }
 
-static const struct row mixed[] = { { "1", TIGHT, 0, SEEN },           { "1", LOOSE, 0, LOOSE_AND_BLIND },
-                                    { "1", LOOSE, 0, LOOSE_AND_BLIND }, { "1", OTHER, 0, LOOSE_AND_SEEN },
-                                    { "2", LOOSE, 0, LOOSE_AND_BLIND }, { "3", TIGHT, 0, BLIND } };
+static const struct row mixed[] = {
+    { "1", TIGHT, 0, SEEN },           { "1", LOOSE, 0, LOOSE_AND_BLIND }, { "1", LOOSE, 0, LOOSE_AND_BLIND },
+    { "1", OTHER, 0, LOOSE_AND_SEEN }, { "2", LOOSE, 0, LOOSE_AND_BLIND }, { "3", TIGHT, 0, BLIND }
+};
 enum { MIXED = sizeof mixed / sizeof *mixed };
 
 static void test_text(void **state) {
@@ -159,9 +160,11 @@ static void test_text(void **state) {
     struct at_run_record record;
     fill(&record, mixed, MIXED);
     char *text = unwrapped(table_of(&record, 1));
-    assert_says(text, "loose claim: asynct_decode/1, 2 of 4 results, declared free_order=1 p=f16 pv_unit=f16_fma: limits up to 40 "
-                      "times those of f32 arithmetic in any order, in 2 results that PASS: that proves so much less; on no case of "
-                      "these would an output times 1.06 have been seen, which --strict does not let pass");
+    assert_says(
+        text,
+        "loose claim: asynct_decode/1, 2 of 4 results, declared free_order=1 p=f16 pv_unit=f16_fma: limits up to 40 "
+        "times those of f32 arithmetic in any order, in 2 results that PASS: that proves so much less; on no case of "
+        "these would an output times 1.06 have been seen, which --strict does not let pass");
     assert_says(text, "loose claim: asynct_decode/1, 1 of 4 results, declared free_order=1 p=bf16: limits");
     assert_says(text, "loose claim: asynct_decode/2: limits up to 40 times"); /* its only one */
     assert_says(text, "that proves so much less; on no case would an output times 1.09 have been seen, which");
@@ -227,7 +230,8 @@ static char *written(enum at_report report, const struct at_run_record *record, 
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
-    at_assert_ok(report == AT_REPORT_junit ? at_report_junit(record, strict, out) : at_report_github(record, strict, out));
+    at_assert_ok(report == AT_REPORT_junit ? at_report_junit(record, strict, out)
+                                           : at_report_github(record, strict, out));
     assert_int_equal(fclose(out), 0);
     return text;
 }
@@ -294,9 +298,12 @@ static void test_github_has_ten(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whose_cases_count), cmocka_unit_test(test_many),
-        cmocka_unit_test(test_text),              cmocka_unit_test(test_declined),
-        cmocka_unit_test(test_archive),           cmocka_unit_test(test_junit_and_github),
+        cmocka_unit_test(test_whose_cases_count),
+        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_declined),
+        cmocka_unit_test(test_archive),
+        cmocka_unit_test(test_junit_and_github),
         cmocka_unit_test(test_github_has_ten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

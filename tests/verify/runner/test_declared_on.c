@@ -20,7 +20,8 @@ static int launch_none(const struct at_launch *launch) {
     return 7;
 }
 
-#define SPLIT(keys) { .free_order = 1, .qk_lanes = 1, .pv_chunk = 1, .repeats = 1, .split = keys }
+#define SPLIT(keys) \
+    { .free_order = 1, .qk_lanes = 1, .pv_chunk = 1, .repeats = 1, .split = keys }
 static const struct at_kernel kernel_a = { .summary = "a", .numerics = SPLIT(A), .launch = launch_none },
                               kernel_b = { .summary = "b", .numerics = SPLIT(B), .launch = launch_none };
 static const struct at_kernel_entry entry_a = { "asynct_prefill", "10_a", "", &kernel_a, "" },
