@@ -12,14 +12,13 @@ enum { AT_CLAIM_OUTPUTS = 16 };
 /* One variant with one declaration. What a case proves it proves of this claim alone: a case on which a variant claims tightly
  * says nothing of those on which it claims loosely. */
 struct at_claim_tally {
-    int64_t variant; /* its number, by who adds */
-    char *numerics;  /* as declared, every field */
-    int64_t judged;  /* results */
-    double resolves
-        [AT_CLAIM_OUTPUTS]; /* by output: the smallest scale error that some case would have seen; 0: nothing is known */
-    int64_t n_loose;        /* results that PASS with limits AT_LOOSE times those of f32 arithmetic */
-    int is_loose[AT_CLAIM_OUTPUTS]; /* some of them are of this output */
-    double loosest, need;           /* of these: the largest looseness, and of their errors over the limits of f32 */
+    int64_t variant;                   /* its number, by who adds */
+    char *numerics;                    /* as declared, every field */
+    int64_t judged;                    /* results */
+    double resolves[AT_CLAIM_OUTPUTS]; /* by output: 0, or the smallest scale error that some case would have seen */
+    int64_t n_loose;                   /* results that PASS with limits AT_LOOSE times those of f32 arithmetic */
+    int is_loose[AT_CLAIM_OUTPUTS];    /* some of them are of this output */
+    double loosest, need;              /* of these: the largest looseness, and of their errors over the limits of f32 */
 };
 
 /* All zeros is an empty one. Found by a hash table: a runner may declare something else on every problem. */

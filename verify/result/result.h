@@ -93,8 +93,7 @@ struct at_result {
     int model_exact;                     /* the model allows no deviation and every bit was equal */
     double aggregate_ratio; /* largest sum over errors / what roundings to nearest allow; NaN: not tested */
     double resolution;      /* smallest uniform scale error that would have been seen; NaN: none would */
-    double
-        looseness; /* median limit over that of f32 arithmetic in any order; NaN: a model judged, or nothing to compare */
+    double looseness; /* median limit over that of f32 arithmetic in any order; NaN: a model judged, or there is none */
     int n_decoys;
     char decoy_fate[AT_RESULT_DECOYS + 1];
     char decoy_names[640]; /* comma-separated, in the order of decoy_fate */
