@@ -44,7 +44,8 @@ void at_put_variants(const struct at_tallies *tallies, FILE *out);
 /* A line for each selected variant that was never judged, with the first reason. */
 void at_put_unjudged(const struct at_tallies *tallies, FILE *out);
 /* A line for each claim whose PASS leaves much open, by its loosest result; whether f32 arithmetic would have been
- * claim enough, and whether no case would have shown a scale error, which a `strict` run does not let pass. */
+ * claim enough, and whether no case would have shown a scale error, which a `strict` run does not let pass. Of a variant that has
+ * many, lines for the first and a count of the others. */
 void at_put_loose(const struct at_tallies *tallies, int strict, FILE *out);
 /* A line for each variant that was set aside: after what, and how many of its jobs were not run. */
 void at_put_set_aside(const struct at_tallies *tallies, FILE *out);

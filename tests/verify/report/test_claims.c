@@ -178,6 +178,28 @@ static void test_text(void **state) {
     at_run_record_release(&record);
 }
 
+/* Of one that declares something else on each problem there are not as many lines. */
+static void test_many_lines(void **state) {
+    (void)state;
+    enum { N = 13 };
+    struct at_run_record record;
+    struct row rows[N];
+    char words[N][64];
+    for (int i = 0; i < N; i++) {
+        snprintf(words[i], sizeof words[i], "free_order=1 split=%d", 16 * i);
+        rows[i] = (struct row){ i == N - 1 ? "2" : "1", words[i], 0, i == N - 2 ? LOOSE_AND_SEEN : LOOSE_AND_BLIND };
+    }
+    fill(&record, rows, N);
+    char *text = unwrapped(table_of(&record, 1));
+    assert_int_equal(count(text, "loose claim: asynct_decode/1, 1 of 12 results, declared free_order=1"), 10);
+    assert_says(text, "\nloose claim: asynct_decode/1: 2 more of its declarations, 1 of which no case tests\n");
+    assert_int_equal(count(text, "loose claim: asynct_decode/2: limits"), 1);
+    assert_int_equal(count(text, "loose claim: "), 12);
+    assert_says(text, "12 claims are so loose that nothing was tested");
+    free(text);
+    at_run_record_release(&record);
+}
+
 /* Of a variant that declines: the numerics of its line in the greeting are no claim of a result. */
 static void test_declined(void **state) {
     (void)state;
@@ -305,6 +327,7 @@ int main(void) {
         cmocka_unit_test(test_archive),
         cmocka_unit_test(test_junit_and_github),
         cmocka_unit_test(test_github_has_ten),
+        cmocka_unit_test(test_many_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
