@@ -54,6 +54,8 @@ sed 's/sk=8,20,70,80/sk=8,70,80/' tests/cheats/68_honest_by_problem.py > "$scrat
 sed 's/sk=8,70,80/sk=8,20,70/; s/1.05/1.0/' tests/cheats/55_tight_on_one_case.py > "$scratch/cheats/55_no_cheat.py"
 wants 1 'ACCUSED  68_honest_by_problem             PASS           6 PASS, 1 UNTESTED' cheat '68*'
 wants 1 'MISSED   55_no_cheat                      UNTESTED       6 PASS ' cheat '55*'
+sed -i 's/dtype=f16/dtype=bf16/; s/kernel("softmax_prefill",/& dtypes="f16",/' "$scratch/cheats/55_no_cheat.py" # declines all
+wants 1 'MISSED   55_no_cheat                      UNTESTED       3 UNSUPPORTED ' cheat '55*'
 printf '"""No head."""\n' > "$scratch/cheats/70_no_head.py"
 wants 2 'its head lacks' cheat '70*'
 wants 2 "no cheat matches 'x*'" cheat 'x*'

@@ -155,9 +155,12 @@ static at_status command_of(const struct cheat *c, const char *python, char *com
     return AT_OK;
 }
 
+static const char UNTESTED[] = "UNTESTED";
+
+/* A runner that declines everything is not caught by that. */
 static at_status note_untested(void *context, const struct at_untested *untested) {
     struct at_cheat_fate *fate = context;
-    if (fate->untested++ == 0 && !fate->cause[0])
+    if (strcmp(untested->what, UNTESTED) == 0 && fate->untested++ == 0 && !fate->cause[0])
         snprintf(fate->cause, sizeof fate->cause, "%.150s", untested->text);
     return AT_OK;
 }
@@ -207,8 +210,6 @@ static at_status judge(const struct cheat *c, const char *python, const struct a
     at_run_record_release(&record);
     return status;
 }
-
-static const char UNTESTED[] = "UNTESTED";
 
 /* Some result has one of the states that the head names, or with UNTESTED the run fails though no result does; of an honest one all
  * have, and nothing fails. */
