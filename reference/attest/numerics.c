@@ -124,22 +124,34 @@ static at_status check_names(const struct at_numerics *numerics) {
     return AT_OK;
 }
 
+/* Puts one more "field=value" behind a text of *used letters, as far as it fits. */
+static void add_word(const struct at_numerics *numerics, int i, char *text, size_t size, size_t *used) {
+    const struct kind *kind = fields[i].kind;
+    const int value = get(numerics, &fields[i]);
+    const size_t left = *used < size ? size - *used : 0;
+    char number[16];
+    snprintf(number, sizeof number, "%d", value);
+    *used += (size_t)snprintf(left ? text + *used : NULL, left, "%s%s=%s", *used ? " " : "", fields[i].name,
+                              kind->words ? kind->words[value].name : number);
+}
+
 at_status at_numerics_format(const struct at_numerics *numerics, char *text, size_t size) {
-    AT_TRY(check_names(numerics));
     size_t used = 0;
-    for (int i = 0; i < FIELDS; i++) {
-        const struct kind *kind = fields[i].kind;
-        int value = get(numerics, &fields[i]);
-        char number[16];
-        snprintf(number, sizeof number, "%d", value);
-        size_t left = used < size ? size - used : 0;
-        int wrote = snprintf(left ? text + used : NULL, left, "%s%s=%s", i ? " " : "", fields[i].name,
-                             kind->words ? kind->words[value].name : number);
-        used += (size_t)wrote;
-    }
+    AT_TRY(check_names(numerics));
+    for (int i = 0; i < FIELDS; i++)
+        add_word(numerics, i, text, size, &used);
     if (used >= size)
         return AT_FAIL(AT_USAGE, "numerics: the text takes %zu bytes, there is room for %zu", used + 1, size);
     return AT_OK;
+}
+
+void at_numerics_difference(const struct at_numerics *numerics, const struct at_numerics *from, char *text,
+                            size_t size) {
+    size_t used = 0;
+    text[0] = 0;
+    for (int i = 0; i < FIELDS; i++)
+        if (get(numerics, &fields[i]) != get(from, &fields[i]))
+            add_word(numerics, i, text, size, &used);
 }
 
 /* " a b c" of a list of names, cut to the room there is. */

@@ -248,6 +248,9 @@ void at_numerics_set(struct at_numerics *numerics, int i, int value);
 
 /* "qk_unit=f32_fma qk_lanes=1 ...": every field, fixed order. Fails if `size` is too small. */
 at_status at_numerics_format(const struct at_numerics *numerics, char *text, size_t size);
+/* The fields alone that differ from those of `from`, in the same form; "": none does. Cut to the room there is. */
+void at_numerics_difference(const struct at_numerics *numerics, const struct at_numerics *from, char *text,
+                            size_t size);
 /* Starts from the defaults; unknown fields and values are AT_USAGE with the nearest name. */
 at_status at_numerics_parse(const char *text, struct at_numerics *numerics);
 /* Rejects fields out of range and combinations without a meaning (a chunk that is no multiple of the

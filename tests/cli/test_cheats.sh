@@ -16,8 +16,8 @@ wants 0 'sandbox: no new privileges' "$attest" verify '*/*' --runner "$python te
 whole=1
 grep -q 'not to be had here' "$scratch/out" && { whole=''; grep '^sandbox' "$scratch/out"; }
 if [[ ${AT_EFFORT:-full} == fast ]]; then
-    wants 0 ' caught' "$attest" selftest --cheats --mutants '@(10|18|33|43|54|66)_*'
-    [[ ! $whole ]] || grep -qx '5 of 5 caught' "$scratch/out" || fail "one of five was not tried"
+    wants 0 ' caught' "$attest" selftest --cheats --mutants '@(10|18|33|43|54|55|66)_*'
+    [[ ! $whole ]] || grep -qx '6 of 6 caught' "$scratch/out" || fail "one of six was not tried"
 else
     "$attest" selftest --cheats > "$scratch/all" 2> "$scratch/box" || { grep -vE '^(caught|right)' "$scratch/all"; fail "selftest --cheats"; }
     while read -r name; do
@@ -49,6 +49,13 @@ wants 1 ACCUSED cheat '03*'
 grep -qx '1 of 1 honest runners accused' "$scratch/out" || fail "the accused are not counted"
 wants 1 MISSED cheat '62*'
 grep -qx '0 of 1 caught' "$scratch/out" || fail "the missed are not counted"
+# What fails a strict run though its results pass is seen in both.
+sed 's/sk=8,20,70,80/sk=8,70,80/' tests/cheats/68_honest_by_problem.py > "$scratch/cheats/68_honest_by_problem.py"
+sed 's/sk=8,70,80/sk=8,20,70/; s/1.05/1.0/' tests/cheats/55_tight_on_one_case.py > "$scratch/cheats/55_no_cheat.py"
+wants 1 'ACCUSED  68_honest_by_problem             PASS           6 PASS, 1 UNTESTED' cheat '68*'
+wants 1 'MISSED   55_no_cheat                      UNTESTED       6 PASS ' cheat '55*'
+sed -i 's/dtype=f16/dtype=bf16/; s/kernel("softmax_prefill",/& dtypes="f16",/' "$scratch/cheats/55_no_cheat.py" # declines all
+wants 1 'MISSED   55_no_cheat                      UNTESTED       3 UNSUPPORTED ' cheat '55*'
 printf '"""No head."""\n' > "$scratch/cheats/70_no_head.py"
 wants 2 'its head lacks' cheat '70*'
 wants 2 "no cheat matches 'x*'" cheat 'x*'

@@ -62,12 +62,13 @@ WRONG=3 TRAP=4 wants 1 '1 CRASHED' verify --out "$scratch/bad.h5"
 wants 0 '12 PASS' verify --limit-factor 4 --out "$scratch/loose.h5"
 wants 0 'exit 0' "$attest" verify 'uclip_norm/01*' --runner "attest-so $scratch/faulty.so" --case "$case" --out "$scratch/half.h5"
 WRONG=6 wants 1 '1 WRONG' "$attest" verify 'uclip_norm/02*' --runner "attest-so $scratch/faulty.so" --case "${case/,6/,6,7}" --out "$scratch/other.h5"
-wants 0 '0 worse, 0 better, 12 as before, 0 gone, 0 new' compare good good
-wants 1 '2 worse, 0 better, 10 as before, 0 gone, 0 new' compare good bad
+wants 0 '0 worse, 0 better, 12 as before, 0 gone, 0 new; fail in both: 0' compare good good
+wants 1 '2 worse, 0 better, 10 as before, 0 gone, 0 new; fail in both: 0' compare good bad
 for text in 'WORSE  uclip_norm/02_faulty: PASS -> WRONG' 'WORSE  uclip_norm/02_faulty: PASS -> CRASHED' 'cause ' "repro attest replay 'uclip_norm/02_faulty uclip_norm tokens=4"; do
     grep -q "$text" "$scratch/out" || { cat "$scratch/out"; fail "no '$text'"; }
 done
-wants 0 '0 worse, 2 better, 10 as before' compare bad good
+wants 0 '0 worse, 2 better, 10 as before, 0 gone, 0 new; fail in both: 0' compare bad good
+wants 0 '0 worse, 0 better, 12 as before, 0 gone, 0 new; fail in both: 2' compare bad bad
 wants 1 '12 worse, 0 better, 0 as before' compare loose good
 grep -q 'error over limit of y .* -> ' "$scratch/out" || fail "ratios are not compared"
 grep -q 'asked for different things: limit_factor: 4.0 here, 1.0 there' "$scratch/out" || fail "what the runs differ in is not said"

@@ -21,13 +21,16 @@ wants 0 'loose claim: asynct_decode/00_blas_pbf16: limits up to' "$attest" verif
 blind='asynct_decode b=2 h=2 hk=1 sk=600/270 d=64 sigma=0.5 data=swamped dtype=bf16'
 claim=("$attest" verify asynct_decode/00_blas_pbf16)
 wants 1 'on no case would an output times 1.07 have been seen, which --strict does not' "${claim[@]}" --case "$blind" --strict
-grep -q 'exit 1: 0 of 1 results fail the run, 1 variants claim so little that nothing was tested' "$scratch/out" || fail "the exit line"
+grep -q 'exit 1: 0 of 1 results fail the run, 1 claims are so loose that nothing was tested' "$scratch/out" || fail "the exit line"
 wants 0 'on no case would an output times 1.07 have been seen: declare' "${claim[@]}" --case "$blind"
 wants 0 'loose claim' "${claim[@]}" --case "${blind/data=swamped/data=swamped,normal}" --strict # two cases
 ! grep -q 'on no case' "$scratch/out" || fail "a case that shows it does not count"
 wants 0 'no result fails' "$attest" verify asynct_decode/00_blas_p32 --case "$blind" --strict
 got=$(looseness asynct_decode/00_blas_pbf16 "$line")
 awk -v x="$got" 'BEGIN { exit !(x > 32) }' || fail "P in bf16 on f32: looseness '$got'"
+long='asynct_decode b=1 h=8 hk=2 sk=9000 d=64 dtype=f32' # rows that take long are no way around it
+got=$(looseness asynct_decode/00_blas_pbf16 "$long")
+awk -v x="$got" 'BEGIN { exit !(x > 4) }' || fail "P in bf16 on f32, many keys: looseness '$got'"
 got=$(looseness asynct_decode/00_blas_p32 "$line")
 awk -v x="$got" 'BEGIN { exit !(x > 0.5 && x < 2) }' || fail "sums in f32 of no order: looseness '$got'"
 got=$(looseness asynct_decode/00_split_k "$line")

@@ -50,9 +50,10 @@ static at_status compare(const struct at_args *args, struct at_run_record *a, st
         if (!quiet || c.jobs[i].change == AT_CHANGE_WORSE)
             put_job(&c.jobs[i]);
     put_requests(a, b);
-    printf("%" PRId64 " worse, %" PRId64 " better, %" PRId64 " as before, %" PRId64 " gone, %" PRId64 " new\n",
+    printf("%" PRId64 " worse, %" PRId64 " better, %" PRId64 " as before, %" PRId64 " gone, %" PRId64
+           " new; fail in both: %" PRId64 "\n",
            c.count[AT_CHANGE_WORSE], c.count[AT_CHANGE_BETTER], c.count[AT_CHANGE_NONE], c.count[AT_CHANGE_GONE],
-           c.count[AT_CHANGE_NEW]);
+           c.count[AT_CHANGE_NEW], c.fail_in_both);
     *code = c.count[AT_CHANGE_WORSE] > 0 || (strict && c.count[AT_CHANGE_GONE] > 0);
     at_run_comparison_release(&c);
     return AT_OK;

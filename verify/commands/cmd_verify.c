@@ -31,8 +31,9 @@ static const struct at_option options[] = {
       "far "
       "as the system can; what it cannot is said on stderr" },
     { "--strict", NULL,
-      "VACUOUS results fail the run, and so does a selected variant that was never judged: one that a GLOB names (all, "
-      "without any) and that declined every selected case of its family; not asked of a shard" },
+      "VACUOUS results fail the run, and so do a selected variant that was never judged: one that a GLOB names (all, "
+      "without any) and that declined every selected case of its family; and a declaration so loose that no case of it "
+      "would have shown an output 1/32 too large; not asked of a shard" },
     { "--shard", "i/N", "only this share of the cases; `attest merge` joins the shards" },
     { "--jobs", "N",
       "jobs judged at the same time (default: processors; with --devices: for each device its share of them)" },

@@ -159,6 +159,7 @@ at_status at_compare_runs(const struct at_run_record *a, const struct at_run_rec
         if (was) {
             const struct at_changed_job change = compare_jobs(was, &of_b[i], strict, times);
             add(comparison, &change);
+            comparison->fail_in_both += change.change == AT_CHANGE_NONE && standing_of(change.b, strict) == FAILING;
         } else {
             add_new(comparison, &of_b[i], strict);
         }

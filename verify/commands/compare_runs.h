@@ -24,6 +24,7 @@ struct at_changed_job {
 struct at_run_comparison {
     struct at_changed_job *jobs; /* what changed, in the order of run B, then what is gone in that of A; owned */
     int64_t n, count[AT_CHANGE_COUNT];
+    int64_t fail_in_both; /* of those in which nothing changed */
 };
 
 /* Both records sorted; the comparison points into them. A job of B that fails and that A does not have is WORSE; one that is

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "attest/program_dir.h"
+#include "verify/report/report_variants.h"
 #include "verify/run/session.h"
 
 enum { TEXT = 512, PATH = PATH_MAX };
@@ -154,6 +155,25 @@ static at_status command_of(const struct cheat *c, const char *python, char *com
     return AT_OK;
 }
 
+static const char UNTESTED[] = "UNTESTED";
+
+/* A runner that declines everything is not caught by that. */
+static at_status note_untested(void *context, const struct at_untested *untested) {
+    struct at_cheat_fate *fate = context;
+    if (strcmp(untested->what, UNTESTED) == 0 && fate->untested++ == 0 && !fate->cause[0])
+        snprintf(fate->cause, sizeof fate->cause, "%.150s", untested->text);
+    return AT_OK;
+}
+
+static at_status look_for_untested(const struct at_run_record *record, int strict, struct at_cheat_fate *fate) {
+    struct at_tallies tallies;
+    at_status status = at_tallies_open(record, strict, &tallies);
+    if (status == AT_OK)
+        status = at_tallies_untested(&tallies, note_untested, fate);
+    at_tallies_release(&tallies);
+    return status;
+}
+
 static at_status judge(const struct cheat *c, const char *python, const struct at_cheats_options *options,
                        const struct at_sandbox *box, struct at_cheat_fate *fate) {
     static char command[PATH];
@@ -185,19 +205,23 @@ static at_status judge(const struct cheat *c, const char *python, const struct a
         if (options->verbose)
             printf("    %-12s %s %s: %s\n", at_state_name(r->state), r->tensor, r->case_id, r->cause);
     }
+    if (status == AT_OK)
+        status = look_for_untested(&record, o.strict, fate);
     at_run_record_release(&record);
     return status;
 }
 
-/* Some result has one of the states that the head names; all of them, of an honest one. */
+/* Some result has one of the states that the head names, or with UNTESTED the run fails though no result does; of an honest one all
+ * have, and nothing fails. */
 static int has_expected(const struct cheat *c, const struct at_cheat_fate *fate) {
-    int64_t hits = 0;
+    const int64_t failed = fate->failed + fate->untested;
+    int64_t hits = strstr(c->expect, UNTESTED) ? fate->untested : 0;
     for (int s = 0; s < AT_STATE_COUNT; s++) {
         const char *name = at_state_name((enum at_state)s), *at = strstr(c->expect, name);
         if (at)
             hits += fate->by_state[s];
     }
-    return c->is_honest ? fate->failed == 0 && hits > 0 : hits > 0 && fate->failed > 0;
+    return c->is_honest ? failed == 0 && hits > 0 : hits > 0 && failed > 0;
 }
 
 static void states_text(const struct at_cheat_fate *fate, char *text, size_t size) {
@@ -207,6 +231,8 @@ static void states_text(const struct at_cheat_fate *fate, char *text, size_t siz
         if (fate->by_state[s])
             at += (size_t)snprintf(text + at, size - at, "%s%lld %s", at ? ", " : "", (long long)fate->by_state[s],
                                    at_state_name((enum at_state)s));
+    if (fate->untested && at < size)
+        snprintf(text + at, size - at, "%s%lld %s", at ? ", " : "", (long long)fate->untested, UNTESTED);
 }
 
 static at_status check_python(const char *python) {

@@ -22,7 +22,8 @@ at_status at_selftest_cheats(const struct at_cheats_options *options, int *bad);
 /* What the results of a cheat were; of one that is about times, the rows of a benchmark of `command` on the case line. */
 struct at_cheat_fate {
     int64_t by_state[AT_STATE_COUNT], failed, n;
-    char cause[160]; /* of the first that failed */
+    int64_t untested; /* loose claims that no case tested, which fail a strict run though no result does */
+    char cause[160];  /* of the first that failed */
 };
 /* verify/contents.c: benchmarks are none of this room's. */
 at_status at_cheat_timed(const char *command, const char *line, const struct at_sandbox *box, int strict,

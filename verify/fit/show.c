@@ -19,31 +19,14 @@ enum at_fit_state at_fit_state(const struct at_fit *fit) {
     return fit->distance.far > 0 ? AT_FIT_NONE : AT_FIT_FOUND;
 }
 
-static void add_field(const struct at_numerics *n, int field, char *text) {
-    const struct at_numerics_field f = at_numerics_field_at(field);
-    const int value = at_numerics_get(n, field);
-    const size_t at = strlen(text);
-    if (f.words)
-        snprintf(text + at, LINE - at, "%s%s=%s", at ? " " : "", f.name, f.words[value].name);
-    else
-        snprintf(text + at, LINE - at, "%s%s=%d", at ? " " : "", f.name, value);
-}
-
 /* The fields that are searched, those at their defaults left out. */
 static void put_declaration(const struct at_fit *fit, const struct at_numerics *n, char text[LINE]) {
     const struct at_numerics fallback = at_numerics_default();
-    text[0] = 0;
+    struct at_numerics searched = fallback;
     for (int f = 0; f < at_numerics_field_count(); f++)
-        if (at_axes_of(&fit->search.axes, f) >= 0 && at_numerics_get(n, f) != at_numerics_get(&fallback, f))
-            add_field(n, f, text);
-}
-
-/* What `other` has instead: fields in which it differs. */
-static void put_difference(const struct at_numerics *other, const struct at_numerics *from, char text[LINE]) {
-    text[0] = 0;
-    for (int f = 0; f < at_numerics_field_count(); f++)
-        if (at_numerics_get(other, f) != at_numerics_get(from, f))
-            add_field(other, f, text);
+        if (at_axes_of(&fit->search.axes, f) >= 0)
+            at_numerics_set(&searched, f, at_numerics_get(n, f));
+    at_numerics_difference(&searched, &fallback, text, LINE);
 }
 
 /* ---- text ---- */
@@ -55,7 +38,7 @@ static void put_alike(const struct at_fit *fit) {
             char text[LINE];
             if (fit->alike[i].axis != a)
                 continue;
-            put_difference(&fit->alike[i].numerics, &fit->best, text);
+            at_numerics_difference(&fit->alike[i].numerics, &fit->best, text, LINE);
             if (!shown++)
                 printf("  not told apart, %s:", fit->search.axes.axis[a].name);
             printf("%s %s", shown > 1 ? " |" : "", text);
@@ -95,7 +78,7 @@ static void put_declared(const struct at_fit *fit) {
                fit->declared.looked_at);
     if (fit->wrong_axis < 0)
         return;
-    put_difference(&fit->changed, &fit->v->numerics, text);
+    at_numerics_difference(&fit->changed, &fit->v->numerics, text, LINE);
     printf("  declared: %s in: %s, %s\n", fit->changed_distance.far > 0 ? "nearer" : "fits", text,
            fit->changed_distance.far > 0 ? "which is not all that is wrong" : "everything else as declared");
 }
@@ -149,7 +132,7 @@ static json_t *alike_json(const struct at_fit *fit) {
     json_t *all = json_array();
     for (int i = 0; i < fit->n_alike; i++) {
         char text[LINE];
-        put_difference(&fit->alike[i].numerics, &fit->best, text);
+        at_numerics_difference(&fit->alike[i].numerics, &fit->best, text, LINE);
         json_array_append_new(all, json_string(text));
     }
     return all;
@@ -161,7 +144,7 @@ void at_fit_put_json(const struct at_fit *fit) {
     if (!fit->changes)
         put_declaration(fit, &fit->best, text);
     if (fit->wrong_axis >= 0)
-        put_difference(&fit->changed, &fit->v->numerics, instead);
+        at_numerics_difference(&fit->changed, &fit->v->numerics, instead, LINE);
     json_t *object =
         json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:I, s:o, s:o, s:o, s:o, s:s, s:s, s:o}", "family",
                   fit->v->family, "variant", fit->v->name, "dtype", at_format_info(fit->layout.dtype)->name, "state",

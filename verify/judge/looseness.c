@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum { ROWS = 8 };
-/* Multiply-adds of these rows, evaluated twice: beyond it a number for readers would cost as much as the verdict. */
+/* Multiply-adds of these rows, evaluated twice: beyond it they would cost as much as the verdict. */
 static const double MAX_WORK = 5e6;
 
 static int by_value(const void *a, const void *b) {
@@ -28,16 +28,34 @@ static struct at_numerics plain(const struct at_numerics *declared) {
     return n;
 }
 
-/* Rows at even distances, ends among them; their number. */
+struct row {
+    int64_t row;
+    double work;
+};
+
+static int by_work(const void *a, const void *b) {
+    const struct row *x = a, *y = b;
+    return x->work != y->work ? (x->work > y->work ? 1 : -1) : (x->row > y->row) - (x->row < y->row);
+}
+
+/* Rows at even distances, ends among them; their number. Where these take long, the one of middle work alone: a claim that is made
+ * of large problems only must not go unmeasured. */
 static int choose(const struct at_answer *a, int64_t rows[ROWS]) {
-    int n = 0;
+    struct row some[ROWS];
+    int n = 0, idle = 0;
     double work = 0;
     for (int i = 0; i < ROWS && i < a->rows; i++) {
         const int64_t row = a->rows <= ROWS ? i : i * (a->rows - 1) / (ROWS - 1);
-        work += a->problem->op->row_work(a->problem, row);
+        some[i] = (struct row){ row, a->problem->op->row_work(a->problem, row) };
+        work += some[i].work;
+        idle += !(some[i].work > 0);
         rows[n++] = row;
     }
-    return work <= MAX_WORK ? n : 0;
+    if (work <= MAX_WORK)
+        return n;
+    qsort(some, (size_t)n, sizeof *some, by_work);
+    rows[0] = some[idle + (n - idle) / 2].row;
+    return 1;
 }
 
 static at_status limits_of(const struct at_answer *a, const struct at_numerics *n, const int64_t *rows, int n_rows,

@@ -2,13 +2,15 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * A state that fails the run is a <failure>, or an <error> when the variant gave no result (CRASHED, HUNG,
- * ERROR); UNSUPPORTED and SKIPPED are <skipped>. */
+ * ERROR); UNSUPPORTED and SKIPPED are <skipped>. What fails a strict run beside its results is a test case, too: who
+ * reads this file alone must not see a run pass that ended with 1. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "verify/report/report_families.h"
 #include "verify/report/report_text.h"
+#include "verify/report/report_variants.h"
 #include "verify/report/reports.h"
 
 /* XML 1.0 has no control characters but tab, newline and return: they are shown as \xNN. U+FFFE and U+FFFF are
@@ -58,9 +60,39 @@ struct totals {
     double seconds;
 };
 
+/* What at_tallies_untested() has of one family, or with NULL of all: counted, and written where there is an `out`. */
+struct untested {
+    const char *family;
+    FILE *out;
+    int64_t n;
+};
+
+static at_status put_untested(void *context, const struct at_untested *u) {
+    struct untested *these = context;
+    char name[sizeof(((struct at_result *)0)->numerics) + 32]; /* of a variant each has its own */
+    if (these->family && strcmp(these->family, u->family) != 0)
+        return AT_OK;
+    these->n++;
+    if (!these->out)
+        return AT_OK;
+    snprintf(name, sizeof name, "%s%s%s", u->what, u->declared[0] ? ": " : "", u->declared);
+    fputs("    <testcase", these->out);
+    put_attribute(these->out, "classname", u->variant);
+    put_attribute(these->out, "name", name);
+    put_attribute(these->out, "file", u->path);
+    fputs(" time=\"0.000000\">\n      <failure", these->out);
+    put_attribute(these->out, "type", u->what);
+    put_attribute(these->out, "message", u->text);
+    fputs("/>\n    </testcase>\n", these->out);
+    return AT_OK;
+}
+
 /* family NULL: all. */
-static struct totals count(const struct at_run_record *record, const struct at_family_rows *family, int strict) {
-    struct totals t = { 0 };
+static struct totals count(const struct at_run_record *record, const struct at_tallies *tallies,
+                           const struct at_family_rows *family, int strict) {
+    struct untested untested = { .family = family ? family->name : NULL };
+    (void)at_tallies_untested(tallies, put_untested, &untested);
+    struct totals t = { .tests = untested.n, .failures = untested.n };
     for (int64_t i = 0; i < (family ? family->n : record->n); i++) {
         const struct at_result *r = at_run_record_at(record, family ? family->rows[i] : i);
         enum outcome outcome = outcome_of(r, strict);
@@ -130,27 +162,39 @@ static void put_case(FILE *out, const struct at_result *r, int strict) {
     fputs("    </testcase>\n", out);
 }
 
-static void put_suite(FILE *out, const struct at_run_record *record, const struct at_family_rows *family, int strict) {
-    struct totals t = count(record, family, strict);
+static void put_suite(FILE *out, const struct at_run_record *record, const struct at_tallies *tallies,
+                      const struct at_family_rows *family, int strict) {
+    struct untested untested = { .family = family->name, .out = out };
+    struct totals t = count(record, tallies, family, strict);
     fputs("  <testsuite", out);
     put_attribute(out, "name", family->name);
     put_totals(out, &t);
     fputs(">\n", out);
     for (int64_t i = 0; i < family->n; i++)
         put_case(out, at_run_record_at(record, family->rows[i]), strict);
+    (void)at_tallies_untested(tallies, put_untested, &untested);
     fputs("  </testsuite>\n", out);
 }
 
-at_status at_report_junit(const struct at_run_record *record, int strict, FILE *out) {
-    struct totals t = count(record, NULL, strict);
-    struct at_families families;
-    const at_status status = at_families_open(record, &families);
+static void put_suites(const struct at_run_record *record, const struct at_tallies *tallies,
+                       const struct at_families *families, int strict, FILE *out) {
+    struct totals t = count(record, tallies, NULL, strict);
     fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"attest\"", out);
     put_totals(out, &t);
     fputs(">\n", out);
-    for (int i = 0; families.list && i < families.n; i++)
-        put_suite(out, record, &families.list[i], strict);
+    for (int i = 0; families->list && i < families->n; i++)
+        put_suite(out, record, tallies, &families->list[i], strict);
     fputs("</testsuites>\n", out);
+}
+
+at_status at_report_junit(const struct at_run_record *record, int strict, FILE *out) {
+    struct at_families families;
+    struct at_tallies tallies;
+    at_status status = at_families_open(record, &families);
+    const at_status tallied = at_tallies_open(record, strict, &tallies);
+    status = status == AT_OK ? tallied : status;
+    put_suites(record, &tallies, &families, strict, out);
+    at_tallies_release(&tallies);
     at_families_release(&families);
     return status == AT_OK ? at_run_record_readable(record) : status;
 }

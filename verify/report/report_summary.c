@@ -75,6 +75,7 @@ const char *const at_summary_fields[] = { "plan_index",
                                           "expect",
                                           "family",
                                           "variant",
+                                          "numerics",
                                           "state",
                                           "cause",
                                           "total",
@@ -261,7 +262,7 @@ static void put_exit(const struct at_summary *s, const struct at_run_record *run
     else if (code == 1 && blind)
         fprintf(out,
                 "exit 1: %" PRId64 " of %" PRId64 " results fail the run, %" PRId64
-                " variants claim so little that nothing was tested\n",
+                " claims are so loose that nothing was tested\n",
                 s->failing, s->n, blind);
     else if (code == 1)
         fprintf(out, "exit 1: %" PRId64 " of %" PRId64 " results fail the run\n", s->failing, s->n);

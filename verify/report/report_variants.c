@@ -1,4 +1,4 @@
-/* The results of a run by variant: one line each, and those that were never judged.
+/* The results of a run by variant: one line each, those that were never judged, and claims that leave much open.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <math.h>
@@ -11,19 +11,17 @@
 #include "verify/report/report_variants.h"
 #include "verify/result/set_aside.h"
 
-enum { FEW = 2, WIDTH = 120, MAX_NAME = 72, TENSORS = 16 };
+enum { FEW = 2, WIDTH = 120, MAX_NAME = 72, MANY_CLAIMS = 10 };
 
 struct at_tally {
     char family[sizeof(((struct at_result *)0)->family)], variant[sizeof(((struct at_result *)0)->variant)];
+    char path[sizeof(((struct at_result *)0)->path)]; /* of its source; "": not known */
     char *reason;        /* of its first result, which was not judged: the cause, or the state's name */
     char *aside;         /* after what it was set aside; NULL: it was not */
     int64_t n_aside, at; /* jobs not run for it; the place among variants set aside */
     int64_t judged, ok, failing, vacuous, declined;
-    double worst;             /* error over limit; NaN: no limit anywhere */
-    double resolves[TENSORS]; /* by output: 0, or the smallest scale error that some case of it would have seen */
-    int64_t n_loose;          /* results that PASS with limits AT_LOOSE times those of f32 arithmetic */
-    int is_loose[TENSORS];    /* some of them are of this output */
-    double loosest, need;     /* of these: the largest looseness, and of their errors over the limits of f32 */
+    int64_t claims; /* different declarations of it */
+    double worst;   /* error over limit; NaN: no limit anywhere */
 };
 
 static void name_of(const struct at_tally *t, char *text, size_t size) {
@@ -41,29 +39,6 @@ static void count(struct at_tally *t, const struct at_result *r, int strict) {
     t->ok += !failing && class != AT_CLASS_VACUOUS && class != AT_CLASS_DECLINED;
     if (r->compared > 0 && !isnan(r->ratio_max) && !(t->worst >= r->ratio_max))
         t->worst = r->ratio_max;
-    if (r->compared > 0 && r->resolution > 0 && r->tensor_index >= 0 && r->tensor_index < TENSORS) {
-        double *smallest = &t->resolves[r->tensor_index];
-        *smallest = *smallest > 0 && *smallest <= r->resolution ? *smallest : r->resolution;
-    }
-}
-
-static void count_loose(struct at_tally *t, const struct at_result *r) {
-    if (at_state_class(r->state) != AT_CLASS_GOOD || !(r->looseness >= AT_LOOSE))
-        return;
-    const double need = r->ratio_max * r->looseness;
-    t->n_loose++;
-    if (r->tensor_index >= 0 && r->tensor_index < TENSORS)
-        t->is_loose[r->tensor_index] = 1;
-    t->loosest = r->looseness > t->loosest ? r->looseness : t->loosest;
-    t->need = need > t->need ? need : t->need;
-}
-
-/* Of the output that is seen least sharply; 0: nothing is known. */
-static double resolution_of(const struct at_tally *t) {
-    double largest = 0;
-    for (int o = 0; o < TENSORS; o++)
-        largest = t->resolves[o] > largest ? t->resolves[o] : largest;
-    return largest;
 }
 
 /* ---- finding a variant ---- */
@@ -96,6 +71,7 @@ static at_status add_tally(struct at_tallies *t, const struct at_result *r, uint
     *one = (struct at_tally){ .worst = NAN };
     snprintf(one->family, sizeof one->family, "%s", r->family);
     snprintf(one->variant, sizeof one->variant, "%s", r->variant);
+    snprintf(one->path, sizeof one->path, "%s", r->path);
     one->reason = strdup(r->cause[0] ? r->cause : at_state_name(r->state));
     if (!one->reason)
         return AT_FAIL(AT_NO_MEMORY, "no memory for a summary");
@@ -119,8 +95,10 @@ static at_status find(struct at_tallies *t, const struct at_result *r) {
 at_status at_tallies_add(struct at_tallies *t, const struct at_result *r, int strict) {
     AT_TRY(find(t, r));
     struct at_tally *one = &t->list[t->last];
+    const int64_t claims = t->claims.n;
     count(one, r, strict);
-    count_loose(one, r);
+    AT_TRY(at_claim_tallies_add(&t->claims, t->last, r));
+    one->claims += t->claims.n - claims;
     if (!at_result_is_set_aside(r))
         return AT_OK;
     if (one->n_aside++ == 0) {
@@ -130,6 +108,13 @@ at_status at_tallies_add(struct at_tallies *t, const struct at_result *r, int st
     return one->aside ? AT_OK : AT_FAIL(AT_NO_MEMORY, "no memory for a summary");
 }
 
+at_status at_tallies_open(const struct at_run_record *record, int strict, struct at_tallies *t) {
+    *t = (struct at_tallies){ 0 };
+    for (int64_t i = 0; strict && !record->is_part && !record->signal && i < record->n; i++)
+        AT_TRY(at_tallies_add(t, at_run_record_at(record, i), strict));
+    return AT_OK;
+}
+
 void at_tallies_release(struct at_tallies *t) {
     for (int64_t i = 0; i < t->n; i++) {
         free(t->list[i].reason);
@@ -137,6 +122,7 @@ void at_tallies_release(struct at_tallies *t) {
     }
     free(t->list);
     at_hash_index_release(&t->index);
+    at_claim_tallies_release(&t->claims);
     *t = (struct at_tallies){ 0 };
 }
 
@@ -153,13 +139,15 @@ int64_t at_tallies_unjudged(const struct at_tallies *t) {
 
 /* ---- lines ---- */
 
-static void put_tally(const struct at_tally *t, int width, FILE *out) {
+static void put_tally(const struct at_tallies *tallies, int64_t i, int width, FILE *out) {
+    const struct at_tally *t = &tallies->list[i];
+    const double resolution = at_claim_tallies_resolution(&tallies->claims, i);
     char name[192], worst[32] = "-", resolves[32] = "-";
     name_of(t, name, sizeof name);
     if (!isnan(t->worst))
         snprintf(worst, sizeof worst, "%.2g", t->worst);
-    if (resolution_of(t) > 0)
-        snprintf(resolves, sizeof resolves, "%.1e", resolution_of(t));
+    if (resolution > 0)
+        snprintf(resolves, sizeof resolves, "%.1e", resolution);
     at_text_fit(out, name, width, 0);
     fprintf(out, " %7" PRId64 " %5" PRId64 " %7" PRId64 " %7" PRId64 " %8" PRId64 " %11s %8s\n", t->judged, t->ok,
             t->failing, t->vacuous, t->declined, worst, resolves);
@@ -178,7 +166,7 @@ void at_put_variants(const struct at_tallies *t, FILE *out) {
         return;
     fprintf(out, "%-*s  JUDGED    OK FAILING VACUOUS DECLINED WORST RATIO RESOLVES\n", width, title);
     for (int64_t i = 0; i < t->n; i++)
-        put_tally(&t->list[i], width, out);
+        put_tally(t, i, width, out);
     fputc('\n', out);
 }
 
@@ -192,42 +180,99 @@ void at_put_unjudged(const struct at_tallies *t, FILE *out) {
     }
 }
 
-/* Of outputs with a loose claim the worst: the scale error that its sharpest case would have shown. 0: there is none, or that is
- * small enough, or not known. */
-static double blind_to(const struct at_tally *t) {
-    double worst = 0;
-    for (int i = 0; i < TENSORS; i++)
-        worst = fmax(worst, t->is_loose[i] ? t->resolves[i] : 0);
-    return worst > 1.0 / AT_SCALE_SEEN ? worst : 0;
-}
+/* ---- claims ---- */
 
 int64_t at_tallies_blind(const struct at_tallies *t) {
     int64_t n = 0;
-    for (int64_t i = 0; i < t->n; i++)
-        n += blind_to(&t->list[i]) > 0;
+    for (int64_t i = 0; i < t->claims.n; i++)
+        n += at_claim_tally_blind_to(&t->claims.list[i]) > 0;
     return n;
 }
 
+/* Of a variant that declares more than one thing, which of them a claim is and how many results are of it. */
+static void put_which(const struct at_tally *of, const struct at_claim_tally *c, char *text, size_t size) {
+    char words[sizeof(((struct at_result *)0)->numerics)];
+    text[0] = 0;
+    if (of->claims == 1)
+        return;
+    at_claim_tally_words(c, words, sizeof words);
+    snprintf(text, size, ", %" PRId64 " of %" PRId64 " results, declared %s", c->judged, of->judged, words);
+}
+
+static void put_blind(const struct at_tally *of, const struct at_claim_tally *c, int strict, char *text, size_t size) {
+    const int is_one_of = of->claims > 1;
+    snprintf(text, size,
+             "on no case%s would an output times %.3g have been seen%s: declare the order of sums, or the formats that "
+             "they have%s",
+             is_one_of ? " of these" : "", 1 + at_claim_tally_blind_to(c),
+             strict ? ", which --strict does not let pass" : "",
+             is_one_of ? ", or judge a case of these that shows it" : "");
+}
+
+static void put_loose(const struct at_tally *of, const struct at_claim_tally *c, int strict, FILE *out) {
+    char which[800], blind[400] = "", text[2048];
+    put_which(of, c, which, sizeof which);
+    if (at_claim_tally_blind_to(c) > 0)
+        put_blind(of, c, strict, blind, sizeof blind);
+    snprintf(text, sizeof text,
+             "%s/%s%s: limits up to %.3g times those of f32 arithmetic in any order, in %" PRId64
+             " results that PASS: that proves so much less%s%s%s",
+             of->family, of->variant, which, c->loosest, c->n_loose,
+             c->need <= 1 ? "; its errors are within those of f32, too, so the claim could be tighter" : "",
+             blind[0] ? "; " : "", blind);
+    at_put_wrapped(out, "loose claim: ", text, WIDTH);
+}
+
+/* Of one variant, while lines are put: loose claims that have had their turn, and blind ones for which there was no line. */
+struct had {
+    int64_t loose, blind;
+};
+
+static void put_others(const struct at_tally *of, const struct had *had, FILE *out) {
+    char text[320];
+    if (had->loose <= MANY_CLAIMS)
+        return;
+    snprintf(text, sizeof text, "%s/%s: %" PRId64 " more of its declarations, %" PRId64 " of which no case tests",
+             of->family, of->variant, had->loose - MANY_CLAIMS, had->blind);
+    at_put_wrapped(out, "loose claim: ", text, WIDTH);
+}
+
 void at_put_loose(const struct at_tallies *t, int strict, FILE *out) {
+    struct had *had = calloc((size_t)t->n + 1, sizeof *had);
+    for (int64_t i = 0; had && i < t->claims.n; i++) {
+        const struct at_claim_tally *c = &t->claims.list[i];
+        if (!c->n_loose)
+            continue;
+        if (had[c->variant].loose++ < MANY_CLAIMS)
+            put_loose(&t->list[c->variant], c, strict, out);
+        else
+            had[c->variant].blind += at_claim_tally_blind_to(c) > 0;
+    }
+    for (int64_t i = 0; had && i < t->n; i++)
+        put_others(&t->list[i], &had[i], out);
+    free(had);
+}
+
+at_status at_tallies_untested(const struct at_tallies *t, at_untested_fn *put, void *context) {
     for (int64_t i = 0; i < t->n; i++) {
         const struct at_tally *one = &t->list[i];
-        char text[1024];
-        if (!one->n_loose)
-            continue;
-        int at =
-            snprintf(text, sizeof text,
-                     "%s/%s: limits up to %.3g times those of f32 arithmetic in any order, in %" PRId64
-                     " results that PASS: that proves so much less%s",
-                     one->family, one->variant, one->loosest, one->n_loose,
-                     one->need <= 1 ? "; its errors are within those of f32, too, so the claim could be tighter" : "");
-        if (blind_to(one) > 0 && at < (int)sizeof text)
-            snprintf(
-                text + at, sizeof text - (size_t)at,
-                "; on no case would an output times %.3g have been seen%s: declare the order of sums, or the formats "
-                "that they have",
-                1 + blind_to(one), strict ? ", which --strict does not let pass" : "");
-        at_put_wrapped(out, "loose claim: ", text, WIDTH);
+        if (!one->judged)
+            AT_TRY(put(context,
+                       &(struct at_untested){ one->family, one->variant, one->path, "UNJUDGED", "", one->reason }));
     }
+    for (int64_t i = 0; i < t->claims.n; i++) {
+        const struct at_claim_tally *c = &t->claims.list[i];
+        const struct at_tally *of = &t->list[c->variant];
+        char words[sizeof(((struct at_result *)0)->numerics)], which[800], blind[400], text[1280];
+        if (!(at_claim_tally_blind_to(c) > 0))
+            continue;
+        at_claim_tally_words(c, words, sizeof words);
+        put_which(of, c, which, sizeof which);
+        put_blind(of, c, 1, blind, sizeof blind);
+        snprintf(text, sizeof text, "loose claim%s: %s", which, blind);
+        AT_TRY(put(context, &(struct at_untested){ of->family, of->variant, of->path, "UNTESTED", words, text }));
+    }
+    return AT_OK;
 }
 
 /* In the order in which they were. */

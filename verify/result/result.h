@@ -77,7 +77,7 @@ struct at_result {
     char case_id[1024], role[32], expect[24];
     char op[48], family[64], variant[96], path[160], runner[64], tensor[32];
     char sha256[65];    /* of the variant's source file, "" if the runner does not say */
-    char numerics[640]; /* at_numerics_format */
+    char numerics[640]; /* at_numerics_format: what the variant declares on this problem */
     char format[8];     /* of the tensor */
     enum at_state state;
     char cause[384]; /* likely cause or reason, one line; "" for a plain PASS */
@@ -93,7 +93,7 @@ struct at_result {
     int model_exact;                     /* the model allows no deviation and every bit was equal */
     double aggregate_ratio; /* largest sum over errors / what roundings to nearest allow; NaN: not tested */
     double resolution;      /* smallest uniform scale error that would have been seen; NaN: none would */
-    double looseness; /* median limit over that of f32 arithmetic in any order; NaN: a model judged, or not asked */
+    double looseness; /* median limit over that of f32 arithmetic in any order; NaN: a model judged, or there is none */
     int n_decoys;
     char decoy_fate[AT_RESULT_DECOYS + 1];
     char decoy_names[640]; /* comma-separated, in the order of decoy_fate */

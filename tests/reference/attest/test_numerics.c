@@ -352,12 +352,35 @@ static void p_in_the_format_of_the_activations(void **state) {
     assert_true(same(&on, &declared));
 }
 
+static void only_what_differs(void **state) {
+    (void)state;
+    const struct at_numerics usual = at_numerics_default();
+    struct at_numerics declared, back;
+    char text[64], brief[8];
+    at_numerics_difference(&usual, &usual, text, sizeof text);
+    assert_string_equal(text, "");
+    at_assert_ok(at_numerics_parse("p=input split=512 free_order=1", &declared));
+    at_numerics_difference(&declared, &usual, text, sizeof text);
+    assert_string_equal(text, "free_order=1 p=input split=512");
+    at_assert_ok(at_numerics_parse(text, &back));
+    assert_true(same(&back, &declared));
+    at_numerics_difference(&usual, &declared, text, sizeof text);
+    assert_string_equal(text, "free_order=0 p=f32 split=0");
+    at_numerics_difference(&declared, &usual, brief, sizeof brief);
+    assert_string_equal(brief, "free_or");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),     cmocka_unit_test(test_every_word),
-        cmocka_unit_test(test_format_sizes), cmocka_unit_test(test_bad_text),
-        cmocka_unit_test(test_check),        cmocka_unit_test(test_out_of_range),
-        cmocka_unit_test(test_nearest_name), cmocka_unit_test(p_in_the_format_of_the_activations),
+        cmocka_unit_test(only_what_differs),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_every_word),
+        cmocka_unit_test(test_format_sizes),
+        cmocka_unit_test(test_bad_text),
+        cmocka_unit_test(test_check),
+        cmocka_unit_test(test_out_of_range),
+        cmocka_unit_test(test_nearest_name),
+        cmocka_unit_test(p_in_the_format_of_the_activations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
