@@ -7,7 +7,7 @@
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 die() { echo "mechanical: $*" >&2; exit 1; }
-names='\bat_(sync|sync_warp|copy_wait|copy_commit|barrier(_[a-z_]+)?|mbarrier_(arrive(_expect)?|wait)|bulk_(commit|wait|wait_read)|cluster_(arrive|wait)|fence_[a-z_]+|proxy_fence|wgmma_(fence|commit|wait))(<[^;<>]*>)?\('
+names='\bat_(sync|sync_warp|copy_wait|copy_commit|barrier(_[a-z_]+)?|mbarrier_(arrive(_expect)?|wait)|bulk_(commit|wait|wait_read)|cluster_(arrive(_relaxed)?|wait)|dependency_wait|fence_[a-z_]+|proxy_fence|wgmma_(fence|commit|wait))(<[^;<>]*>)?\('
 call="${names}[^;]*\);"
 
 sites() { # FILE...: FILE:LINE and the call; the machine knows calls by their lines, so two on one line must not go unseen
