@@ -3,8 +3,9 @@
  *
  * K and V lie in shared memory by groups of 8 BJ keys: a row 8 j + 2 q + e of a group is a column of q.k and a line of V;
  * which key it holds is the order's affair. Contiguous keys, and pages of whole groups of 64, have BJ = 8, other pages
- * BJ = 2. One copy loads a group, of a map of five dimensions: channels, e, q, parts of a row, j. Its strides overlap, so the map does not know where the tensor ends: a group that reaches over the end, and
- * every group where pages are no multiple of 16, is copied pair by pair of keys, or key by key where pages are odd. */
+ * BJ = 2. One copy loads a group, of a map of five dimensions: channels, e, q, parts of a row, j. Its strides overlap, so the
+ * map does not know where the tensor ends: a group that reaches over the end, and every group where pages are no multiple of
+ * 16, is copied pair by pair of keys, or key by key where pages are odd. */
 #ifndef AT_ATTENTION_PREFILL_LOAD_H
 #define AT_ATTENTION_PREFILL_LOAD_H
 
@@ -183,8 +184,7 @@ template <class Kind> struct at_prefill_queries : at_prefill_walk<Kind> {
     const at_prefill_maps &maps;
     at_prefill_room<Kind> &room;
 
-    __device__ at_prefill_queries(const typename Kind::view &view, const at_prefill_maps &of,
-                                  at_prefill_room<Kind> &in)
+    __device__ at_prefill_queries(const typename Kind::view &view, const at_prefill_maps &of, at_prefill_room<Kind> &in)
         : walk(view), maps(of), room(in) {}
     __device__ bool find(const at_prefill_work &work) {
         return walk::find(work, [] {});

@@ -28,7 +28,7 @@ rule() { # folder -> sets own, outside
         reference/*) own="attest/|tensor_core/|special/|${1#reference/}/" outside='' ;;
         datasets/*) own='attest/|tensor_core/|datasets/' outside='gsl/|Random123/|jansson.h|zlib.h' ;;
         kernels/host) own='attest/|tensor_core/|kernels/host/|('"$operators"')/' outside='cblas.h' ;;
-        kernels/device) own="attest/|kernels/device/|kernels/simt/(device|wgmma|tma|warp_roles|cluster|store_matrix|mma_f64|special)_simt.h" outside="cuda(_|.h)" ;;
+        kernels/device) own="attest/|kernels/device/|kernels/simt/(device|wgmma|tma|warp_roles|cluster|dependent|store_matrix|mma_f64|special)_simt.h" outside="cuda(_|.h)" ;;
         kernels/simt) own='attest/|tensor_core/|special/|kernels/simt/' outside='elfutils/|sanitizer/|type_traits' ;;
         kernels/runner) own='attest/|kernels/runner/|kernels/simt/simt_job.h|kernels/launch/launch_device.h|build_info.h' outside='cuda_runtime_api.h|gcov.h' ;;
         kernels/launch) own='attest/|kernels/launch/|kernels/runner/serve.h' outside='jansson.h|cuda.h' ;;

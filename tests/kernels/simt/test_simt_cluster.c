@@ -212,11 +212,8 @@ static void test_sizes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exchange),
-        cmocka_unit_test(test_rules),
-        cmocka_unit_test(test_global_memory),
-        cmocka_unit_test(test_relaxed_arrival),
-        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_exchange),        cmocka_unit_test(test_rules), cmocka_unit_test(test_global_memory),
+        cmocka_unit_test(test_relaxed_arrival), cmocka_unit_test(test_sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
