@@ -11,9 +11,9 @@
  * Numerically: as 21 but the scale, which is in the taps, each rounded to f32, and gamma, which is applied to the sums;
  * a step of P V has 16 keys out of 64 where keys are contiguous or pages whole groups of 64.
  *
- * Launch: at most one block of 3 warpgroups a multiprocessor; warps 0 and 2 of the first load, 1 stores, the others have
- * 64 queries each. Shared memory 1792 d bytes, the items and the barriers: 5 stages of 128 keys, 2 buffers of 128 rows
- * of q, then of o.
+ * Launch: at most one block of 3 warpgroups a multiprocessor; warps 0 and 2 of the first load, 1 stores, the others
+ * have 64 queries each. Shared memory 1792 d bytes, the items and the barriers: 4 stages of 128 keys, 3 buffers of 128
+ * rows of q, then of o.
  *
  * Limits: sm_90a, elsewhere a launch traps; bf16; d 64 or 128; 3 taps, a ReLU before the filter, a gate from 0 to 1.
  *

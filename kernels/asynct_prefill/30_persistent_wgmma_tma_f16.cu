@@ -5,9 +5,9 @@
  *
  * Numerically: as there, P rounded to f16.
  *
- * Launch: at most one block of 3 warpgroups a multiprocessor; warps 0 and 2 of the first load, 1 stores, the others have
- * 64 queries each. Shared memory 1792 d bytes, the items and the barriers: 5 stages of 128 keys, 2 buffers of 128 rows
- * of q, then of o.
+ * Launch: at most one block of 3 warpgroups a multiprocessor; warps 0 and 2 of the first load, 1 stores, the others
+ * have 64 queries each. Shared memory 1792 d bytes, the items and the barriers: 4 stages of 128 keys, 3 buffers of 128
+ * rows of q, then of o.
  *
  * Limits: sm_90a, elsewhere a launch traps; f16; d 64 or 128; 3 taps, a ReLU before the filter, a gate from 0 to 1.
  *

@@ -79,7 +79,7 @@ template <class T, int BJ> struct at_prefill_gate {
             AT_UNROLL
             for (int r = 0; r < 4; r++) {
                 const int left = keys[r % 2] - order::key(2 * i + r / 2, 2 * (at_lane() % 4));
-                p[i][r] &= left >= 2 ? 0xffffffffu : left == 1 ? 0xffffu : 0u;
+                p[i][r] &= at_low_bits(16 * left);
             }
         }
     }

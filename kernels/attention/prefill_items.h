@@ -25,8 +25,9 @@
 #include "kernels/device/tma.h"
 #include "kernels/device/warp_roles.h"
 
-/* Keys of a tile and of half a tile, which the last one may be; stages of the ring; buffers of q, then of o. */
-constexpr int AT_PREFILL_KEYS = 128, AT_PREFILL_HALF = 64, AT_PREFILL_STAGES = 5, AT_PREFILL_BUFFERS = 2;
+/* Keys of a tile and of half a tile, which the last one may be; stages of the ring; buffers of q, then of o: with two, q of an
+ * item would wait for o of the one before last to be stored, which takes as long as a short item. */
+constexpr int AT_PREFILL_KEYS = 128, AT_PREFILL_HALF = 64, AT_PREFILL_STAGES = 4, AT_PREFILL_BUFFERS = 3;
 /* Queries and warps of a part; elements and bytes of a swizzled row. */
 constexpr int AT_PREFILL_QUERIES = 64, AT_PREFILL_GROUP_WARPS = 4, AT_PREFILL_CHANNELS = 64, AT_PREFILL_ROW = 128;
 /* A warpgroup whose warp 0 loads K and V, 1 stores o and 2 loads q, and two that consume. One block a multiprocessor. */

@@ -29,7 +29,7 @@ template <class T> __device__ void at_pages_await_turn(const at_attention_view<T
         at_prefetch_l2(a.query_start + request);
         at_prefetch_l2(a.seq_lens + request);
     }
-    if (at_lane() == 0)
+    if (threadIdx.x % 32 == 0)
         at_prefetch_l2(a.rows + request * a.row_stride + (column < a.row_stride ? column : 0));
     at_dependency_wait();
 }

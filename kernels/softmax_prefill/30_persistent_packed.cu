@@ -8,9 +8,9 @@
  *
  * Numerically: as 03_fa3_ex2 with 128 keys a step of the online softmax. Every bit is declared.
  *
- * Launch: at most one block of 3 warpgroups a multiprocessor; warps 0 and 2 of the first load, 1 stores, the others have
- * 64 queries each. Shared memory 1792 d bytes, the items and the barriers: 5 stages of 128 keys, 2 buffers of 128 rows
- * of q, then of o.
+ * Launch: at most one block of 3 warpgroups a multiprocessor; warps 0 and 2 of the first load, 1 stores, the others
+ * have 64 queries each. Shared memory 1792 d bytes, the items and the barriers: 4 stages of 128 keys, 3 buffers of 128
+ * rows of q, then of o.
  *
  * Limits: sm_90a, elsewhere a launch traps; bf16; d 64 or 128; scales from 2^-64 to 2^64.
  *
