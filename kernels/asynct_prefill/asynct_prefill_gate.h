@@ -12,6 +12,7 @@
 
 #include "kernels/attention/asynct.h"
 #include "kernels/attention/prefill_persistent.h"
+#include "kernels/device/bits.h"
 
 constexpr int AT_PREFILL_TAPS = 3;
 

@@ -19,7 +19,6 @@
  *   at_shuffle, at_shuffle_xor, at_shuffle_up          32-bit values between the lanes of a mask; order no memory
  *   at_ballot(mask, yes), at_lane(), at_count_ones(u32)
  *   at_multiply_high(u32, u32)                         upper half of the product
- *   at_low_bits(n)                                     the n lowest bits set, none below 0, all from 32 on
  *   at_atomic_add(address, x)                          u32, f32; returns the value before
  *   at_atomic_exchange(address, x)                     u32; returns the value before
  *   at_atomic_max(address, x)                          u32; returns the value before

@@ -102,11 +102,6 @@ __device__ inline void at_sync() { __syncthreads(); }
 __device__ inline void at_sync_warp(uint32_t mask = 0xffffffffu) { __syncwarp(mask); }
 __device__ inline uint32_t at_ballot(uint32_t mask, bool yes) { return __ballot_sync(mask, yes); }
 __device__ inline uint32_t at_multiply_high(uint32_t a, uint32_t b) { return __umulhi(a, b); }
-__device__ inline uint32_t at_low_bits(int n) {
-    uint32_t bits;
-    asm("bmsk.clamp.b32 %0, 0, %1;" : "=r"(bits) : "r"(n > 0 ? n : 0));
-    return bits;
-}
 __device__ inline int at_count_ones(uint32_t bits) { return __popc(bits); }
 __device__ inline int at_lane() {
     return (int)((threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % 32);

@@ -144,7 +144,6 @@ static inline float at_fma_sat(float a, float b, float c) {
     return !(x > 0.0f) ? 0.0f : x < 1.0f ? x : 1.0f;
 }
 static inline uint32_t at_multiply_high(uint32_t a, uint32_t b) { return (uint32_t)((uint64_t)a * b >> 32); }
-static inline uint32_t at_low_bits(int n) { return n <= 0 ? 0 : n >= 32 ? 0xffffffffu : (1u << n) - 1; }
 static inline int at_count_ones(uint32_t bits) { return __builtin_popcount(bits); }
 static inline int at_lane() { return at_simt_lane(); }
 
