@@ -24,7 +24,7 @@ else
     awk -F '\t' -v OFS='\t' '
         BEGIN {
             telling["asynct_prefill"] = "@(*sq=68 sk=258*|b=3 *|b=1 h=8 *|b=2 h=16*|b=8 *|b=2 h=2 hk=1 sq=3 *)"
-            telling["softmax_prefill"] = "@(*sq=68 sk=258*|*sq=4 sk=0*|b=1 h=66*|*sq=3 sk=200*|b=[358] *|b=20 *)"
+            telling["softmax_prefill"] = "@(*sq=68 sk=258*|*sq=4 sk=0*|b=1 h=66*|b=1 h=24 *|*sq=3 sk=200*|b=[358] *|b=20 *)"
             telling["score_counts"] = "*@(sk=33 d=1 *|sk=100 d=40 *|sk=70 d=[18] *)"
         }
         { family = $1; sub(/\/.*/, "", family) }
