@@ -17,6 +17,7 @@ static enum fault {
     WRITES_BEFORE,
     COPIES_BEFORE,
     LOADS_IN_BULK_BEFORE,
+    STORES_IN_BULK_BEFORE,
     ANOTHER_HAS_WAITED,
     NOBODY_WAITS,
     A_BLOCK_DOES_NOT,
@@ -39,6 +40,12 @@ static void kernel(void *unused) {
         at_simt_mbarrier_init(barrier, 1, HERE_PLACE);
         at_simt_proxy_fence(HERE_PLACE);
         at_simt_bulk_load(row, at_simt_scene.both, 16, barrier, HERE_PLACE);
+    }
+    if (fault == STORES_IN_BULK_BEFORE && BID == 3 && TID == 7) {
+        for (int i = 0; i < 4; i++)
+            PUT(row[i], 1);
+        at_simt_proxy_fence(HERE_PLACE);
+        at_simt_bulk_store(at_simt_scene.out, row, 16, HERE_PLACE);
     }
     if (fault == NOBODY_WAITS || (fault == A_BLOCK_DOES_NOT && BID == 2) || (fault == ONE_DOES_NOT && TID == 9))
         return;
@@ -80,6 +87,7 @@ static void test_rules(void **state) {
     runs(WRITES_BEFORE, AT_FINDING_RACE, "block 3: thread 7 touches out, byte 0, before it has waited");
     runs(COPIES_BEFORE, AT_FINDING_RACE, "block 3: thread 7 touches in, byte 0, before it has waited");
     runs(LOADS_IN_BULK_BEFORE, AT_FINDING_RACE, "block 3: thread 7 touches both, byte 0, before it has waited");
+    runs(STORES_IN_BULK_BEFORE, AT_FINDING_RACE, "block 3: thread 7 touches out, byte 0, before it has waited");
     runs(ANOTHER_HAS_WAITED, AT_FINDING_RACE, "touches out, byte");
     runs(NOBODY_WAITS, AT_FINDING_RACE, "ends, and no thread of it has waited");
     runs(A_BLOCK_DOES_NOT, AT_FINDING_RACE, "block 2 ends, and no thread of it has waited");
